@@ -1,0 +1,31 @@
+# cmake --install: headers, libraries, program, data, and what find_package(epocast) needs.
+include(CMakePackageConfigHelpers)
+
+set(EPOCAST_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/epocast)
+set(EPOCAST_DATA_DIR ${CMAKE_INSTALL_DATADIR}/epocast)
+
+install(DIRECTORY sim platforms workloads costmodels strategies experiments
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/epocast
+        FILES_MATCHING PATTERN "*.hpp"
+        PATTERN models EXCLUDE PATTERN timings EXCLUDE PATTERN studies EXCLUDE PATTERN reproduce EXCLUDE)
+
+# The same layout as in the source tree: see sim/data_directory.hpp.
+install(DIRECTORY platforms/ DESTINATION ${EPOCAST_DATA_DIR}/platforms FILES_MATCHING PATTERN "*.xml")
+foreach(folder workloads/models costmodels/timings experiments/studies experiments/reproduce)
+  if(EXISTS ${PROJECT_SOURCE_DIR}/${folder})
+    install(DIRECTORY ${folder}/ DESTINATION ${EPOCAST_DATA_DIR}/${folder}
+            FILES_MATCHING PATTERN "*.yaml" PATTERN "*.csv" PATTERN "*.md")
+  endif()
+endforeach()
+
+if(TARGET epocast_cli)
+  install(TARGETS epocast_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+install(FILES LICENSE NOTICE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+install(EXPORT epocastTargets NAMESPACE epocast:: DESTINATION ${EPOCAST_CMAKE_DIR})
+configure_package_config_file(cmake/epocastConfig.cmake.in ${PROJECT_BINARY_DIR}/epocastConfig.cmake
+                              INSTALL_DESTINATION ${EPOCAST_CMAKE_DIR} PATH_VARS EPOCAST_DATA_DIR)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/epocastConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/epocastConfig.cmake ${PROJECT_BINARY_DIR}/epocastConfigVersion.cmake
+        DESTINATION ${EPOCAST_CMAKE_DIR})

@@ -1,0 +1,46 @@
+#pragma once
+// Measured: each layer takes the time that was measured for it, on the device it was measured on.
+//
+// Scope and limits: answers for the network and the device of the timings file; the platform's rates are used only for
+// updates that were not measured. Between measured batch sizes times are linear; outside them extrapolated (see
+// interpolation.hpp), which caveats() reports.
+// Validation: at a measured batch size it returns the file's numbers exactly (tests/unit/cost_model_test.cpp).
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "costmodels/interpolation.hpp"
+#include "costmodels/timings_file.hpp"
+#include "sim/cost_model.hpp"
+#include "sim/memory.hpp"
+
+namespace epocast {
+
+class MeasuredTable : public CostModel {
+ public:
+  MeasuredTable(TimingsFile file, Optimizer optimizer);
+
+  /// Throws ConfigError if the file has rows for layers that the model does not have or that are of another kind there,
+  /// or lacks layers that it needs.
+  void check_covers(const Model& model) const;
+
+  PassTimes times(const Layer& layer, std::int64_t batch, const Device& device) const override;
+  std::vector<std::string> caveats(std::int64_t batch) const override;
+
+ private:
+  struct LayerTimes {
+    TimeByBatch forward, backward_data, backward_weights;
+    std::map<std::int64_t, std::optional<Seconds>> update;
+    TimingRow first;  ///< for kind and place
+  };
+
+  bool may_be_absent(const Layer& layer) const;
+  [[noreturn]] void fail_absent(const Layer& layer) const;
+
+  TimingsFile file_;
+  Optimizer optimizer_;
+  std::map<std::string, LayerTimes> layers_;
+};
+
+}  // namespace epocast

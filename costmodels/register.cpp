@@ -1,0 +1,73 @@
+#include "costmodels/register.hpp"
+
+#include <utility>
+
+#include "costmodels/measured_table.hpp"
+#include "costmodels/roofline.hpp"
+#include "costmodels/step_time.hpp"
+#include "costmodels/timings_file.hpp"
+#include "sim/data_file.hpp"
+
+namespace epocast {
+namespace {
+
+constexpr Range kFraction{1e-6, 1};
+
+ParameterInfo step_time_parameter() {
+  return {"step_time", "", "{batch: 1.., time: > 0 s}, or a list of such", "none",
+          "scales the model so that one device's step (forward, backward, update) takes this time"};
+}
+
+EntryInfo roofline_info() {
+  return {"roofline",
+          "overhead + max(FLOP / rate, bytes / bandwidth) for each pass of each layer",
+          {{"efficiency", "", "0..1", "0.5", "fraction of the device's peak rate that kernels reach"},
+           {"memory_efficiency", "", "0..1", "0.8", "fraction of the device's memory bandwidth that kernels reach"},
+           {"overhead", "s", "0..1 s", "10 us", "fixed time of every kernel"},
+           step_time_parameter()}};
+}
+
+EntryInfo measured_info() {
+  return {"measured",
+          "times measured layer by layer, linear between measured batch sizes",
+          {{"timings", "", "a name in costmodels/timings, or a path to a CSV file", "required", "the measurements"},
+           step_time_parameter()}};
+}
+
+std::unique_ptr<CostModel> make_roofline(const ConfigNode& options, const CostModelContext& context) {
+  const RooflineOptions defaults;
+  return std::make_unique<Roofline>(
+      RooflineOptions{.efficiency = options.get("efficiency", defaults.efficiency, kFraction),
+                      .memory_efficiency = options.get("memory_efficiency", defaults.memory_efficiency, kFraction),
+                      .overhead = options.get("overhead", defaults.overhead, {0, 1}),
+                      .optimizer = context.optimizer});
+}
+
+std::unique_ptr<CostModel> make_measured(const ConfigNode& options, const CostModelContext& context) {
+  const auto folder = context.data_dir / "costmodels" / "timings";
+  auto table = std::make_unique<MeasuredTable>(
+      load_timings(find_data_file(options.at("timings"), {"timings", folder, ".csv"})), context.optimizer);
+  table->check_covers(*context.model);
+  return table;
+}
+
+}  // namespace
+
+CostModelRegistry make_cost_model_registry(const CostModelContext& context) {
+  CostModelRegistry registry("cost model");
+  registry.add(roofline_info(), [context](const ConfigNode& options) { return make_roofline(options, context); });
+  registry.add(measured_info(), [context](const ConfigNode& options) { return make_measured(options, context); });
+  return registry;
+}
+
+std::unique_ptr<CostModel> make_cost_model(const ConfigNode& compute, const CostModelContext& context) {
+  if (!compute.is_map()) throw compute.error("must be a map such as {cost_model: roofline, efficiency: 0.5}");
+  const bool named = compute.has("cost_model");
+  auto inner = make_cost_model_registry(context).make(compute.get("cost_model", "roofline"), compute,
+                                                      named ? compute.at("cost_model") : compute);
+  if (!compute.has("step_time")) return inner;
+  return std::make_unique<StepTimeAnchored>(std::move(inner), *context.model, *context.device,
+                                            read_step_times(compute.at("step_time")));
+}
+
+}  // namespace epocast

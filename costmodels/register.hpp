@@ -1,0 +1,30 @@
+#pragma once
+// The table of cost models, and how a study's `compute:` map becomes one.
+
+#include <filesystem>
+#include <memory>
+
+#include "sim/config.hpp"
+#include "sim/cost_model.hpp"
+#include "sim/memory.hpp"
+
+namespace epocast {
+
+/// What factories of cost models may need beside their options. Model and device may be null where nothing is made, as
+/// for `epocast list`; both must outlive make_cost_model, not the cost model.
+struct CostModelContext {
+  std::filesystem::path data_dir;  ///< the folder that holds costmodels/timings
+  const Model* model = nullptr;
+  const Device* device = nullptr;  ///< the one that timings and step times are of: usually the first worker
+  Optimizer optimizer = Optimizer::sgd;
+};
+
+/// All cost models with their documented parameters, of which `step_time` is common to all.
+CostModelRegistry make_cost_model_registry(const CostModelContext& context);
+
+/// Makes the cost model that a study's `compute:` map describes: `cost_model` (default roofline), its parameters, and
+/// an optional `step_time`. Keys that nobody knows stay unread for check_all_read(). REQUIRES context.model and
+/// context.device. Throws ConfigError.
+std::unique_ptr<CostModel> make_cost_model(const ConfigNode& compute, const CostModelContext& context);
+
+}  // namespace epocast

@@ -1,0 +1,71 @@
+#include "costmodels/step_time.hpp"
+
+#include <utility>
+
+namespace epocast {
+
+StepTimeAnchored::StepTimeAnchored(std::unique_ptr<CostModel> inner, const Model& model, const Device& device,
+                                   TimeByBatch steps)
+    : inner_(std::move(inner)), model_(model), device_(device), steps_(std::move(steps)) {
+  factor(static_cast<std::int64_t>(steps_.begin()->first));  // fails early
+}
+
+double StepTimeAnchored::inner_step(std::int64_t batch) const {
+  const double step = make_trace(model_, *inner_, batch, device_).compute_time().value;
+  if (!(step > 0))
+    throw ConfigError("step_time cannot be split among the layers of '" + model_.name +
+                      "': the cost model gives them no time at all");
+  return step;
+}
+
+double StepTimeAnchored::factor(std::int64_t batch) const {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = factors_.find(batch); found != factors_.end()) return found->second;
+  double value = 0;
+  if (steps_.size() == 1) {
+    const auto& [anchor, step] = *steps_.begin();
+    value = step / inner_step(static_cast<std::int64_t>(anchor));
+  } else {
+    value = time_at(steps_, static_cast<double>(batch)) / inner_step(batch);
+  }
+  return factors_[batch] = value;
+}
+
+PassTimes StepTimeAnchored::times(const Layer& layer, std::int64_t batch, const Device& device) const {
+  PassTimes times = inner_->times(layer, batch, device);
+  const double scale = factor(batch);
+  for (Seconds* t : {&times.forward, &times.backward_data, &times.backward_weights, &times.update}) *t *= scale;
+  return times;
+}
+
+std::vector<std::string> StepTimeAnchored::caveats(std::int64_t batch) const {
+  std::vector<std::string> out = inner_->caveats(batch);
+  const auto samples = static_cast<double>(batch);
+  const double low = steps_.begin()->first;
+  const double high = steps_.rbegin()->first;
+  if (samples >= low && samples <= high) return out;
+  const auto text = [](double x) { return std::to_string(static_cast<std::int64_t>(x)); };
+  out.push_back("batch " + std::to_string(batch) + " is extrapolated: step_time is given for batch " + text(low) +
+                (low < high ? " to " + text(high) : ""));
+  return out;
+}
+
+TimeByBatch read_step_times(const ConfigNode& node) {
+  constexpr Range kBatch{1, 1e9};
+  constexpr Range kTime{1e-9, 1e6};  // a whole step; outside, a unit was mistaken
+  TimeByBatch steps;
+  const auto add = [&](const ConfigNode& point) {
+    const auto batch = point.at("batch").as_int(kBatch);
+    if (!steps.emplace(static_cast<double>(batch), point.at("time").as_seconds(kTime).value).second)
+      throw point.error("there is already a step time for batch " + std::to_string(batch) + "; remove one");
+  };
+  if (!node.is_list()) {
+    add(node);
+    return steps;
+  }
+  for (const ConfigNode& point : node.items()) add(point);
+  if (steps.empty()) throw node.error("must be {batch: 32, time: 1.9 s} or a list of such");
+  return steps;
+}
+
+}  // namespace epocast

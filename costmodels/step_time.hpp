@@ -1,0 +1,48 @@
+#pragma once
+// StepTimeAnchored: scales another cost model so that one device's whole step takes a measured time.
+//
+// Scope and limits: keeps the inner model's shares of layers and passes; only their sum is measured. With one point the
+// factor is the same at every batch size. With several, the step time is linear in the batch between points and
+// extrapolated outside (see interpolation.hpp), and each batch size has its own factor. The same factors apply on every
+// device. Validation: the trace's compute time at an anchored batch size equals the given time
+// (tests/unit/cost_model_test.cpp).
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "costmodels/interpolation.hpp"
+#include "sim/config.hpp"
+#include "sim/cost_model.hpp"
+
+namespace epocast {
+
+class StepTimeAnchored : public CostModel {
+ public:
+  /// `steps`: measured time [s] of forward, backward and update of the whole `model` on `device`, by batch size.
+  /// Copies what it needs. REQUIRES at least one point. Throws ConfigError if the inner model gives the whole network
+  /// no time.
+  StepTimeAnchored(std::unique_ptr<CostModel> inner, const Model& model, const Device& device, TimeByBatch steps);
+
+  PassTimes times(const Layer& layer, std::int64_t batch, const Device& device) const override;
+  std::vector<std::string> caveats(std::int64_t batch) const override;
+
+ private:
+  double factor(std::int64_t batch) const;
+  double inner_step(std::int64_t batch) const;
+
+  std::unique_ptr<CostModel> inner_;
+  Model model_;
+  Device device_;
+  TimeByBatch steps_;
+  // Summing over all layers for each layer would be quadratic.
+  mutable std::map<std::int64_t, double> factors_;
+  mutable std::mutex mutex_;
+};
+
+/// Reads `{batch: 32, time: 1.9 s}` or a list of such. Throws ConfigError.
+TimeByBatch read_step_times(const ConfigNode& node);
+
+}  // namespace epocast

@@ -1,0 +1,84 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <iostream>
+#include <memory>
+
+#include "experiments/cli/commands.hpp"
+#include "experiments/fork_pool.hpp"
+#include "experiments/output.hpp"
+#include "experiments/run_study.hpp"
+#include "sim/error.hpp"
+
+namespace epocast {
+namespace {
+
+struct RunArguments {
+  std::vector<std::string> files;
+  std::vector<std::string> overrides;
+  std::string format = "table";
+  std::string trace;
+  bool explain = false;
+  bool exact = false;
+  bool unfolded = false;
+  int jobs = 0;
+};
+
+/// A line on the terminal that tells how far a long run is; nothing where stderr is not a terminal.
+void show_progress(std::size_t done, std::size_t of, const ScenarioResult& latest) {
+  if (of < 2 || isatty(STDERR_FILENO) == 0) return;
+  constexpr std::size_t kWidth = 24;
+  const std::size_t filled = done * kWidth / of;
+  std::cerr << fmt::format("\r\033[K[{:#<{}}{:.<{}}] {}/{}  {:.60}", "", filled, "", kWidth - filled, done, of, latest.scenario);
+  if (done == of) std::cerr << "\r\033[K";
+  std::cerr << std::flush;
+}
+
+int run(const RunArguments& arguments, const Registries& registries) {
+  const OutputFormat format = parse_output_format(arguments.format);
+  std::vector<Override> overrides;
+  for (const std::string& text : arguments.overrides) overrides.push_back(parse_override(text));
+  std::vector<Scenario> scenarios;
+  for (const std::string& file : arguments.files) {
+    Study study = load_study(file, overrides);
+    std::move(study.scenarios.begin(), study.scenarios.end(), std::back_inserter(scenarios));
+  }
+  const RunOptions options{.exact = arguments.exact,
+                           .fold = !arguments.unfolded,
+                           .explain = arguments.explain,
+                           .trace_file = arguments.trace};
+  const int parallel = arguments.jobs > 0 ? arguments.jobs : available_processors();
+  const std::vector<ScenarioResult> results = run_study(scenarios, registries, options, parallel, show_progress);
+
+  int code = kDone;
+  for (const ScenarioResult& result : results) {
+    code = std::max(code, result.exit_code);
+    if (!result.error.empty())
+      std::cerr << result.error << (result.scenario.empty() ? "" : "  [" + result.scenario + "]") << '\n';
+  }
+  // A single scenario that failed has said all there is to say.
+  if (results.size() > 1 || code == kDone) write_results(std::cout, results, format);
+  return code;
+}
+
+}  // namespace
+
+void add_run_command(CLI::App& app, CommandContext& context) {
+  auto arguments = std::make_shared<RunArguments>();
+  CLI::App* command = app.add_subcommand("run",
+                                         "Simulate studies; one with sweep axes runs their product on all processors.\n"
+                                         "Example: epocast run experiments/studies/vgg16_skylake.yaml --set workers=8 --explain");
+  command->add_option("study", arguments->files, "study files (YAML)")->required();
+  command->add_option("--format", arguments->format, "table, csv, json or jsonl")->capture_default_str();
+  command->add_option("--set", arguments->overrides, "change a key of the study, as in batch.per_worker=64; may be repeated")
+      ->allow_extra_args(false);
+  command->add_option("--trace", arguments->trace, "write the timeline for chrome://tracing or ui.perfetto.dev to this file");
+  command->add_flag("--explain", arguments->explain, "say what limits each run, step by step");
+  command->add_flag("--exact", arguments->exact, "simulate all iterations instead of extrapolating from the steady state");
+  command->add_flag("--unfolded", arguments->unfolded, "simulate every worker even where they are interchangeable");
+  command->add_option("--jobs", arguments->jobs, "scenarios at a time; default: one per processor")->check(CLI::Range(1, 4096));
+  command->callback([arguments, &context] { context.action = [arguments, &context] { return run(*arguments, context.registries); }; });
+}
+
+}  // namespace epocast

@@ -1,0 +1,74 @@
+#include <algorithm>
+#include <filesystem>
+#include <fmt/format.h>
+#include <iostream>
+#include <memory>
+#include <set>
+
+#include "costmodels/timings_file.hpp"
+#include "experiments/cli/commands.hpp"
+#include "platforms/platform_loader.hpp"
+#include "platforms/probe.hpp"
+#include "sim/error.hpp"
+#include "workloads/model_reader.hpp"
+
+namespace epocast {
+namespace {
+
+std::string validate_study(const std::filesystem::path& file, const Registries& registries) {
+  const Study study = load_study(file);
+  std::set<std::filesystem::path> probed;  // loading a platform into SimGrid is the slow part
+  for (const Scenario& scenario : study.scenarios) {
+    const ScenarioSetup setup = read_scenario(scenario, registries);
+    for (const PhaseSettings& phase : setup.phases) setup.strategy->compile(setup.context(phase)).graph.validate(setup.cluster);
+    if (probed.insert(setup.cluster.platform_file).second) probe_platform(setup.cluster);
+  }
+  return fmt::format("study '{}' with {} scenario{}", study.name, study.scenarios.size(), study.scenarios.size() == 1 ? "" : "s");
+}
+
+/// What the file is, if it is all right. Throws ConfigError otherwise.
+std::string validate(const std::filesystem::path& file, const Registries& registries) {
+  const std::string extension = file.extension().string();
+  if (extension == ".xml") {
+    const Cluster cluster = load_platform(file);
+    probe_platform(cluster);
+    return fmt::format("platform '{}' with {} devices", cluster.name, cluster.devices.size());
+  }
+  if (extension == ".csv") return fmt::format("timings with {} rows", load_timings(file).rows.size());
+  const ConfigNode root = ConfigNode::load_file(file);
+  if (root.is_map() && root.has("study")) return validate_study(file, registries);
+  if (root.is_map() && root.has("layers")) {
+    const Model model = load_model(file);
+    return fmt::format("model '{}' with {} layers and {} parameters", model.name, model.layers.size(), model.parameter_count());
+  }
+  throw root.error("neither a study (key `study`) nor a model (key `layers`)");
+}
+
+int validate_all(const std::vector<std::string>& files, const Registries& registries) {
+  int code = kDone;
+  for (const std::string& file : files) {
+    try {
+      std::cout << file << ": " << validate(file, registries) << '\n';
+    } catch (const ConfigError& problem) {
+      std::cerr << problem.what() << '\n';
+      code = kBadInput;
+    } catch (const GraphError& problem) {
+      std::cerr << file << ": " << problem.what() << '\n';
+      code = kBadInput;
+    }
+  }
+  return code;
+}
+
+}  // namespace
+
+void add_validate_command(CLI::App& app, CommandContext& context) {
+  auto files = std::make_shared<std::vector<std::string>>();
+  CLI::App* command = app.add_subcommand("validate",
+                                         "Check studies, models (YAML), platforms (XML) and timings (CSV) without running them.\n"
+                                         "Example: epocast validate my_study.yaml my_cluster.xml");
+  command->add_option("file", *files, "files to check")->required();
+  command->callback([files, &context] { context.action = [files, &context] { return validate_all(*files, context.registries); }; });
+}
+
+}  // namespace epocast

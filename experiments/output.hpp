@@ -1,0 +1,27 @@
+#pragma once
+// Results as a table for people, CSV, JSON or JSON lines.
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "experiments/result.hpp"
+
+namespace epocast {
+
+enum class OutputFormat { table, csv, json, jsonl };
+
+std::vector<std::string> output_format_names();
+/// Throws ConfigError with the nearest name.
+OutputFormat parse_output_format(const std::string& name);
+
+/// Writes the results of one or more studies. CSV of studies with different axes has the union of their columns.
+void write_results(std::ostream& out, const std::vector<ScenarioResult>& results, OutputFormat format);
+
+/// A field of a CSV file, quoted if it has to be (RFC 4180).
+std::string csv_field(const std::string& text);
+
+/// Rows of cells as a table with aligned columns; numbers to the right. The first row is the header.
+std::string align_columns(const std::vector<std::vector<std::string>>& rows);
+
+}  // namespace epocast

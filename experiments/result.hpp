@@ -1,0 +1,58 @@
+#pragma once
+// What a scenario yields: the columns of `run`, and text for people.
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace epocast {
+
+/// Times in s, sizes in bytes. See docs/output.md for what each column means.
+struct ScenarioResult {
+  std::string study;
+  std::string scenario;
+  std::vector<std::pair<std::string, std::string>> axes;
+
+  std::int64_t workers = 0;
+  std::int64_t global_batch = 0;
+  double iteration_s = 0;
+  double epoch_s = 0;
+  double total_s = 0;
+  double samples_per_s = 0;
+  std::optional<double> speedup;
+  std::optional<double> efficiency;
+  double compute_s = 0;
+  double comm_s = 0;
+  double exposed_comm_s = 0;
+  std::optional<double> overlap_ratio;
+  double comm_bytes_per_iteration = 0;
+  double comm_bytes_per_epoch = 0;
+  double max_link_utilization = 0;
+  std::optional<double> bubble_fraction;
+  std::optional<double> peak_memory_bytes;
+  std::optional<bool> fits_memory;
+  std::optional<double> mean_staleness;
+  std::optional<std::int64_t> max_staleness;
+  std::optional<double> bound_s;
+  std::string limited_by;
+  std::int64_t iterations_simulated = 0;
+  bool exact = false;
+
+  // Not columns: for people.
+  std::string error;                   ///< why there is no result; everything above but study and scenario is void then
+  int exit_code = 0;                   ///< what the program should exit with because of this scenario
+  double iteration_ci95 = 0;           ///< half width, s; 0 if the result is no estimate
+  std::string explanation;             ///< several lines, if asked for
+  std::vector<std::string> warnings;
+};
+
+/// One object with the columns in order; missing is null.
+nlohmann::ordered_json to_json(const ScenarioResult& result);
+
+/// For the way from a child process: everything, columns and the rest.
+std::string serialize(const ScenarioResult& result);
+ScenarioResult deserialize(const std::string& text);
+
+}  // namespace epocast

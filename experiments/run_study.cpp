@@ -1,0 +1,72 @@
+#include "experiments/run_study.hpp"
+
+#include <fmt/format.h>
+
+#include <csignal>
+#include <cstring>
+
+#include "experiments/fork_pool.hpp"
+#include "sim/error.hpp"
+
+namespace epocast {
+namespace {
+
+ScenarioResult failure(const Scenario& scenario, int exit_code, std::string message) {
+  ScenarioResult result;
+  result.study = scenario.study;
+  result.scenario = scenario.name;
+  result.axes = scenario.axes;
+  result.exit_code = exit_code;
+  result.error = std::move(message);
+  return result;
+}
+
+/// The scenario's result, or what kept it from one. Exit codes are those of the command line.
+ScenarioResult run_guarded(const Scenario& scenario, const Registries& registries, const RunOptions& options) {
+  try {
+    return run_scenario(scenario, registries, options);
+  } catch (const ConfigError& problem) {
+    return failure(scenario, 2, problem.what());
+  } catch (const GraphError& problem) {
+    return failure(scenario, 3, std::string("internal error: malformed task graph: ") + problem.what());
+  } catch (const SimulationError& problem) {
+    return failure(scenario, 1, problem.what());
+  } catch (const std::bad_alloc&) {
+    return failure(scenario, 1, "out of memory; simulate fewer workers, let interchangeable ones be folded, or use level: closed_form");
+  } catch (const std::exception& problem) {
+    return failure(scenario, 3, std::string("internal error: ") + problem.what());
+  }
+}
+
+/// A process that died: on a platform file that SimGrid does not survive, or by a mistake of ours.
+std::string death_notice(const Scenario& scenario, const JobOutcome& outcome) {
+  std::string said = outcome.errors.substr(0, outcome.errors.find('\n'));
+  const std::string how = outcome.signal != 0 ? fmt::format("killed by {}", strsignal(outcome.signal)) : "ended early";
+  if (outcome.signal == SIGKILL) said += said.empty() ? "out of memory?" : "";
+  return fmt::format("{}the simulating process was {}{}", scenario.name.empty() ? "" : scenario.name + ": ", how,
+                     said.empty() ? "" : ": " + said);
+}
+
+}  // namespace
+
+std::vector<ScenarioResult> run_study(const std::vector<Scenario>& scenarios, const Registries& registries,
+                                      const RunOptions& options, int parallel, const Progress& progress) {
+  std::vector<ScenarioResult> results(scenarios.size());
+  std::size_t done = 0;
+  const auto job = [&](int i) {
+    const auto index = static_cast<std::size_t>(i);
+    RunOptions own = options;
+    if (scenarios.size() > 1 && !own.trace_file.empty())
+      own.trace_file.replace_filename(fmt::format("{}-{}{}", own.trace_file.stem().string(), i + 1, own.trace_file.extension().string()));
+    return serialize(run_guarded(scenarios[index], registries, own));
+  };
+  run_forked(static_cast<int>(scenarios.size()), parallel, job, [&](int i, const JobOutcome& outcome) {
+    const auto index = static_cast<std::size_t>(i);
+    results[index] = outcome.finished ? deserialize(outcome.output)
+                                      : failure(scenarios[index], 3, death_notice(scenarios[index], outcome));
+    if (progress) progress(++done, scenarios.size(), results[index]);
+  });
+  return results;
+}
+
+}  // namespace epocast

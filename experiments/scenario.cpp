@@ -1,0 +1,145 @@
+#include "experiments/scenario.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "experiments/chrome_trace.hpp"
+#include "experiments/explain.hpp"
+#include "sim/executor.hpp"
+
+namespace epocast {
+namespace {
+
+/// One simulated phase with what it was made of.
+struct PhaseRun {
+  TrainingStep step;
+  ExecutionResult result;
+  double single_step = 0;  ///< s: one worker doing the whole global batch; 0 without a model
+};
+
+/// Mean over phases, each weighted by its iterations.
+template <class Value>
+double per_iteration(const std::vector<PhaseRun>& runs, const std::vector<PhaseSettings>& phases, Value value) {
+  double sum = 0, iterations = 0;
+  for (std::size_t p = 0; p < runs.size(); ++p) {
+    sum += value(runs[p], phases[p]) * static_cast<double>(phases[p].iterations);
+    iterations += static_cast<double>(phases[p].iterations);
+  }
+  return sum / iterations;
+}
+
+void summarize(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs, ScenarioResult& out) {
+  const auto& phases = setup.phases;
+  // With a schedule, batch and workers are those of the last phase; times are averages over all.
+  out.workers = static_cast<std::int64_t>(phases.back().workers.size());
+  out.global_batch = phases.back().global_batch;
+
+  double epochs = 0, samples = 0, iterations = 0, workers = 0, single_total = 0;
+  for (std::size_t p = 0; p < runs.size(); ++p) {
+    const auto n = static_cast<double>(phases[p].iterations);
+    out.total_s += runs[p].result.total;
+    epochs += static_cast<double>(phases[p].epochs);
+    iterations += n;
+    samples += n * static_cast<double>(phases[p].global_batch);
+    workers += n * static_cast<double>(phases[p].workers.size());
+    single_total += n * runs[p].single_step;
+    out.iterations_simulated += runs[p].result.iterations_simulated;
+    out.comm_bytes_per_epoch += runs[p].result.metrics.bytes * n;
+    out.max_link_utilization = std::max(out.max_link_utilization, runs[p].result.metrics.max_link_utilization);
+  }
+  const auto mean = [&](auto value) { return per_iteration(runs, phases, value); };
+  out.iteration_s = mean([](const PhaseRun& r, const PhaseSettings&) { return r.result.iteration; });
+  out.iteration_ci95 = mean([](const PhaseRun& r, const PhaseSettings&) { return r.result.iteration_ci95; });
+  out.epoch_s = out.total_s / epochs;
+  out.samples_per_s = samples / iterations / out.iteration_s;
+  if (single_total > 0) {
+    out.speedup = single_total / iterations / out.iteration_s;
+    out.efficiency = *out.speedup / (workers / iterations);
+    out.bubble_fraction = std::max(0.0, 1 - mean([](const PhaseRun& r, const PhaseSettings&) { return r.result.metrics.compute; }) / out.iteration_s);
+  }
+  out.compute_s = mean([](const PhaseRun& r, const PhaseSettings&) { return r.result.metrics.compute; });
+  out.comm_s = mean([](const PhaseRun& r, const PhaseSettings&) { return r.result.metrics.communication; });
+  out.exposed_comm_s = mean([](const PhaseRun& r, const PhaseSettings&) { return r.result.metrics.exposed_communication; });
+  if (out.comm_s > 0) out.overlap_ratio = 1 - out.exposed_comm_s / out.comm_s;
+  out.comm_bytes_per_iteration = out.comm_bytes_per_epoch / iterations;
+  out.comm_bytes_per_epoch /= epochs;
+
+  const auto all = [&](auto test) { return std::all_of(runs.begin(), runs.end(), test); };
+  out.exact = all([](const PhaseRun& r) { return r.result.exact; });
+  if (all([](const PhaseRun& r) { return r.result.bound.has_value(); }))
+    out.bound_s = mean([](const PhaseRun& r, const PhaseSettings&) { return r.result.bound->seconds; });
+  for (const PhaseRun& r : runs) {
+    if (!r.result.metrics.mean_staleness) continue;
+    out.max_staleness = std::max(out.max_staleness.value_or(0), *r.result.metrics.max_staleness);
+    out.mean_staleness = mean([](const PhaseRun& run, const PhaseSettings&) { return run.result.metrics.mean_staleness.value_or(0); });
+  }
+  if (!setup.model.layers.empty() && setup.strategy->needs_model()) {
+    double peak = 0;
+    bool fits = true;
+    for (std::size_t p = 0; p < runs.size(); ++p) {
+      const double need = runs[p].step.memory.total().value;
+      peak = std::max(peak, need);
+      for (const DeviceId worker : phases[p].workers)
+        fits &= need <= setup.cluster.devices[static_cast<std::size_t>(worker)].memory.value;
+    }
+    out.peak_memory_bytes = peak;
+    out.fits_memory = fits;
+  }
+}
+
+void warn(const ScenarioSetup& setup, ScenarioResult& out) {
+  if (setup.cost_model)
+    for (const PhaseSettings& phase : setup.phases)
+      for (const std::string& caveat : setup.cost_model->caveats(phase.global_batch / static_cast<std::int64_t>(phase.workers.size())))
+        if (std::find(out.warnings.begin(), out.warnings.end(), caveat) == out.warnings.end()) out.warnings.push_back(caveat);
+  if (out.fits_memory && !*out.fits_memory)
+    out.warnings.push_back(fmt::format("needs {} of memory per worker, more than the device has", to_string(Bytes(*out.peak_memory_bytes))));
+  if (!out.exact)
+    out.warnings.push_back(fmt::format("total and epoch times are estimates: iteration {:.4g} s +- {:.2g} s (95 %)", out.iteration_s,
+                                       out.iteration_ci95));
+}
+
+}  // namespace
+
+ScenarioResult run_scenario(const Scenario& scenario, const Registries& registries, const RunOptions& options) {
+  const ScenarioSetup setup = read_scenario(scenario, registries);
+  SimEngine engine(setup.cluster.platform_file.string());
+
+  std::vector<PhaseRun> runs;
+  ChromeTrace trace;
+  double start = 0;
+  for (const PhaseSettings& phase : setup.phases) {
+    const StrategyContext context = setup.context(phase);
+    PhaseRun run{setup.strategy->compile(context), {}, 0};
+    if (setup.strategy->needs_model()) run.single_step = context.trace(phase.global_batch).compute_time().value;
+    run.result = execute(run.step.graph, setup.cluster, engine,
+                         {.iterations = phase.iterations,
+                          .exact = options.exact,
+                          .fold = options.fold,
+                          .noise = setup.noise,
+                          .slowdown = setup.slowdown,
+                          .record_timeline = !options.trace_file.empty(),
+                          .max_intervals = options.trace_intervals});
+    if (!options.trace_file.empty()) trace.add(run.step.graph, setup.cluster, run.result, start);
+    start += run.result.totals.makespan;
+    run.result.timeline = {};
+    runs.push_back(std::move(run));
+  }
+
+  ScenarioResult out;
+  out.study = scenario.study;
+  out.scenario = scenario.name;
+  out.axes = scenario.axes;
+  summarize(setup, runs, out);
+  // The phase that takes longest is the one worth explaining.
+  const auto longest = std::max_element(runs.begin(), runs.end(), [](const PhaseRun& a, const PhaseRun& b) { return a.result.total < b.result.total; });
+  out.limited_by = limited_by(longest->step.graph, longest->result);
+  if (options.explain) out.explanation = explain(longest->step.graph, longest->result);
+  warn(setup, out);
+  if (!options.trace_file.empty()) trace.write(options.trace_file);
+  return out;
+}
+
+}  // namespace epocast

@@ -1,0 +1,63 @@
+#pragma once
+// Runs one scenario: reads its configuration, builds the task graphs of its phases, simulates them.
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "experiments/result.hpp"
+#include "experiments/study.hpp"
+#include "sim/cost_model.hpp"
+#include "sim/execution.hpp"
+#include "sim/strategy.hpp"
+
+namespace epocast {
+
+/// A part of training with one batch size and one set of workers.
+struct PhaseSettings {
+  std::vector<DeviceId> workers;
+  std::int64_t global_batch = 0;
+  std::int64_t epochs = 0;
+  std::int64_t iterations = 0;  ///< of all its epochs
+};
+
+/// A scenario's configuration, read and checked.
+struct ScenarioSetup {
+  Cluster cluster;
+  Model model;  ///< empty if the strategy needs none
+  std::unique_ptr<Strategy> strategy;
+  std::string strategy_name;
+  std::unique_ptr<CostModel> cost_model;
+  CollectiveSettings collective;
+  Optimizer optimizer = Optimizer::sgd;
+  std::int64_t samples = 0;  ///< of the data set
+  std::vector<PhaseSettings> phases;
+  NoiseModel noise;
+  std::vector<double> slowdown;  ///< by device; empty if nobody is slow
+
+  /// What the strategy sees in a phase.
+  StrategyContext context(const PhaseSettings& phase) const;
+};
+
+/// Strategies a program knows; those of users come on top of the built-in ones.
+struct Registries {
+  StrategyRegistry strategies;
+};
+Registries builtin_registries();
+
+/// Reads the configuration of a scenario. Throws ConfigError.
+ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registries);
+
+struct RunOptions {
+  bool exact = false;
+  bool fold = true;
+  bool explain = false;
+  std::filesystem::path trace_file;        ///< Chrome trace to write; empty for none
+  std::size_t trace_intervals = 1'000'000;
+};
+
+/// Simulates a scenario in this process, whose one SimGrid engine it takes. Throws ConfigError and SimulationError.
+ScenarioResult run_scenario(const Scenario& scenario, const Registries& registries, const RunOptions& options);
+
+}  // namespace epocast

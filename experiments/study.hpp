@@ -1,0 +1,43 @@
+#pragma once
+// A study file: one scenario, or the product of its sweep axes.
+
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/config.hpp"
+
+namespace epocast {
+
+/// One point of a study: a complete configuration without axes.
+struct Scenario {
+  std::string study;
+  std::string name;                                        ///< "workers=4, strategy=data_parallel"; "" without axes
+  std::vector<std::pair<std::string, std::string>> axes;   ///< key and value, as columns of the output
+  ConfigNode config;
+};
+
+/// Everything that `run` does for a study file.
+struct Study {
+  std::string name;
+  std::vector<std::string> axes;
+  std::vector<Scenario> scenarios;
+};
+
+/// A change from the command line, `--set key=value`.
+struct Override {
+  std::string key;
+  std::string value;
+};
+
+/// Splits "key=value". Throws ConfigError.
+Override parse_override(const std::string& text);
+
+/// Reads a study file and expands its axes, last axis fastest. Throws ConfigError.
+/// An axis value that is a map in a strategy axis is labelled by its name and its other settings.
+Study load_study(const std::filesystem::path& file, const std::vector<Override>& overrides = {});
+/// The same from text; `name` stands for the file.
+Study parse_study(std::string_view text, std::string name, const std::vector<Override>& overrides = {});
+
+}  // namespace epocast

@@ -1,0 +1,168 @@
+#include "platforms/platform_loader.hpp"
+
+#include <charconv>
+#include <cmath>
+#include <stdexcept>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "platforms/reachability.hpp"
+#include "platforms/topology.hpp"
+#include "platforms/units.hpp"
+#include "sim/data_file.hpp"
+#include "sim/error.hpp"
+
+namespace epocast {
+
+namespace {
+
+class DeviceReader {
+ public:
+  DeviceReader(const XmlSource& xml, const Topology& topology) : xml_(xml), topology_(topology) {}
+
+  Device read(const Point& host) {
+    // The hosts of a cluster differ in nothing but their names.
+    const bool from_cluster = topology_.zones[host.zone].routing == Routing::cluster;
+    if (!from_cluster || host.node != template_node_) {
+      template_ = read_figures(host);
+      template_node_ = host.node;
+    }
+    Device device = template_;
+    device.name = host.name;
+    if (device.node.empty()) device.node = host.name;
+    return device;
+  }
+
+ private:
+  const Property* find(const Point& host, const std::string& key) const {
+    if (const auto own = topology_.host_properties.find(host.node); own != topology_.host_properties.end())
+      if (const auto found = own->second.find(key); found != own->second.end()) return &found->second;
+    for (int z = host.zone; z >= 0; z = topology_.zones[z].parent)
+      if (const auto found = topology_.zones[z].properties.find(key); found != topology_.zones[z].properties.end())
+        return &found->second;
+    return nullptr;
+  }
+
+  const Property& require(const Point& host, const std::string& key, const std::string& example) const {
+    if (const Property* found = find(host, key)) return *found;
+    xml_.fail(host.node, fmt::format("missing property {0}: add <prop id=\"{0}\" value=\"{1}\"/> here or to a zone around it",
+                                     key, example));
+  }
+
+  // A quantity between min and max (SI).
+  template <class Parse>
+  auto quantity(const Property& property, Parse parse, double min, double max) const {
+    decltype(parse("")) value;
+    try {
+      value = parse(property.value);
+    } catch (const std::invalid_argument& error) {
+      xml_.fail(property.node, "value", error.what());
+    }
+    if (!(value.value > 0)) xml_.fail(property.node, "value", "must be above zero, got " + quote(property.value));
+    if (value.value < min || value.value > max)
+      xml_.fail(property.node, "value",
+                fmt::format("{} is beyond reason (accepted: {} to {})", quote(property.value),
+                            to_string(decltype(value)(min)), to_string(decltype(value)(max))));
+    return value;
+  }
+
+  int count(const Property& property) const {
+    int value = 0;
+    const std::string& text = property.value;
+    const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (status != std::errc() || end != text.data() + text.size() || value < 1 || value > 1'000'000)
+      xml_.fail(property.node, "value", "expected a whole number from 1 to 1000000, got " + quote(text));
+    return value;
+  }
+
+  Device read_figures(const Point& host) const {
+    Device device;
+    device.model = require(host, "epocast.device_model", "2x Intel Xeon Platinum 8180").value;
+    device.memory = quantity(require(host, "epocast.memory", "384 GB"), parse_bytes, 1e6, 1e16);
+    device.memory_bandwidth =
+        quantity(require(host, "epocast.memory_bandwidth", "255.9 GB/s"), parse_bytes_per_second, 1e6, 1e16);
+    device.cores = host.node.attribute("core").as_int(1);
+    device.peak_rate = device.cores * parse_simgrid_speed(host.node.attribute("speed").value());
+    if (const Property* given = find(host, "epocast.peak_rate")) {
+      const FlopPerSecond rate = quantity(*given, parse_flop_per_second, 1e3, 1e21);
+      if (std::abs(rate.value - device.peak_rate.value) > 1e-6 * rate.value)
+        xml_.fail(given->node, "value",
+                  fmt::format("{} contradicts speed=\"{}\" core=\"{}\" of {}, which make {}; give one number only",
+                              quote(given->value), host.node.attribute("speed").value(), device.cores,
+                              quote(host.name), to_string(device.peak_rate)));
+      device.peak_rate = rate;
+    }
+    if (const Property* cores = find(host, "epocast.cores")) device.cores = count(*cores);
+    if (const Property* node = find(host, "epocast.node")) device.node = node->value;
+    return device;
+  }
+
+  const XmlSource& xml_;
+  const Topology& topology_;
+  Device template_;
+  pugi::xml_node template_node_;
+};
+
+// The first text given for a key stands alone; one that differs, deeper in the file, says where it holds.
+void add_sources(const Properties& properties, const std::string& place, std::map<std::string, std::string>& sources) {
+  for (const auto& [id, property] : properties) {
+    if (!id.starts_with("source.")) continue;
+    const std::string key = id.substr(std::string("source.").size());
+    if (const auto [found, fresh] = sources.emplace(key, property.value); !fresh && found->second != property.value)
+      sources.emplace(key + " (" + place + ")", property.value);
+  }
+}
+
+}  // namespace
+
+Cluster parse_platform(std::string_view text, const std::string& name) {
+  const XmlSource xml(std::string(text), name);
+  const Topology topology = read_topology(xml);
+  check_reachability(xml, topology);
+
+  Cluster cluster;
+  cluster.name = std::filesystem::path(name).stem().string();
+  cluster.platform_file = name;
+  const Properties& outer = topology.zones.front().properties;
+  if (const auto found = outer.find("epocast.description"); found != outer.end()) cluster.description = found->second.value;
+
+  DeviceReader reader(xml, topology);
+  for (const Point& point : topology.points)
+    if (point.is_host) cluster.devices.push_back(reader.read(point));
+
+  for (const Zone& zone : topology.zones) add_sources(zone.properties, zone.name, cluster.sources);
+  for (const Point& point : topology.points)
+    if (const auto found = topology.host_properties.find(point.node); found != topology.host_properties.end())
+      add_sources(found->second, point.name, cluster.sources);
+  for (const auto& [key, property] : topology.link_sources) cluster.sources.emplace(key, property.value);
+  return cluster;
+}
+
+Cluster load_platform(const std::filesystem::path& file) {
+  return parse_platform(XmlSource::read_file(file), file.string());
+}
+
+Cluster load_platform_named(const ConfigNode& value, const std::filesystem::path& data_dir) {
+  return load_platform(find_data_file(value, {"platform", data_dir / "platforms", ".xml"}));
+}
+
+std::vector<PlatformInfo> list_platforms(const std::filesystem::path& folder) {
+  std::vector<PlatformInfo> out;
+  for (const std::string& name : data_file_names(folder, ".xml")) {
+    PlatformInfo info;
+    info.name = name;
+    try {
+      const Cluster cluster = load_platform(folder / (name + ".xml"));
+      info.description = cluster.description;
+      info.devices = static_cast<int>(cluster.devices.size());
+      info.device_model = cluster.devices.front().model;
+    } catch (const ConfigError& error) {
+      info.problem = error.what();
+    }
+    out.push_back(std::move(info));
+  }
+  return out;
+}
+
+}  // namespace epocast

@@ -1,0 +1,55 @@
+#pragma once
+// Reads SimGrid platform files, strictly: SimGrid itself aborts the process on some mistakes and ignores others.
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/cluster.hpp"
+#include "sim/config.hpp"
+
+namespace epocast {
+
+/// Loads and checks a platform file. Devices are in the order of the hosts in the file.
+///
+/// Understood are <zone> with routing Full, Floyd, Dijkstra, DijkstraCache or None, nested at will; <host>, <router>,
+/// <link>, <route>, <zoneRoute>; and <cluster> as a star, FAT_TREE or TORUS. Figures of the devices are properties, each
+/// on a host, its cluster or a zone around it, the innermost counting:
+///
+///     epocast.device_model      hardware, in words                          required
+///     epocast.memory            capacity usable for training, "384 GB"      required
+///     epocast.memory_bandwidth  "255.9 GB/s"                                required
+///     epocast.peak_rate         fp32 peak, "8.24 TFLOP/s"                   default: the host's speed x core, to which
+///                                                                           it must be equal if given
+///     epocast.cores             physical cores                              default: the host's core attribute
+///     epocast.node              machine that the device sits in             default: the host's own name
+///     epocast.description       of the whole platform, on the outer zone
+///     source.<key>              where the number behind epocast.<key>, link_bandwidth, link_latency, ... comes from
+///
+/// Throws ConfigError, with line and column, for the first mistake found: XML that is broken or not a platform; unknown
+/// elements, attributes and epocast properties; names given twice; numbers without a unit or beyond reason; routes over
+/// unknown links; hosts that cannot reach each other; topology parameters that do not fit the number of hosts.
+/// See probe_platform() for mistakes that only SimGrid can find.
+Cluster load_platform(const std::filesystem::path& file);
+
+/// The same from text; `name` stands for the file in messages.
+Cluster parse_platform(std::string_view text, const std::string& name);
+
+/// The platform that `value` names: `skylake_opa` for DATA_DIR/platforms/skylake_opa.xml, or a path (anything with a `/` or
+/// ending in .xml), relative to the file that `value` stands in.
+Cluster load_platform_named(const ConfigNode& value, const std::filesystem::path& data_dir);
+
+/// What `epocast list platforms` prints of one file.
+struct PlatformInfo {
+  std::string name;  ///< the file's name without extension
+  std::string description;
+  int devices = 0;
+  std::string device_model;  ///< of the first device
+  std::string problem;       ///< why the file cannot be loaded; "" if it can
+};
+
+/// All platform files of a folder, sorted by name.
+std::vector<PlatformInfo> list_platforms(const std::filesystem::path& folder);
+
+}  // namespace epocast

@@ -1,0 +1,39 @@
+#pragma once
+// What strategies and cost models know about the machine: its devices. Links and routes stay with the simulator.
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sim/quantity.hpp"
+
+namespace epocast {
+
+/// Index of a device in Cluster::devices.
+using DeviceId = int;
+
+/// One device that can train: a CPU node or a GPU. One per host of the platform file.
+struct Device {
+  std::string name;   ///< host name in the platform file
+  std::string node;   ///< the machine it sits in; devices of one node share it
+  std::string model;  ///< hardware, e.g. "2x Intel Xeon Platinum 8180"
+  int cores = 1;
+  FlopPerSecond peak_rate;          ///< fp32 peak
+  BytesPerSecond memory_bandwidth;  ///< device memory, sustained or nominal as the platform file says
+  Bytes memory;                     ///< capacity usable for training
+};
+
+/// A loaded and validated platform.
+struct Cluster {
+  std::string name;
+  std::string description;
+  std::filesystem::path platform_file;
+  std::vector<Device> devices;
+  std::map<std::string, std::string> sources;  ///< property -> where its number comes from
+
+  /// True if every device has the same hardware figures.
+  bool homogeneous() const;
+};
+
+}  // namespace epocast

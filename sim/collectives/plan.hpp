@@ -1,0 +1,33 @@
+#pragma once
+// Chooses how a collective is simulated and prepares it: which level, which flows, how long it takes on an idle network.
+
+#include <vector>
+
+#include "sim/collective.hpp"
+#include "sim/collectives/group_network.hpp"
+#include "sim/simgrid/engine.hpp"
+#include "sim/task_graph.hpp"
+
+namespace epocast {
+
+/// Flows that run together after a common delay.
+struct FlowStep {
+  double delay = 0;  ///< s: latencies of the rounds that the step stands for, and their reductions
+  Round flows;       ///< bytes of all repetitions together
+};
+
+/// A collective ready to run.
+struct CollectivePlan {
+  CollectiveLevel level = CollectiveLevel::flow;  ///< never automatic
+  double idle_time = 0;                           ///< s on an idle network
+  CollectiveSchedule schedule;                    ///< message level only
+  std::vector<FlowStep> steps;                    ///< what crosses the network: run at flow level, counted at closed form
+  double gamma = 0;                               ///< s per byte reduced
+};
+
+/// Plans a collective over ranks on `hosts`. `may_contend`: other traffic can be under way at the same time. The automatic
+/// level is closed_form where nothing contends and the formula is exact, else flow.
+CollectivePlan plan_collective(const Collective& collective, const std::vector<int>& hosts, const std::vector<int>& node_of,
+                               const GroupNetwork& network, bool may_contend, SimEngine& engine);
+
+}  // namespace epocast

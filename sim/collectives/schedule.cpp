@@ -1,0 +1,159 @@
+// The table of algorithms, and what is common to all schedules.
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <cmath>
+#include <iterator>
+#include <stdexcept>
+#include <string>
+
+#include "sim/collectives/algorithms.hpp"
+
+namespace epocast {
+namespace collectives {
+
+const std::vector<Algorithm>& algorithms() {
+  using enum CollectiveOp;
+  using A = CollectiveAlgorithm;
+  // clang-format off
+  static const std::vector<Algorithm> table = {
+      {A::ring, "ring", {all_reduce, reduce_scatter, all_gather}, ring_rounds, ring_time},
+      {A::halving_doubling, "halving_doubling", {all_reduce, reduce_scatter, all_gather, broadcast, reduce},
+       halving_doubling_rounds, halving_doubling_time},
+      {A::recursive_doubling, "recursive_doubling", {all_reduce, all_gather},
+       recursive_doubling_rounds, recursive_doubling_time},
+      {A::binomial_tree, "binomial_tree", {all_reduce, broadcast, reduce, gather, scatter},
+       binomial_tree_rounds, binomial_tree_time},
+      {A::double_binary_tree, "double_binary_tree", {all_reduce, broadcast, reduce},
+       double_binary_tree_rounds, double_binary_tree_time, /*exact=*/false},
+      {A::hierarchical, "hierarchical", {all_reduce, reduce_scatter, all_gather, broadcast, reduce},
+       hierarchical_rounds, hierarchical_time},
+      {A::pairwise, "pairwise", {reduce_scatter, all_gather, all_to_all, gather, scatter},
+       pairwise_rounds, pairwise_time},
+      {A::bruck, "bruck", {all_gather, all_to_all}, bruck_rounds, bruck_time},
+  };
+  // clang-format on
+  return table;
+}
+
+int largest_power_of_two(int n) { return static_cast<int>(std::bit_floor(static_cast<unsigned>(n))); }
+
+int ceil_log2(int n) { return static_cast<int>(std::bit_width(static_cast<unsigned>(n) - 1U)); }
+
+Round shift_round(int operand, double bytes, double reduce_bytes, int repeat) {
+  return {.repeat = repeat, .permutation = Permutation{Permutation::Kind::shift, operand, bytes, reduce_bytes}};
+}
+
+Round exclusive_or_round(int mask, double bytes, double reduce_bytes) {
+  return {.permutation = Permutation{Permutation::Kind::exclusive_or, mask, bytes, reduce_bytes}};
+}
+
+void append(Rounds& rounds, Rounds more) {
+  rounds.insert(rounds.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
+namespace {
+
+const Algorithm& find(CollectiveAlgorithm id) {
+  const Algorithm& algorithm = algorithms()[static_cast<std::size_t>(id)];
+  assert(algorithm.id == id);
+  return algorithm;
+}
+
+const Algorithm& find_checked(const Request& request, CollectiveAlgorithm id) {
+  const Algorithm& algorithm = find(id);
+  if (!supports(id, request.op)) {
+    throw std::invalid_argument(std::string(algorithm.name) + " cannot carry out " + to_string(request.op) + "; " +
+                                to_string(default_algorithm(request.op)) + " can");
+  }
+  if (request.ranks < 2)
+    throw std::invalid_argument("a collective needs at least 2 ranks, not " + std::to_string(request.ranks));
+  if (!std::isfinite(request.bytes) || request.bytes < 0)
+    throw std::invalid_argument("a collective cannot move " + std::to_string(request.bytes) + " bytes");
+  if (!request.node_of.empty() && request.node_of.size() != static_cast<std::size_t>(request.ranks)) {
+    throw std::invalid_argument("node_of names the nodes of " + std::to_string(request.node_of.size()) +
+                                " ranks, but the collective has " + std::to_string(request.ranks));
+  }
+  return algorithm;
+}
+
+}  // namespace
+}  // namespace collectives
+
+bool supports(CollectiveAlgorithm algorithm, CollectiveOp op) {
+  const auto& ops = collectives::find(algorithm).ops;
+  return std::find(ops.begin(), ops.end(), op) != ops.end();
+}
+
+CollectiveAlgorithm default_algorithm(CollectiveOp op) {
+  switch (op) {
+    case CollectiveOp::all_reduce:
+    case CollectiveOp::reduce_scatter:
+    case CollectiveOp::all_gather:
+      return CollectiveAlgorithm::ring;
+    case CollectiveOp::all_to_all:
+      return CollectiveAlgorithm::pairwise;
+    default:  // rooted operations
+      return CollectiveAlgorithm::binomial_tree;
+  }
+}
+
+CollectiveSchedule make_schedule(CollectiveOp op, CollectiveAlgorithm algorithm, int ranks, double bytes,
+                                 const std::vector<int>& node_of) {
+  const collectives::Request request{op, ranks, bytes, node_of};
+  return {ranks, collectives::find_checked(request, algorithm).rounds(request)};
+}
+
+double closed_form_time(CollectiveOp op, CollectiveAlgorithm algorithm, int ranks, double bytes, AlphaBetaGamma link,
+                        const std::vector<int>& node_of) {
+  const collectives::Request request{op, ranks, bytes, node_of};
+  return collectives::find_checked(request, algorithm).time(request, link);
+}
+
+bool closed_form_is_exact([[maybe_unused]] CollectiveOp op, CollectiveAlgorithm algorithm, int ranks) {
+  assert(supports(algorithm, op));
+  return collectives::find(algorithm).exact || ranks == 2;
+}
+
+int Permutation::target_of(int rank, int ranks) const {
+  return kind == Kind::shift ? (rank + operand) % ranks : rank ^ operand;
+}
+
+int Permutation::source_of(int rank, int ranks) const {
+  return kind == Kind::shift ? (rank - operand + ranks) % ranks : rank ^ operand;
+}
+
+double Round::bytes_per_rank() const {
+  assert(is_uniform());
+  return permutation->bytes;
+}
+
+double Round::reduce_bytes_per_rank() const {
+  assert(is_uniform());
+  return permutation->reduce_bytes;
+}
+
+double CollectiveSchedule::total_bytes() const {
+  double total = 0;
+  for (const Round& round : rounds) {
+    double once = 0;
+    if (round.is_uniform()) {
+      once = round.bytes_per_rank() * ranks;
+    } else {
+      for (const Message& message : round.messages) once += message.bytes;
+    }
+    total += once * round.repeat;
+  }
+  return total;
+}
+
+std::int64_t CollectiveSchedule::message_count() const {
+  std::int64_t count = 0;
+  for (const Round& round : rounds) {
+    const auto once = round.is_uniform() ? std::int64_t{ranks} : static_cast<std::int64_t>(round.messages.size());
+    count += once * round.repeat;
+  }
+  return count;
+}
+
+}  // namespace epocast

@@ -1,0 +1,95 @@
+#include "sim/compiled_graph.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace epocast {
+namespace {
+
+constexpr auto idx = [](auto id) { return static_cast<std::size_t>(id); };
+
+bool is_collective(const Task& task) { return std::holds_alternative<Collective>(task.work); }
+
+/// What kinds of tasks wait on a queue.
+struct QueueUse {
+  bool collectives = false;
+  bool others = false;
+};
+
+/// Gives every queue that needs run-time state its slots, and every task its place in them.
+void assign_slots(const CyclicTaskGraph& graph, CompiledGraph& out) {
+  std::vector<QueueUse> use(graph.queues().size());
+  for (const Task& task : graph.tasks())
+    if (task.queue != QueueId::none) (is_collective(task) ? use[idx(task.queue)].collectives : use[idx(task.queue)].others) = true;
+
+  std::vector<std::int32_t> first(graph.queues().size(), -1);
+  std::vector<std::uint32_t> count(graph.queues().size(), 0);
+  for (std::size_t q = 0; q < graph.queues().size(); ++q) {
+    const Queue& queue = graph.queues()[q];
+    if (queue.discipline == Discipline::program_order) continue;  // implied edges do it all
+    if (queue.discipline == Discipline::priority && use[q].collectives && use[q].others)
+      throw GraphError(fmt::format("priority queue '{}' mixes collectives with other tasks; use two queues", queue.name));
+    // Ranks whose queue holds only collectives see one and the same sequence: one slot stands for all.
+    const bool one_slot = out.folded || !use[q].others;
+    count[q] = one_slot ? 1 : static_cast<std::uint32_t>(graph.group(queue.group).devices.size());
+    first[q] = static_cast<std::int32_t>(out.slot_discipline.size());
+    out.slot_discipline.insert(out.slot_discipline.end(), count[q], queue.discipline);
+  }
+  for (std::size_t t = 0; t < out.tasks.size(); ++t) {
+    const Task& task = graph.tasks()[t];
+    if (task.queue == QueueId::none || first[idx(task.queue)] < 0) continue;
+    CompiledTask& compiled = out.tasks[t];
+    compiled.first_slot = first[idx(task.queue)];
+    const std::uint32_t slots = count[idx(task.queue)];
+    compiled.slot_stride = slots > 1 && !is_collective(task) ? 1 : 0;
+    compiled.slot_count = is_collective(task) ? slots : 1;
+  }
+}
+
+}  // namespace
+
+CompiledGraph compile(const CyclicTaskGraph& graph, bool folded) {
+  CompiledGraph out;
+  out.graph = &graph;
+  out.folded = folded;
+
+  out.tasks.resize(graph.tasks().size());
+  for (std::size_t t = 0; t < out.tasks.size(); ++t) {
+    out.tasks[t].width = folded ? 1 : static_cast<std::uint32_t>(graph.width_of(TaskId(t)));
+    out.tasks[t].first_instance = out.instances;
+    out.instances += out.tasks[t].width;
+  }
+
+  for (const Edge& e : graph.edges_with_program_order()) {
+    CompiledEdge edge{static_cast<std::uint32_t>(e.before), static_cast<std::uint32_t>(e.after),
+                      static_cast<std::uint32_t>(e.lag), 1, out.tokens};
+    edge.width = std::max(out.tasks[edge.before].width, out.tasks[edge.after].width);
+    out.tokens += edge.width;
+    out.max_lag = std::max(out.max_lag, edge.lag);
+    ++out.tasks[edge.before].out_count;
+    ++out.tasks[edge.after].in_count;
+    out.edges.push_back(edge);
+  }
+  std::uint32_t in = 0, outgoing = 0;
+  for (CompiledTask& task : out.tasks) {
+    task.first_in = in;
+    task.first_out = outgoing;
+    in += std::exchange(task.in_count, 0);
+    outgoing += std::exchange(task.out_count, 0);
+  }
+  out.in.resize(in);
+  out.out.resize(outgoing);
+  for (std::uint32_t e = 0; e < out.edges.size(); ++e) {
+    CompiledTask& before = out.tasks[out.edges[e].before];
+    CompiledTask& after = out.tasks[out.edges[e].after];
+    out.out[before.first_out + before.out_count++] = e;
+    out.in[after.first_in + after.in_count++] = e;
+  }
+
+  assign_slots(graph, out);
+  return out;
+}
+
+}  // namespace epocast

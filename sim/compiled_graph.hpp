@@ -1,0 +1,57 @@
+#pragma once
+// A cyclic task graph flattened for execution: dense instances, tokens and queue slots. Task t has `width` instances, one
+// per rank; instance ids are consecutive, so lock-step ranks walk memory in order.
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/task_graph.hpp"
+
+namespace epocast {
+
+/// One instance of a task.
+struct Instance {
+  std::uint32_t task = 0;
+  std::uint32_t rank = 0;
+};
+
+struct CompiledEdge {
+  std::uint32_t before = 0;
+  std::uint32_t after = 0;
+  std::uint32_t lag = 0;
+  std::uint32_t width = 1;  ///< tokens: the larger of both ends' widths; rank-wise, joining or fanning out
+  std::uint64_t first_token = 0;
+};
+
+struct CompiledTask {
+  std::uint64_t first_instance = 0;
+  std::uint32_t width = 1;
+  std::uint32_t first_in = 0, in_count = 0;    ///< range of CompiledGraph::in
+  std::uint32_t first_out = 0, out_count = 0;  ///< range of CompiledGraph::out
+  std::int32_t first_slot = -1;                ///< queue slot of rank 0; -1 if it waits for no queue
+  std::uint32_t slot_stride = 0;               ///< 1: rank r uses slot first_slot + r; 0: all use first_slot
+  std::uint32_t slot_count = 1;                ///< > 1: a collective that needs all of these slots at once
+};
+
+struct CompiledGraph {
+  const CyclicTaskGraph* graph = nullptr;
+  bool folded = false;  ///< every group is represented by its rank 0
+  std::vector<CompiledTask> tasks;
+  std::vector<CompiledEdge> edges;
+  std::vector<std::uint32_t> in, out;      ///< edge indices by task
+  std::vector<Discipline> slot_discipline;  ///< one per slot
+  std::uint64_t instances = 0;
+  std::uint64_t tokens = 0;
+  std::uint32_t max_lag = 0;
+
+  const Task& task(std::uint32_t t) const { return graph->tasks()[t]; }
+  std::uint64_t instance_id(Instance i) const { return tasks[i.task].first_instance + i.rank; }
+  /// Devices that the instance runs on or involves as initiator.
+  DeviceId device(Instance i) const { return graph->group(task(i.task).ranks).devices[i.rank]; }
+};
+
+/// Flattens a validated graph. With `folded`, each group is represented by its first rank.
+/// Throws GraphError if a priority queue mixes collectives with other tasks (it could deadlock).
+CompiledGraph compile(const CyclicTaskGraph& graph, bool folded);
+
+}  // namespace epocast

@@ -1,0 +1,52 @@
+#include "sim/cost_model.hpp"
+
+#include <cmath>
+
+namespace epocast {
+namespace {
+
+constexpr double kBytesPerValue = 4;  // fp32
+
+Bytes value_bytes(double values) { return Bytes(values * kBytesPerValue); }
+
+void check_times(const PassTimes& times, const Layer& layer) {
+  for (Seconds t : {times.forward, times.backward_data, times.backward_weights, times.update})
+    if (!std::isfinite(t.value) || t.value < 0)
+      throw SimulationError("the cost model gives layer '" + layer.name + "' the time " + std::to_string(t.value) +
+                            " s");
+}
+
+LayerTrace trace_layer(const Layer& layer, std::int64_t batch) {
+  const auto samples = static_cast<double>(batch);
+  LayerTrace out;
+  out.name = layer.name;
+  out.kind = layer.kind;
+  out.inputs = layer.inputs;
+  for (const auto& tensor : layer.parameters)
+    out.gradients.push_back({tensor.name, value_bytes(static_cast<double>(tensor.values))});
+  out.parameters = value_bytes(static_cast<double>(layer.parameter_count()));
+  out.output = value_bytes(samples * static_cast<double>(layer.output.values()));
+  out.kept_activations = layer.keeps_output ? out.output : Bytes(0);
+  out.forward_flop = Flop(samples * layer.forward_flop);
+  out.backward_flop = Flop(samples * (layer.backward_data_flop + layer.backward_weights_flop));
+  return out;
+}
+
+}  // namespace
+
+WorkloadTrace make_trace(const Model& model, const CostModel& cost, std::int64_t batch, const Device& device) {
+  if (batch < 1) throw ConfigError("the batch size must be at least 1, not " + std::to_string(batch));
+  WorkloadTrace trace;
+  trace.model = model.name;
+  trace.batch = batch;
+  trace.layers.reserve(model.layers.size());
+  for (const auto& layer : model.layers) {
+    trace.layers.push_back(trace_layer(layer, batch));
+    if (layer.kind == LayerKind::input) continue;
+    trace.layers.back().times = cost.times(layer, batch, device);
+    check_times(trace.layers.back().times, layer);
+  }
+  return trace;
+}
+
+}  // namespace epocast

@@ -1,0 +1,35 @@
+#pragma once
+// The interface of compute-cost models. Implementations live in costmodels/, one pair of files each.
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/cluster.hpp"
+#include "sim/registry.hpp"
+#include "sim/workload_trace.hpp"
+
+namespace epocast {
+
+/// Predicts how long one device takes for one layer.
+class CostModel {
+ public:
+  virtual ~CostModel() = default;
+
+  /// Times for `batch` samples of `layer` on `device`.
+  /// Throws ConfigError if the model has no data for this layer, batch or device.
+  virtual PassTimes times(const Layer& layer, std::int64_t batch, const Device& device) const = 0;
+
+  /// What a user must know before trusting the answer for this batch size, e.g. that it is extrapolated. Usually empty.
+  virtual std::vector<std::string> caveats(std::int64_t /*batch*/) const { return {}; }
+};
+
+using CostModelRegistry = Registry<CostModel>;
+
+/// Applies a cost model to every layer of a network. Gradients, parameters and activations are fp32 (4 bytes a value).
+/// Throws ConfigError if batch < 1, SimulationError if the cost model returns a time that is negative or not finite.
+WorkloadTrace make_trace(const Model& model, const CostModel& cost, std::int64_t batch, const Device& device);
+
+}  // namespace epocast

@@ -1,0 +1,82 @@
+#pragma once
+// What goes into a simulation of one phase of training, and what comes out.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/activity.hpp"
+#include "sim/cluster.hpp"
+#include "sim/quantity.hpp"
+#include "sim/steady_state.hpp"
+#include "sim/task_graph.hpp"
+#include "sim/timeline.hpp"
+
+namespace epocast {
+
+/// Random variation of compute times: each execution is multiplied by a log-normal factor of mean 1.
+struct NoiseModel {
+  double compute_cv = 0;  ///< coefficient of variation
+  std::uint64_t seed = 1;
+
+  /// The factor for one execution: a pure function of its arguments, so that event order does not matter.
+  double factor(std::uint32_t task, std::uint32_t rank, std::int64_t iteration) const;
+};
+
+struct ExecutionOptions {
+  std::int64_t iterations = 1;  ///< steps of every worker in this phase
+  bool exact = false;           ///< simulate them all
+  bool fold = true;             ///< simulate interchangeable ranks once, where that gives the same result
+  NoiseModel noise;
+  std::vector<double> slowdown;           ///< factor on compute times by device; empty: all 1
+  std::int64_t sample_iterations = 200;   ///< simulated when noise makes extrapolation an estimate
+  std::int64_t patience = 2000;           ///< iterations to wait for a period before falling back to an estimate
+  bool record_timeline = false;
+  std::size_t max_intervals = 2'000'000;  ///< of the recorded timeline
+};
+
+/// Averages over the simulated workers, per iteration of the steady state (or of the observed window).
+struct StepMetrics {
+  double compute = 0;                ///< s per iteration a worker computes
+  double communication = 0;          ///< s per iteration a worker communicates
+  double exposed_communication = 0;  ///< s per iteration a worker communicates without computing
+  double bytes = 0;                  ///< B per iteration over all messages
+  double max_link_utilization = 0;   ///< of the busiest link, 0..1
+  std::string busiest_link;
+  std::optional<double> mean_staleness;       ///< versions
+  std::optional<std::int64_t> max_staleness;  ///< versions
+
+  double overlap_ratio() const { return communication > 0 ? 1 - exposed_communication / communication : 0; }
+};
+
+/// Totals over everything that was simulated; for conservation checks.
+struct SimulatedTotals {
+  double makespan = 0;                                 ///< s
+  std::vector<ActivityTimes> activity;                 ///< by device
+  std::vector<double> sent, received, on_link;         ///< B by host, host, link
+};
+
+/// The longest cycle of the graph: no execution of it can have a shorter period.
+struct CycleBound {
+  double seconds = 0;                ///< per iteration
+  std::vector<std::uint32_t> tasks;  ///< on the cycle, in order
+  std::vector<int> lags;             ///< of the edge that leaves each of them
+  std::vector<double> durations;     ///< s of each on an idle network
+};
+
+struct ExecutionResult {
+  double total = 0;                ///< s for all iterations
+  double iteration = 0;            ///< s per iteration in the steady state
+  double iteration_ci95 = 0;       ///< half width of the 95 % confidence interval of `iteration`; 0 if not an estimate
+  std::int64_t iterations_simulated = 0;
+  bool exact = false;              ///< total is what simulating all iterations gives
+  std::optional<Period> period;
+  bool folded = false;
+  StepMetrics metrics;
+  SimulatedTotals totals;
+  std::optional<CycleBound> bound;  ///< absent under noise
+  Timeline timeline;
+};
+
+}  // namespace epocast

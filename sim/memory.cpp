@@ -1,0 +1,45 @@
+#include "sim/memory.hpp"
+
+#include <stdexcept>
+
+#include "sim/config.hpp"
+
+namespace epocast {
+
+const char* to_string(Optimizer optimizer) {
+  switch (optimizer) {
+    case Optimizer::sgd: return "sgd";
+    case Optimizer::momentum: return "momentum";
+    case Optimizer::adam: return "adam";
+  }
+  return "unknown";
+}
+
+std::vector<std::string> optimizer_names() { return {"sgd", "momentum", "adam"}; }
+
+Optimizer parse_optimizer(const std::string& name) {
+  for (Optimizer optimizer : {Optimizer::sgd, Optimizer::momentum, Optimizer::adam})
+    if (name == to_string(optimizer)) return optimizer;
+  throw std::invalid_argument("unknown optimizer '" + name + "'" + name_hint(name, optimizer_names()));
+}
+
+int optimizer_state_values(Optimizer optimizer) {
+  switch (optimizer) {
+    case Optimizer::sgd: return 0;
+    case Optimizer::momentum: return 1;
+    case Optimizer::adam: return 2;
+  }
+  return 0;
+}
+
+int optimizer_accesses(Optimizer optimizer) { return 3 + 2 * optimizer_state_values(optimizer); }
+
+MemoryUse replica_memory(const WorkloadTrace& trace, Optimizer optimizer) {
+  const Bytes parameters = trace.parameter_bytes();
+  return {.parameters = parameters,
+          .gradients = parameters,
+          .optimizer_state = parameters * optimizer_state_values(optimizer),
+          .activations = trace.kept_activation_bytes()};
+}
+
+}  // namespace epocast

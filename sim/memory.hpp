@@ -1,0 +1,39 @@
+#pragma once
+// What one worker's replica of a network holds in device memory while it trains.
+
+#include <string>
+#include <vector>
+
+#include "sim/workload_trace.hpp"
+
+namespace epocast {
+
+enum class Optimizer { sgd, momentum, adam };
+
+const char* to_string(Optimizer optimizer);
+std::vector<std::string> optimizer_names();
+/// Throws std::invalid_argument with the nearest name as a hint.
+Optimizer parse_optimizer(const std::string& name);
+
+/// Values of state per parameter that the optimizer keeps between steps: 0, 1 (velocity) or 2 (two moments).
+int optimizer_state_values(Optimizer optimizer);
+
+/// Reads and writes of one value per parameter in one update: weight and gradient read, weight written, and each state
+/// value read and written. 3 for SGD, 5 with momentum, 7 for Adam.
+int optimizer_accesses(Optimizer optimizer);
+
+/// Memory by purpose.
+struct MemoryUse {
+  Bytes parameters;
+  Bytes gradients;
+  Bytes optimizer_state;
+  Bytes activations;  ///< outputs kept for the backward pass
+
+  Bytes total() const { return parameters + gradients + optimizer_state + activations; }
+};
+
+/// Memory of a worker that holds the whole network and trains it at the trace's batch size. Workspace of kernels,
+/// framework overhead and the gradients of activations are not counted.
+MemoryUse replica_memory(const WorkloadTrace& trace, Optimizer optimizer);
+
+}  // namespace epocast

@@ -1,0 +1,55 @@
+#include "sim/model.hpp"
+
+namespace epocast {
+
+std::string to_string(const Shape& shape) {
+  std::string text = std::to_string(shape.channels);
+  if (shape.height != 1 || shape.width != 1)
+    text += "x" + std::to_string(shape.height) + "x" + std::to_string(shape.width);
+  return text;
+}
+
+const char* to_string(LayerKind kind) {
+  switch (kind) {
+    case LayerKind::input: return "input";
+    case LayerKind::convolution: return "convolution";
+    case LayerKind::fully_connected: return "fully_connected";
+    case LayerKind::pooling: return "pooling";
+    case LayerKind::batch_norm: return "batch_norm";
+    case LayerKind::local_response_norm: return "local_response_norm";
+    case LayerKind::activation: return "activation";
+    case LayerKind::add: return "add";
+    case LayerKind::concat: return "concat";
+    case LayerKind::dropout: return "dropout";
+    case LayerKind::flatten: return "flatten";
+    case LayerKind::softmax: return "softmax";
+  }
+  return "unknown";
+}
+
+std::int64_t Layer::parameter_count() const {
+  std::int64_t sum = 0;
+  for (const auto& tensor : parameters) sum += tensor.values;
+  return sum;
+}
+
+std::int64_t Model::parameter_count() const {
+  std::int64_t sum = 0;
+  for (const auto& layer : layers) sum += layer.parameter_count();
+  return sum;
+}
+
+double Model::forward_flop() const {
+  double sum = 0;
+  for (const auto& layer : layers) sum += layer.forward_flop;
+  return sum;
+}
+
+std::int64_t Model::activation_values() const {
+  std::int64_t sum = 0;
+  for (const auto& layer : layers)
+    if (layer.keeps_output) sum += layer.output.values();
+  return sum;
+}
+
+}  // namespace epocast

@@ -1,0 +1,67 @@
+// "Did you mean": the nearest known name to one that is unknown.
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/config.hpp"
+
+namespace epocast {
+
+namespace {
+
+// Longer texts are no typos of a name, and the distance costs time quadratic in the length.
+constexpr std::size_t kLongestName = 200;
+
+// Damerau-Levenshtein distance, restricted form: swapping two neighbours counts as one edit, like inserting, deleting
+// or replacing one character. Rows are kept for the last three prefixes of `a`.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> before_last(b.size() + 1);
+  std::vector<std::size_t> last(b.size() + 1);
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    before_last.swap(last);
+    last.swap(row);
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replace = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({replace, last[j] + 1, row[j - 1] + 1});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        row[j] = std::min(row[j], before_last[j - 2] + 1);
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+std::string nearest_name(std::string_view name, const std::vector<std::string>& candidates) {
+  if (name.size() > kLongestName) return "";
+  const std::size_t threshold = std::max<std::size_t>(2, name.size() / 3);
+  std::size_t best_distance = threshold + 1;
+  std::string best;
+  for (const std::string& candidate : candidates) {
+    if (candidate.size() > kLongestName) continue;
+    const std::size_t distance = edit_distance(name, candidate);
+    // A distance as long as the longer name means that they share nothing: 'x' is no typo of 's'.
+    if (distance < best_distance && distance < std::max(name.size(), candidate.size())) {
+      best_distance = distance;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+std::string name_hint(std::string_view name, const std::vector<std::string>& candidates) {
+  if (candidates.empty()) return "";
+  const std::string nearest = nearest_name(name, candidates);
+  if (!nearest.empty()) return " (did you mean '" + nearest + "'?)";
+  std::string valid;
+  for (const std::string& candidate : candidates) valid += (valid.empty() ? "" : ", ") + candidate;
+  return " (valid: " + valid + ")";
+}
+
+}  // namespace epocast

@@ -1,0 +1,114 @@
+#include "sim/network_plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "sim/error.hpp"
+
+namespace epocast {
+namespace {
+
+constexpr auto idx = [](auto id) { return static_cast<std::size_t>(id); };
+
+/// Collectives contend unless all communication goes through one queue, one operation at a time.
+bool collectives_may_contend(const CyclicTaskGraph& graph) {
+  std::set<QueueId> queues;
+  for (const Task& task : graph.tasks()) {
+    if (std::holds_alternative<Transfer>(task.work)) return true;
+    if (std::holds_alternative<Collective>(task.work)) queues.insert(task.queue);
+  }
+  return queues.size() > 1 || queues.contains(QueueId::none);
+}
+
+/// Consecutive numbers for the nodes of a group's devices.
+std::vector<int> node_numbers(const Group& group, const Cluster& cluster) {
+  std::map<std::string, int> number;
+  std::vector<int> out;
+  for (const DeviceId device : group.devices)
+    out.push_back(number.try_emplace(cluster.devices[idx(device)].node, static_cast<int>(number.size())).first->second);
+  return out;
+}
+
+bool equal_hardware(const Device& a, const Device& b) {
+  return a.model == b.model && a.peak_rate == b.peak_rate && a.memory_bandwidth == b.memory_bandwidth &&
+         a.memory == b.memory && a.cores == b.cores;
+}
+
+}  // namespace
+
+NetworkPlan::NetworkPlan(const CyclicTaskGraph& graph, const Cluster& cluster, SimEngine& engine)
+    : graph_(graph), engine_(engine), networks_(graph.groups().size()), plans_(graph.tasks().size()) {
+  for (const Device& device : cluster.devices) {
+    host_of_.push_back(engine.find_host(device.name));
+    if (host_of_.back() < 0)
+      throw SimulationError(fmt::format("device '{}' is not a host of the loaded platform", device.name));
+  }
+  for (const Group& group : graph.groups()) {
+    auto& hosts = hosts_.emplace_back();
+    for (const DeviceId device : group.devices) hosts.push_back(host(device));
+  }
+
+  const bool may_contend = collectives_may_contend(graph);
+  std::vector<bool> examined(graph.groups().size(), false);
+  for (std::size_t t = 0; t < graph.tasks().size(); ++t) {
+    const auto* collective = std::get_if<Collective>(&graph.tasks()[t].work);
+    if (collective == nullptr) continue;
+    const std::size_t g = idx(collective->group);
+    if (!examined[g]) networks_[g] = examine_network(engine, hosts_[g]);
+    examined[g] = true;
+    plans_[t] = plan_collective(*collective, hosts_[g], node_numbers(graph.groups()[g], cluster), networks_[g], may_contend,
+                                engine);
+  }
+  interchangeable_ = find_interchangeable(cluster);
+}
+
+std::pair<int, int> NetworkPlan::ends(const Transfer& transfer, std::uint32_t rank) const {
+  const auto& from = hosts(transfer.from);
+  const auto& to = hosts(transfer.to);
+  return {from[from.size() == 1 ? 0 : rank], to[to.size() == 1 ? 0 : rank]};
+}
+
+double NetworkPlan::idle_time(std::uint32_t task, std::uint32_t rank) const {
+  const Work& work = graph_.tasks()[task].work;
+  if (std::holds_alternative<Collective>(work)) return plans_[task].idle_time;
+  if (const auto* transfer = std::get_if<Transfer>(&work)) {
+    const auto [from, to] = ends(*transfer, rank);
+    if (from == to) return 0;
+    const Route& route = engine_.route(from, to);
+    return route.latency + transfer->bytes.value / route.bandwidth;
+  }
+  return 0;
+}
+
+bool NetworkPlan::find_interchangeable(const Cluster& cluster) const {
+  bool wide = false;
+  for (const Group& group : graph_.groups()) {
+    wide |= group.devices.size() > 1;
+    const Device& first = cluster.devices[idx(group.devices.front())];
+    for (const DeviceId device : group.devices)
+      if (!equal_hardware(cluster.devices[idx(device)], first)) return false;
+  }
+  if (!wide) return false;  // nothing to gain
+  for (std::size_t t = 0; t < graph_.tasks().size(); ++t) {
+    const Task& task = graph_.tasks()[t];
+    const std::size_t ranks = graph_.group(task.ranks).devices.size();
+    // A queue, a link or a parameter store that ranks share serves them in an order.
+    if (ranks > 1 && task.queue != QueueId::none && graph_.group(graph_.queue(task.queue).group).devices.size() == 1)
+      return false;
+    if (std::holds_alternative<Transfer>(task.work)) return false;
+    if (task.version.store != StoreId::none && ranks > 1) return false;
+    if (std::holds_alternative<Collective>(task.work)) {
+      if (!networks_[idx(task.ranks)].uniform) return false;
+      const auto& steps = plans_[t].steps;
+      const bool same_for_all = std::all_of(steps.begin(), steps.end(), [](const FlowStep& s) { return s.flows.is_uniform(); });
+      if (plans_[t].level == CollectiveLevel::message) return false;
+      if (plans_[t].level == CollectiveLevel::flow && !same_for_all) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace epocast

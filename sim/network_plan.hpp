@@ -1,0 +1,48 @@
+#pragma once
+// Everything about a graph's communication that is known before it runs: hosts, collective plans, idle durations, and
+// whether its ranks are interchangeable.
+
+#include <utility>
+#include <vector>
+
+#include "sim/cluster.hpp"
+#include "sim/collectives/plan.hpp"
+#include "sim/simgrid/engine.hpp"
+#include "sim/task_graph.hpp"
+
+namespace epocast {
+
+class NetworkPlan {
+ public:
+  /// Throws SimulationError if the cluster's devices are not hosts of the engine's platform.
+  NetworkPlan(const CyclicTaskGraph& graph, const Cluster& cluster, SimEngine& engine);
+
+  /// Hosts of a group's devices, in rank order.
+  const std::vector<int>& hosts(GroupId group) const { return hosts_[CyclicTaskGraph::index(group)]; }
+  int host(DeviceId device) const { return host_of_[static_cast<std::size_t>(device)]; }
+  /// REQUIRES: the task is a collective.
+  const CollectivePlan& collective(std::uint32_t task) const { return plans_[task]; }
+
+  /// Source and target host of one rank's message. REQUIRES: the task is a transfer.
+  std::pair<int, int> ends(const Transfer& transfer, std::uint32_t rank) const;
+
+  /// How long rank `rank` of a transfer or collective takes on an idle network [s]; 0 for computations.
+  double idle_time(std::uint32_t task, std::uint32_t rank) const;
+
+  /// Whether every group may be represented by its rank 0: equal devices on a uniform star, and no communication that
+  /// treats ranks differently. REQUIRES: no noise and no slow-downs.
+  bool ranks_interchangeable() const { return interchangeable_; }
+
+ private:
+  bool find_interchangeable(const Cluster& cluster) const;
+
+  const CyclicTaskGraph& graph_;
+  SimEngine& engine_;
+  std::vector<int> host_of_;
+  std::vector<std::vector<int>> hosts_;
+  std::vector<GroupNetwork> networks_;  ///< by group; examined only where a collective needs it
+  std::vector<CollectivePlan> plans_;   ///< by task
+  bool interchangeable_ = false;
+};
+
+}  // namespace epocast

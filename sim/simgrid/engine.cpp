@@ -1,0 +1,312 @@
+#include "sim/simgrid/engine.hpp"
+
+#include <simgrid/forward.h>  // version.h does not compile alone
+#include <simgrid/version.h>
+#include <xbt/log.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <csignal>
+#include <exception>
+#include <filesystem>
+#include <limits>
+#include <simgrid/kernel/Timer.hpp>
+#include <simgrid/s4u.hpp>
+#include <stdexcept>
+#include <unordered_map>
+#include <utility>
+
+#include "sim/simgrid/timer_queue.hpp"
+
+#if SIMGRID_VERSION < 33300
+/// Stands in for the function of this name in libsimgrid, which calls it through the dynamic symbol table. 3.32
+/// detaches every host-to-host comm, so that nobody needs to own it. That puts it on a list which is scanned from end
+/// to end when any comm ends: quadratic in the number of concurrent flows (8192: 8 us per flow instead of 2). Our comms
+/// are owned. Where the linker does not replace the function, results are the same and flows are slower. A program that
+/// links this file cannot use SimGrid's detached comms otherwise.
+namespace simgrid::kernel::activity {
+class XBT_PUBLIC CommImpl {
+ public:
+  CommImpl& detach();
+};
+CommImpl& CommImpl::detach() { return *this; }
+}  // namespace simgrid::kernel::activity
+#endif
+
+namespace epocast {
+
+namespace s4u = ::simgrid::s4u;
+using ::simgrid::kernel::timer::Timer;
+
+/// SimGrid takes whole bytes only, so it is given all volumes and bandwidths in 1/1024 B. A power of two is exact.
+constexpr double kQuantaPerByte = 1024;
+
+struct SimEngine::Impl {
+  struct Host {
+    s4u::Host* handle;
+    std::string name;
+  };
+  struct Link {
+    s4u::Link* handle;
+    double latency;    // as in the file [s]
+    double bandwidth;  // as in the file [B/s]
+  };
+  struct Flow {
+    s4u::CommPtr comm;
+    std::uint64_t token;
+  };
+  static constexpr std::size_t kNoFlow = static_cast<std::size_t>(-1);
+
+  explicit Impl(const std::string& platform_xml_path);
+  ~Impl();
+
+  void load_platform(const std::string& path);
+  void index_links();
+  Route compute_route(const s4u::Host& src, const s4u::Host& dst) const;
+  void arm();
+  void fire_timers();
+  void finish_flow(std::size_t slot);
+  template <typename Event>
+  void deliver(Event&& event);
+
+  static Impl* current;  // SimGrid's signals are global and cannot be disconnected
+
+  std::unique_ptr<s4u::Engine> engine;
+  std::vector<Host> hosts;
+  std::vector<Link> links;
+  std::unordered_map<std::string_view, int> host_index;  // views into hosts
+  std::unordered_map<const s4u::Link*, int> link_index;
+  std::unordered_map<std::uint64_t, Route> routes;  // key: src * host count + dst
+  Listener* listener = nullptr;
+
+  TimerQueue timers;
+  Timer* armed = nullptr;  // the one SimGrid timer, set to the first date of `timers`
+  double armed_date = 0;
+  bool firing = false;
+
+  std::vector<Flow> flows;
+  std::vector<std::size_t> free_flows;
+  std::size_t finished_flow = kNoFlow;
+  std::exception_ptr failure;
+};
+
+SimEngine::Impl* SimEngine::Impl::current = nullptr;
+
+SimEngine::Impl::Impl(const std::string& platform_xml_path) {
+  static bool used = false;
+  if (std::exchange(used, true)) throw std::logic_error("SimEngine: only one engine can ever be made in a process");
+  xbt_log_control_set("root.thresh:critical root.fmt:%m%n");
+  const auto interrupt_handler = std::signal(SIGINT, SIG_DFL);
+  engine = std::make_unique<s4u::Engine>("epocast");
+  std::signal(SIGINT, interrupt_handler);  // SimGrid's own prints its actors and exits with 1
+  // CM02 without the TCP corrections is bytes/bandwidth exactly. All this has to come before the platform.
+  s4u::Engine::set_config("network/model:CM02");
+  s4u::Engine::set_config("network/crosstraffic:0");
+  s4u::Engine::set_config("network/TCP-gamma:0");
+  // Flows that would end within this time [s] after an event end with it; the default is 1e-9. It has to exceed the
+  // rounding error of the clock in a step that more than doubles the clock, or the flow that ends the step is lost
+  // (run() tells). 1e-12 is safe for steps from any date to 4000 s, and then for those that do not double the clock.
+  s4u::Engine::set_config(SIMGRID_VERSION < 33300 ? "surf/precision:1e-12" : "precision/timing:1e-12");
+  current = this;
+  load_platform(platform_xml_path);
+  index_links();
+#if SIMGRID_VERSION < 33300
+  using SignalSource = s4u::Activity;
+#else
+  using SignalSource = s4u::Comm;
+#endif
+  SignalSource::on_completion_cb(
+      [](const SignalSource& comm) { current->finish_flow(reinterpret_cast<std::size_t>(comm.get_data<void>())); });
+  engine->seal_platform();
+}
+
+SimEngine::Impl::~Impl() {
+  for (Flow& flow : flows)
+    if (flow.comm) flow.comm->set_state(s4u::Activity::State::CANCELED);  // or its destructor prints a backtrace
+  flows.clear();                                                          // before the engine that they belong to
+}
+
+void SimEngine::Impl::load_platform(const std::string& path) {
+  // SimGrid exits on a directory, and crashes on a platform without any zone.
+  if (!std::filesystem::is_regular_file(path)) throw std::runtime_error(path + ": no such file");
+  static std::vector<s4u::Host*> created;
+  s4u::Host::on_creation_cb([](s4u::Host& host) { created.push_back(&host); });
+  try {
+    engine->load_platform(path);
+  } catch (const std::exception& error) {
+    std::string message = error.what();
+    constexpr std::string_view kPrefix = "Parse error at ";
+    if (message.starts_with(kPrefix)) message.erase(0, kPrefix.size());
+    throw std::runtime_error(message);
+  }
+  hosts.reserve(created.size());  // host_index views the names
+  for (s4u::Host* host : created) {
+    if (host_index.contains(host->get_name())) continue;  // some kinds of zones announce their hosts twice
+    hosts.push_back({host, host->get_name()});
+    host_index.emplace(hosts.back().name, static_cast<int>(hosts.size() - 1));
+  }
+  if (hosts.empty()) throw std::runtime_error(path + ": a platform without hosts");
+}
+
+void SimEngine::Impl::index_links() {
+  auto handles = engine->get_all_links();
+  std::ranges::sort(handles, {}, [](const s4u::Link* link) -> const std::string& { return link->get_name(); });
+  for (s4u::Link* link : handles) {
+    if (!(link->get_bandwidth() > 0 && link->get_latency() >= 0))
+      throw std::runtime_error("link " + link->get_name() + ": bandwidth is not positive or latency is negative");
+    link_index.emplace(link, static_cast<int>(links.size()));
+    links.push_back({link, link->get_latency(), link->get_bandwidth()});
+    link->set_latency(0);  // the caller charges it
+    link->set_bandwidth(link->get_bandwidth() * kQuantaPerByte);
+  }
+}
+
+Route SimEngine::Impl::compute_route(const s4u::Host& src, const s4u::Host& dst) const {
+  std::vector<s4u::Link*> handles;
+  double extra_latency = 0;
+  const auto fail = [&](const std::string& problem) {
+    throw std::runtime_error("route from " + src.get_name() + " to " + dst.get_name() + ": " + problem);
+  };
+  try {
+    src.route_to(&dst, handles, &extra_latency);
+  } catch (const std::exception& error) {
+    fail(error.what());
+  }
+  if (handles.empty()) fail("no link");
+  if (extra_latency != 0) fail("latency that belongs to no link");  // Vivaldi coordinates; flows would pay it
+  Route route;
+  route.bandwidth = std::numeric_limits<double>::infinity();
+  for (const s4u::Link* link : handles) {
+    const int index = link_index.at(link);
+    route.links.push_back(index);
+    route.latency += links[index].latency;
+    route.bandwidth = std::min(route.bandwidth, links[index].bandwidth);
+  }
+  return route;
+}
+
+/// Sets the SimGrid timer to the first date of the queue. SimGrid's own queue is slower and would need one per date.
+void SimEngine::Impl::arm() {
+  if (firing || timers.empty()) return;
+  const double date = timers.next_date();
+  if (armed != nullptr) {
+    if (armed_date <= date) return;
+    armed->remove();
+  }
+  armed_date = date;
+  armed = Timer::set(date, [this] { fire_timers(); });
+}
+
+void SimEngine::Impl::fire_timers() {
+  armed = nullptr;
+  firing = true;
+  const double date = s4u::Engine::get_clock();
+  while (!timers.empty() && timers.next_date() <= date)
+    timers.pop_bucket([this](std::uint64_t token) { deliver([&] { listener->on_timer(token); }); });
+  firing = false;
+  arm();
+}
+
+/// Called while SimGrid still uses the comm. So a comm is let go when the next one ends: its memory is then the first
+/// to be used again, and is still in the cache.
+void SimEngine::Impl::finish_flow(std::size_t slot) {
+  if (finished_flow != kNoFlow) {
+    flows[finished_flow].comm.reset();
+    free_flows.push_back(finished_flow);
+  }
+  finished_flow = slot;
+  deliver([&] { listener->on_flow_done(flows[slot].token); });
+}
+
+/// Exceptions must not cross SimGrid's frames. After one, the events that are left pass unheard.
+template <typename Event>
+void SimEngine::Impl::deliver(Event&& event) {
+  if (failure) return;
+  try {
+    event();
+  } catch (...) {
+    failure = std::current_exception();
+  }
+}
+
+SimEngine::SimEngine(const std::string& platform_xml_path) : impl_(std::make_unique<Impl>(platform_xml_path)) {}
+SimEngine::~SimEngine() = default;
+
+int SimEngine::host_count() const { return static_cast<int>(impl_->hosts.size()); }
+
+const std::string& SimEngine::host_name(int host) const { return impl_->hosts.at(host).name; }
+
+int SimEngine::find_host(std::string_view name) const {
+  const auto found = impl_->host_index.find(name);
+  return found == impl_->host_index.end() ? -1 : found->second;
+}
+
+std::string SimEngine::host_property(int host, const std::string& key) const {
+  const s4u::Host* handle = impl_->hosts.at(host).handle;
+  if (const char* value = handle->get_property(key)) return value;
+  const s4u::NetZone* const root = impl_->engine->get_netzone_root();  // its get_parent() is not null but invalid
+  for (const s4u::NetZone* zone = handle->get_englobing_zone();; zone = zone->get_parent()) {
+    if (const char* value = zone->get_property(key)) return value;
+    if (zone == root) return "";
+  }
+}
+
+double SimEngine::host_speed(int host) const { return impl_->hosts.at(host).handle->get_speed(); }
+int SimEngine::host_cores(int host) const { return impl_->hosts.at(host).handle->get_core_count(); }
+
+int SimEngine::link_count() const { return static_cast<int>(impl_->links.size()); }
+const std::string& SimEngine::link_name(int link) const { return impl_->links.at(link).handle->get_name(); }
+double SimEngine::link_bandwidth(int link) const { return impl_->links.at(link).bandwidth; }
+double SimEngine::link_latency(int link) const { return impl_->links.at(link).latency; }
+
+LinkSharing SimEngine::link_sharing(int link) const {
+  switch (impl_->links.at(link).handle->get_sharing_policy()) {
+    case s4u::Link::SharingPolicy::SHARED: return LinkSharing::kShared;
+    case s4u::Link::SharingPolicy::FATPIPE: return LinkSharing::kFatpipe;
+    default: return LinkSharing::kOther;
+  }
+}
+
+const Route& SimEngine::route(int src, int dst) {
+  const auto key = static_cast<std::uint64_t>(src) * impl_->hosts.size() + static_cast<std::uint64_t>(dst);
+  if (const auto found = impl_->routes.find(key); found != impl_->routes.end()) return found->second;
+  Route route = impl_->compute_route(*impl_->hosts.at(src).handle, *impl_->hosts.at(dst).handle);
+  return impl_->routes.emplace(key, std::move(route)).first->second;
+}
+
+double SimEngine::now() const { return s4u::Engine::get_clock(); }
+
+void SimEngine::set_listener(Listener& listener) { impl_->listener = &listener; }
+
+void SimEngine::start_timer(double date, std::uint64_t token) {
+  impl_->timers.push(std::max(date, now()), token);
+  impl_->arm();
+}
+
+void SimEngine::start_flow(int src, int dst, double bytes, std::uint64_t token) {
+  assert(bytes >= 0 && bytes * kQuantaPerByte < 0x1p63);
+  std::size_t slot = impl_->flows.size();
+  if (impl_->free_flows.empty()) {
+    impl_->flows.emplace_back();
+  } else {
+    slot = impl_->free_flows.back();
+    impl_->free_flows.pop_back();
+  }
+  s4u::CommPtr comm = s4u::Comm::sendto_init(impl_->hosts[src].handle, impl_->hosts[dst].handle);
+  comm->set_payload_size(static_cast<std::uint64_t>(std::llround(bytes * kQuantaPerByte)));
+  comm->set_data(reinterpret_cast<void*>(slot));
+  comm->start();
+  impl_->flows[slot] = {std::move(comm), token};
+}
+
+void SimEngine::run() {
+  assert(impl_->listener != nullptr);
+  impl_->engine->run();
+  if (impl_->failure) std::rethrow_exception(impl_->failure);
+  const std::size_t held = impl_->finished_flow == Impl::kNoFlow ? 0 : 1;
+  if (impl_->free_flows.size() + held != impl_->flows.size())
+    throw std::runtime_error("SimGrid has stopped with flows under way (a step of its clock was too long)");
+}
+
+}  // namespace epocast

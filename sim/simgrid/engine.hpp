@@ -1,0 +1,98 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace epocast {
+
+/// The way a message takes from one host to another.
+struct Route {
+  std::vector<int> links;  ///< Link indices in the order of travel; a split-duplex link is two links, up and down.
+  double latency = 0;      ///< Sum of the links' latencies in the platform file [s].
+  double bandwidth = 0;    ///< Of the slowest link: the rate of a flow that is alone [B/s].
+};
+
+/// How the flows that cross a link share it.
+enum class LinkSharing {
+  kShared,   ///< The rates of all flows add up to at most the bandwidth.
+  kFatpipe,  ///< Each flow alone is limited to the bandwidth (a non-blocking switch).
+  kOther     ///< Wi-Fi or non-linear links: simulated by SimGrid, not described here.
+};
+
+/// Platform, clock, timers and contended network flows: all that epocast takes from SimGrid, and the only place that
+/// includes its headers.
+///
+/// Time model: a flow moves its bytes at the max-min fair rate of the links on its route and has no latency of its own.
+/// The caller charges Route::latency with a timer before the flow, because SimGrid would share a link in inverse
+/// proportion to the latencies of the flows. A flow may end up to 1e-12 s early, together with another event; otherwise
+/// dates are exact up to rounding.
+///
+/// One engine per process, ever: SimGrid keeps its state, the clock included, in globals that outlive it. Simulate the
+/// next scenario in a forked child. Some broken platforms (hosts missing from a fat tree or torus, most missing routes)
+/// make SimGrid abort or crash, usually with the reason on the first line of stderr: load what is not trusted in a
+/// forked child too. SimGrid's log is silent below "critical".
+class SimEngine {
+ public:
+  /// Receives all events. Both functions may start timers and flows. The first exception that one of them throws leaves
+  /// run(), after the events that are still pending have passed unheard.
+  struct Listener {
+    virtual ~Listener() = default;
+    virtual void on_timer(std::uint64_t token) = 0;
+    virtual void on_flow_done(std::uint64_t token) = 0;
+  };
+
+  /// Loads a SimGrid platform file.
+  /// Throws std::runtime_error with SimGrid's message (mostly `file:line: problem`) where SimGrid reports the error at
+  /// all, or if a bandwidth is not positive or a latency is negative; std::logic_error for a second engine in this
+  /// process.
+  explicit SimEngine(const std::string& platform_xml_path);
+  ~SimEngine();
+  SimEngine(const SimEngine&) = delete;
+  SimEngine& operator=(const SimEngine&) = delete;
+
+  /// Hosts are numbered in the order of their creation: that of the file, and of the radical inside a <cluster>.
+  int host_count() const;
+  const std::string& host_name(int host) const;
+  int find_host(std::string_view name) const;  ///< -1 if there is none.
+  /// The <prop> of the host or else of the innermost zone around it that has one; "" if there is none.
+  std::string host_property(int host, const std::string& key) const;
+  double host_speed(int host) const;  ///< Of one core [FLOP/s].
+  int host_cores(int host) const;
+
+  /// Links are numbered in the alphabetical order of their names.
+  int link_count() const;
+  const std::string& link_name(int link) const;
+  double link_bandwidth(int link) const;  ///< [B/s]
+  double link_latency(int link) const;    ///< As in the platform file [s].
+  LinkSharing link_sharing(int link) const;
+
+  /// The route from src to dst; computed once, and valid as long as the engine. A host reaches itself through a
+  /// loopback link or, in a <cluster> without one, through its own up and down links. Throws std::runtime_error if no
+  /// link joins the two (but Dijkstra routing crashes).
+  const Route& route(int src, int dst);
+
+  double now() const;  ///< [s]
+
+  void set_listener(Listener& listener);  ///< REQUIRES: before run(); the listener outlives it.
+
+  /// Calls on_timer(token) at `date` [s], or at once (inside run(), after the current event) if that is not after
+  /// now(). Timers of one date fire in the order in which they were started.
+  void start_timer(double date, std::uint64_t token);
+
+  /// Moves `bytes` [B], rounded to 1/1024 B, from src to dst and calls on_flow_done(token) when the last one has
+  /// arrived. A flow of no bytes ends at once, inside run(). REQUIRES: route(src, dst) does not throw, or SimGrid
+  /// aborts; bytes < 2^53.
+  void start_flow(int src, int dst, double bytes, std::uint64_t token);
+
+  /// Runs until neither timers nor flows are left; may be called again.
+  void run();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace epocast

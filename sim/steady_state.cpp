@@ -1,0 +1,71 @@
+#include "sim/steady_state.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace epocast {
+namespace {
+
+constexpr double kRelativeTolerance = 1e-11;
+
+std::int64_t rows_within(std::uint64_t instances, std::size_t memory_limit) {
+  const auto row_bytes = std::max<std::uint64_t>(instances, 1) * sizeof(double);
+  return std::clamp<std::int64_t>(static_cast<std::int64_t>(memory_limit / row_bytes), 3, 66);
+}
+
+}  // namespace
+
+SteadyStateDetector::SteadyStateDetector(std::uint64_t instances, std::uint32_t max_lag, std::size_t memory_limit)
+    : instances_(instances),
+      repeats_needed_(std::max<std::int64_t>(1, max_lag)),
+      rows_(static_cast<std::size_t>(rows_within(instances, memory_limit))),
+      // Fast instances run ahead of slow ones by an iteration or so: leave them a row.
+      streak_(rows_.size() - 1, 0) {}
+
+const SteadyStateDetector::Row* SteadyStateDetector::row(std::int64_t iteration) const {
+  if (iteration < 0) return nullptr;
+  const Row& row = rows_[static_cast<std::size_t>(iteration) % rows_.size()];
+  return row.iteration == iteration && row.ended == instances_ ? &row : nullptr;
+}
+
+bool SteadyStateDetector::record(std::uint64_t instance, std::int64_t iteration, double time) {
+  Row& row = rows_[static_cast<std::size_t>(iteration) % rows_.size()];
+  if (row.iteration > iteration) {
+    // An instance far ahead has taken the row; this iteration can no longer be compared, only counted out.
+    return false;
+  }
+  if (row.iteration < iteration) {
+    row.iteration = iteration;
+    row.ended = 0;
+    row.end.resize(instances_);
+  }
+  row.end[instance] = time;
+  if (++row.ended < instances_) return false;
+  completed_ = iteration + 1;
+  return true;
+}
+
+std::optional<double> SteadyStateDetector::common_shift(const Row& earlier, const Row& later) const {
+  const double shift = later.end[0] - earlier.end[0];
+  // A clock of t seconds has a resolution of about 2e-16 t; SimGrid's own arithmetic adds a few of these.
+  const double tolerance = kRelativeTolerance * shift + 1e-14 * std::abs(later.end[0]);
+  for (std::uint64_t i = 1; i < instances_; ++i)
+    if (std::abs(later.end[i] - earlier.end[i] - shift) > tolerance) return std::nullopt;
+  return shift;
+}
+
+std::optional<Period> SteadyStateDetector::find_period() {
+  const Row* last = row(completed_ - 1);
+  if (last == nullptr) return std::nullopt;
+  for (std::int64_t length = 1; length < static_cast<std::int64_t>(streak_.size()); ++length) {
+    std::int64_t& streak = streak_[static_cast<std::size_t>(length)];
+    const Row* earlier = row(completed_ - 1 - length);
+    const std::optional<double> shift = earlier != nullptr ? common_shift(*earlier, *last) : std::nullopt;
+    streak = shift ? streak + 1 : 0;
+    // A period of several iterations must hold for each of them.
+    if (streak >= std::max(repeats_needed_, length)) return Period{length, *shift};
+  }
+  return std::nullopt;
+}
+
+}  // namespace epocast

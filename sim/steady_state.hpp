@@ -1,0 +1,56 @@
+#pragma once
+// Tells when a simulated training loop has become periodic.
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace epocast {
+
+/// A loop that repeats: iteration i + length ends `shift` seconds after iteration i, in every task.
+struct Period {
+  std::int64_t length = 1;  ///< iterations
+  double shift = 0;         ///< s per `length` iterations
+
+  double iteration() const { return shift / static_cast<double>(length); }
+};
+
+/// Keeps the end times of the last iterations of every task instance and compares them.
+///
+/// The loop is periodic once, for as many iterations in a row as the longest lag reaches back, every instance ends exactly
+/// one shift later than `length` iterations before: from then on all events repeat, since nothing they depend on differs.
+/// "Exactly" is 1e-11 of the shift, far above rounding and far below the 1e-9 that extrapolation promises.
+class SteadyStateDetector {
+ public:
+  /// `max_lag`: longest lag of the graph's edges. Memory is limited to about `memory_limit` bytes, which limits the
+  /// longest period found (at least 1, at most 64 iterations).
+  SteadyStateDetector(std::uint64_t instances, std::uint32_t max_lag, std::size_t memory_limit = std::size_t{128} << 20);
+
+  /// Records that an instance ended its `iteration`-th firing (from 0) at `time`.
+  /// Returns true if this was the last instance to end that iteration.
+  bool record(std::uint64_t instance, std::int64_t iteration, double time);
+
+  /// The period, looked for whenever record() returned true.
+  std::optional<Period> find_period();
+
+  /// Iterations that all instances have ended.
+  std::int64_t completed() const { return completed_; }
+
+ private:
+  struct Row {
+    std::int64_t iteration = -1;
+    std::uint64_t ended = 0;
+    std::vector<double> end;
+  };
+  const Row* row(std::int64_t iteration) const;
+  /// The shift between two complete rows if it is the same for all instances.
+  std::optional<double> common_shift(const Row& earlier, const Row& later) const;
+
+  std::uint64_t instances_;
+  std::int64_t repeats_needed_;
+  std::vector<Row> rows_;  ///< ring buffer by iteration
+  std::int64_t completed_ = 0;
+  std::vector<std::int64_t> streak_;  ///< by length: iterations in a row with a common shift
+};
+
+}  // namespace epocast

@@ -1,0 +1,56 @@
+#pragma once
+// The interface of training strategies: a strategy compiles one training step to a cyclic task graph. It never sees the
+// simulator, never reads a file, never prints. Implementations live in strategies/, one pair of files each.
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "sim/cluster.hpp"
+#include "sim/collective.hpp"
+#include "sim/memory.hpp"
+#include "sim/registry.hpp"
+#include "sim/task_graph.hpp"
+#include "sim/workload_trace.hpp"
+
+namespace epocast {
+
+/// How collectives are carried out unless a strategy has reasons of its own.
+struct CollectiveSettings {
+  CollectiveAlgorithm algorithm = CollectiveAlgorithm::ring;
+  CollectiveLevel level = CollectiveLevel::automatic;
+  double gamma = 0;  ///< s per byte reduced
+};
+
+/// What a strategy may know.
+struct StrategyContext {
+  const Cluster& cluster;
+  std::vector<DeviceId> workers;  ///< devices that train, in rank order; at least one
+  std::int64_t global_batch = 0;  ///< samples of all workers together, a multiple of their number
+  TraceSource trace;              ///< the network's layer-wise trace on a worker, at any batch size
+  CollectiveSettings collective;
+  Optimizer optimizer = Optimizer::sgd;
+
+  std::int64_t worker_batch() const { return global_batch / static_cast<std::int64_t>(workers.size()); }
+};
+
+/// One training step, ready to be repeated.
+struct TrainingStep {
+  CyclicTaskGraph graph;
+  MemoryUse memory;  ///< of the device that needs the most
+};
+
+/// Compiles (trace, cluster, options) to a cyclic task graph. One iteration of the graph is one step of every worker and
+/// consumes global_batch samples.
+class Strategy {
+ public:
+  virtual ~Strategy() = default;
+  /// Throws ConfigError (at the option's place) for options that do not fit the context.
+  virtual TrainingStep compile(const StrategyContext& context) const = 0;
+  /// Whether the strategy uses the network's trace; false for pure communication benchmarks.
+  virtual bool needs_model() const { return true; }
+};
+
+using StrategyRegistry = Registry<Strategy>;
+
+}  // namespace epocast

@@ -1,0 +1,207 @@
+#include "sim/task_graph.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace epocast {
+namespace {
+
+constexpr auto idx = [](auto id) { return static_cast<std::size_t>(id); };
+
+bool is_size(double value) { return std::isfinite(value) && value >= 0; }
+
+/// Tasks on one cycle whose edges all have lag 0, or nothing. Iterative depth-first search with colours.
+std::vector<std::size_t> find_zero_lag_cycle(std::size_t tasks, const std::vector<Edge>& edges) {
+  std::vector<std::vector<std::size_t>> next(tasks);
+  for (const Edge& e : edges)
+    if (e.lag == 0) next[idx(e.before)].push_back(idx(e.after));
+
+  enum Colour : char { white, grey, black };
+  std::vector<Colour> colour(tasks, white);
+  for (std::size_t root = 0; root < tasks; ++root) {
+    if (colour[root] != white) continue;
+    std::vector<std::pair<std::size_t, std::size_t>> path{{root, 0}};  // task, next edge to follow
+    colour[root] = grey;
+    while (!path.empty()) {
+      auto& [task, edge] = path.back();
+      if (edge == next[task].size()) {
+        colour[task] = black;
+        path.pop_back();
+        continue;
+      }
+      const std::size_t to = next[task][edge++];
+      if (colour[to] == grey) {
+        std::vector<std::size_t> cycle;
+        for (auto it = path.rbegin(); it != path.rend(); ++it) {
+          cycle.push_back(it->first);
+          if (it->first == to) break;
+        }
+        std::reverse(cycle.begin(), cycle.end());
+        return cycle;
+      }
+      if (colour[to] == white) {
+        colour[to] = grey;
+        path.emplace_back(to, 0);
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string Label::text() const {
+  std::string out = operation;
+  if (!layer.empty()) out += (out.empty() ? "" : " ") + layer;
+  if (micro_batch >= 0) out += fmt::format(" #{}", micro_batch);
+  return out;
+}
+
+GroupId CyclicTaskGraph::add_group(std::string name, std::vector<DeviceId> devices) {
+  groups_.push_back({std::move(name), std::move(devices)});
+  return GroupId(groups_.size() - 1);
+}
+
+QueueId CyclicTaskGraph::add_queue(std::string name, GroupId group, QueueRole role, Discipline discipline) {
+  queues_.push_back({std::move(name), group, role, discipline});
+  return QueueId(queues_.size() - 1);
+}
+
+StoreId CyclicTaskGraph::add_store(std::string name) {
+  stores_.push_back(std::move(name));
+  return StoreId(stores_.size() - 1);
+}
+
+TaskId CyclicTaskGraph::compute(QueueId queue, Seconds duration, Label label) {
+  return compute_for(queues_.at(idx(queue)).group, queue, duration, std::move(label));
+}
+
+TaskId CyclicTaskGraph::compute_for(GroupId ranks, QueueId queue, Seconds duration, Label label) {
+  tasks_.push_back({.label = std::move(label), .work = Compute{duration}, .ranks = ranks, .queue = queue, .version = {}});
+  return TaskId(tasks_.size() - 1);
+}
+
+TaskId CyclicTaskGraph::transfer(GroupId ranks, QueueId queue, Transfer transfer, Label label) {
+  tasks_.push_back({.label = std::move(label), .work = transfer, .ranks = ranks, .queue = queue, .version = {}});
+  return TaskId(tasks_.size() - 1);
+}
+
+TaskId CyclicTaskGraph::collective(QueueId queue, Collective collective, Label label) {
+  tasks_.push_back(
+      {.label = std::move(label), .work = collective, .ranks = collective.group, .queue = queue, .version = {}});
+  return TaskId(tasks_.size() - 1);
+}
+
+void CyclicTaskGraph::after(TaskId before, TaskId after, int lag) { edges_.push_back({before, after, lag}); }
+
+int CyclicTaskGraph::width_of(TaskId id) const {
+  return std::holds_alternative<Collective>(task(id).work) ? 1 : ranks_of(id);
+}
+
+std::vector<Edge> CyclicTaskGraph::edges_with_program_order() const {
+  std::vector<Edge> all = edges_;
+  std::vector<std::vector<TaskId>> in_order(queues_.size());
+  for (std::size_t t = 0; t < tasks_.size(); ++t)
+    if (const QueueId q = tasks_[t].queue; q != QueueId::none && queue(q).discipline == Discipline::program_order)
+      in_order[idx(q)].push_back(TaskId(t));
+  for (const auto& sequence : in_order) {
+    for (std::size_t i = 1; i < sequence.size(); ++i) all.push_back({sequence[i - 1], sequence[i], 0});
+    if (sequence.size() > 1) all.push_back({sequence.back(), sequence.front(), 1});
+  }
+  return all;
+}
+
+void CyclicTaskGraph::validate(const Cluster& cluster) const {
+  if (tasks_.empty()) throw GraphError("the task graph has no tasks");
+
+  const auto size_of = [&](GroupId id) { return groups_.at(idx(id)).devices.size(); };
+  for (const Group& group : groups_) {
+    if (group.devices.empty()) throw GraphError(fmt::format("group '{}' has no devices", group.name));
+    std::set<DeviceId> seen;
+    for (const DeviceId device : group.devices) {
+      if (device < 0 || static_cast<std::size_t>(device) >= cluster.devices.size())
+        throw GraphError(fmt::format("group '{}' names device {}, but platform '{}' has devices 0..{}", group.name, device,
+                                     cluster.name, cluster.devices.size() - 1));
+      if (!seen.insert(device).second)
+        throw GraphError(fmt::format("group '{}' has device {} twice", group.name, device));
+    }
+  }
+  for (const Queue& queue : queues_)
+    if (idx(queue.group) >= groups_.size()) throw GraphError(fmt::format("queue '{}' has no group", queue.name));
+
+  for (std::size_t t = 0; t < tasks_.size(); ++t) {
+    const Task& task = tasks_[t];
+    const std::string name = task.label.text();
+    if (idx(task.ranks) >= groups_.size()) throw GraphError(fmt::format("task '{}' has no group of ranks", name));
+    const std::size_t ranks = size_of(task.ranks);
+
+    if (task.queue != QueueId::none) {
+      if (idx(task.queue) >= queues_.size()) throw GraphError(fmt::format("task '{}' is on an unknown queue", name));
+      const Queue& q = queue(task.queue);
+      const std::size_t queue_ranks = size_of(q.group);
+      if (queue_ranks != ranks && queue_ranks != 1)
+        throw GraphError(fmt::format("task '{}' of {} ranks is on queue '{}' of {} ranks", name, ranks, q.name, queue_ranks));
+      if (q.discipline == Discipline::program_order && queue_ranks != ranks)
+        throw GraphError(
+            fmt::format("task '{}' of {} ranks shares the one queue '{}', which has no program order among ranks; make it "
+                        "first ready, first served",
+                        name, ranks, q.name));
+    } else if (std::holds_alternative<Compute>(task.work) && std::get<Compute>(task.work).duration.value > 0) {
+      throw GraphError(fmt::format("computation '{}' is on no queue", name));
+    }
+    if (task.version.store != StoreId::none && idx(task.version.store) >= stores_.size())
+      throw GraphError(fmt::format("task '{}' names an unknown parameter store", name));
+
+    if (const auto* compute = std::get_if<Compute>(&task.work)) {
+      if (!is_size(compute->duration.value))
+        throw GraphError(fmt::format("computation '{}' takes {} s", name, compute->duration.value));
+    } else if (const auto* transfer = std::get_if<Transfer>(&task.work)) {
+      if (!is_size(transfer->bytes.value))
+        throw GraphError(fmt::format("transfer '{}' has {} bytes", name, transfer->bytes.value));
+      for (const GroupId end : {transfer->from, transfer->to})
+        if (idx(end) >= groups_.size() || (size_of(end) != ranks && size_of(end) != 1))
+          throw GraphError(fmt::format("transfer '{}' of {} ranks has an end of another size", name, ranks));
+      const auto& from = group(transfer->from).devices;
+      const auto& to = group(transfer->to).devices;
+      bool leaves = false;
+      for (std::size_t r = 0; r < ranks; ++r)
+        leaves |= from[from.size() == 1 ? 0 : r] != to[to.size() == 1 ? 0 : r];
+      if (!leaves) throw GraphError(fmt::format("transfer '{}' is from every device to itself", name));
+    } else {
+      const auto& collective = std::get<Collective>(task.work);
+      if (!is_size(collective.bytes.value) || !is_size(collective.gamma))
+        throw GraphError(fmt::format("collective '{}' has {} bytes, gamma {}", name, collective.bytes.value, collective.gamma));
+      if (ranks < 2)
+        throw GraphError(fmt::format("collective '{}' is over a group of one rank ('{}')", name, group(task.ranks).name));
+      if (!supports(collective.algorithm, collective.op))
+        throw GraphError(fmt::format("collective '{}': {} cannot do {}", name, to_string(collective.algorithm),
+                                     to_string(collective.op)));
+    }
+  }
+
+  for (const Edge& e : edges_) {
+    if (idx(e.before) >= tasks_.size() || idx(e.after) >= tasks_.size()) throw GraphError("an edge names an unknown task");
+    const std::string text = fmt::format("'{}' -> '{}'", task(e.before).label.text(), task(e.after).label.text());
+    if (e.lag < 0) throw GraphError(fmt::format("edge {} has lag {}", text, e.lag));
+    const int before = width_of(e.before), after = width_of(e.after);
+    const bool collective_end = std::holds_alternative<Collective>(task(e.before).work) ||
+                                std::holds_alternative<Collective>(task(e.after).work);
+    if (before != after && before != 1 && after != 1)
+      throw GraphError(fmt::format("edge {} is between {} and {} ranks", text, before, after));
+    // A collective runs once, so its edges join or fan; a wrong group would go unnoticed there.
+    if (collective_end && std::max(before, after) > 1 && ranks_of(e.before) != ranks_of(e.after))
+      throw GraphError(fmt::format("edge {} is between {} and {} ranks", text, ranks_of(e.before), ranks_of(e.after)));
+  }
+
+  if (const auto cycle = find_zero_lag_cycle(tasks_.size(), edges_with_program_order()); !cycle.empty()) {
+    std::string names;
+    for (const std::size_t t : cycle) names += "'" + tasks_[t].label.text() + "' -> ";
+    throw GraphError("tasks wait for each other within one iteration: " + names + "'" + tasks_[cycle.front()].label.text() +
+                     "'; one of these edges needs a lag of 1");
+  }
+}
+
+}  // namespace epocast

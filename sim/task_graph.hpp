@@ -1,0 +1,170 @@
+#pragma once
+// The one data structure of epocast: a training step as a cyclic task graph.
+//
+// Every task is replicated over the ranks of a group; a group of one device is the plain case. An edge says "after",
+// rank by rank, with an iteration lag: lag 0 inside an iteration, lag 1 "after the previous iteration's". Between a task
+// of P ranks and a task of one, an edge joins all ranks or fans out to them. The graph plus its lags describes an endless
+// training loop in finite space (a timed marked graph: an edge with lag k starts with k tokens; a task fires when every
+// incoming edge holds a token).
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "sim/cluster.hpp"
+#include "sim/collective.hpp"
+#include "sim/quantity.hpp"
+
+namespace epocast {
+
+enum class GroupId : std::int32_t {};
+enum class QueueId : std::int32_t { none = -1 };
+enum class TaskId : std::int32_t {};
+enum class StoreId : std::int32_t { none = -1 };
+
+/// Devices that do the same: the ranks of a task or of a collective, in rank order.
+struct Group {
+  std::string name;
+  std::vector<DeviceId> devices;
+};
+
+/// What a queue's busy time counts as.
+enum class QueueRole { compute, communication, server };
+
+/// In which order a queue serves its tasks.
+enum class Discipline {
+  program_order,  ///< the order in which the strategy added them, iteration after iteration
+  fifo,           ///< first ready, first served
+  priority,       ///< the ready task with the smallest priority number; ties by iteration, then by readiness
+};
+
+/// Runs one task at a time. A queue over a group is one independent queue per rank.
+struct Queue {
+  std::string name;
+  GroupId group{};
+  QueueRole role = QueueRole::compute;
+  Discipline discipline = Discipline::program_order;
+};
+
+/// What a task is called in every output.
+struct Label {
+  std::string operation;  ///< "forward", "backward", "all-reduce", "push", "update", ...
+  std::string layer;      ///< "conv5_3", or "" for work on the whole model
+  int micro_batch = -1;
+
+  std::string text() const;  ///< "backward conv5_3"
+};
+
+/// Work on a device for a fixed time.
+struct Compute {
+  Seconds duration;
+};
+
+/// A message of so many bytes: rank r of `from` sends to rank r of `to` (a group of one serves all ranks).
+/// Costs the route's latency, then shares links max-min fairly. Between devices of the same name it is free.
+struct Transfer {
+  GroupId from{};
+  GroupId to{};
+  Bytes bytes;
+};
+
+/// A collective over all ranks of `group`. It starts when all ranks have reached it and ends on all at once.
+struct Collective {
+  CollectiveOp op = CollectiveOp::all_reduce;
+  CollectiveAlgorithm algorithm = CollectiveAlgorithm::ring;
+  CollectiveLevel level = CollectiveLevel::automatic;
+  GroupId group{};
+  Bytes bytes;                   ///< see CollectiveSchedule for what it means per operation
+  double gamma = 0;              ///< s per byte reduced
+};
+
+using Work = std::variant<Compute, Transfer, Collective>;
+
+/// Reading or writing a set of parameters, for counting staleness in versions.
+struct VersionEffect {
+  StoreId store = StoreId::none;
+  enum Kind { read_at_start, write_at_end } kind = read_at_start;
+};
+
+struct Task {
+  Label label;
+  Work work;
+  GroupId ranks{};                 ///< one instance per rank; a collective has a single instance over all ranks
+  QueueId queue = QueueId::none;   ///< none: starts as soon as it is ready
+  int priority = 0;
+  VersionEffect version;
+};
+
+struct Edge {
+  TaskId before{};
+  TaskId after{};
+  int lag = 0;
+};
+
+/// Builder and container. Ids are dense indices into the vectors below.
+class CyclicTaskGraph {
+ public:
+  /// REQUIRES (checked by validate): at least one device, no device twice.
+  GroupId add_group(std::string name, std::vector<DeviceId> devices);
+  QueueId add_queue(std::string name, GroupId group, QueueRole role, Discipline discipline);
+  /// A set of parameters whose versions are counted. Each write makes a new version.
+  StoreId add_store(std::string name);
+
+  /// One computation per rank of the queue's group.
+  TaskId compute(QueueId queue, Seconds duration, Label label);
+  /// One computation per rank of `ranks` on a queue of one device, e.g. a server working for each worker in turn.
+  TaskId compute_for(GroupId ranks, QueueId queue, Seconds duration, Label label);
+  /// One message per rank of `ranks`.
+  TaskId transfer(GroupId ranks, QueueId queue, Transfer transfer, Label label);
+  TaskId collective(QueueId queue, Collective collective, Label label);
+
+  /// `after` starts when `before` of `lag` iterations ago has ended, rank by rank.
+  void after(TaskId before, TaskId after, int lag = 0);
+  void set_priority(TaskId task, int priority) { tasks_[index(task)].priority = priority; }
+  void set_version_effect(TaskId task, VersionEffect effect) { tasks_[index(task)].version = effect; }
+
+  std::span<const Group> groups() const { return groups_; }
+  std::span<const Queue> queues() const { return queues_; }
+  std::span<const Task> tasks() const { return tasks_; }
+  std::span<const Edge> edges() const { return edges_; }
+  std::span<const std::string> stores() const { return stores_; }
+
+  const Group& group(GroupId id) const { return groups_[index(id)]; }
+  const Queue& queue(QueueId id) const { return queues_[index(id)]; }
+  const Task& task(TaskId id) const { return tasks_[index(id)]; }
+
+  /// Ranks of the task's group, and how many instances of it run: equal but for collectives, which run once.
+  int ranks_of(TaskId id) const { return static_cast<int>(group(task(id).ranks).devices.size()); }
+  int width_of(TaskId id) const;
+
+  /// Throws GraphError for: no tasks; a device the cluster does not have; an empty group or one with a device twice; a
+  /// collective over one rank or by an algorithm that cannot do the operation; a transfer from each device to itself;
+  /// edges or queues between groups of different sizes; negative or non-finite durations, sizes or lags; a cycle of lag 0
+  /// (program order included), naming the tasks on it.
+  void validate(const Cluster& cluster) const;
+
+  /// edges() plus those that program-order queues imply.
+  std::vector<Edge> edges_with_program_order() const;
+
+  template <class Id>
+  static constexpr std::size_t index(Id id) {
+    return static_cast<std::size_t>(id);
+  }
+
+ private:
+  std::vector<Group> groups_;
+  std::vector<Queue> queues_;
+  std::vector<Task> tasks_;
+  std::vector<Edge> edges_;
+  std::vector<std::string> stores_;
+};
+
+/// A malformed graph: a mistake of a strategy, or of options that a strategy did not check.
+class GraphError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+}  // namespace epocast

@@ -1,0 +1,34 @@
+#pragma once
+// Bytes by sender, receiver and link.
+
+#include <vector>
+
+#include "sim/simgrid/engine.hpp"
+
+namespace epocast {
+
+/// Counts what crossed the network, message by message, along its routes.
+class TrafficCounter {
+ public:
+  explicit TrafficCounter(SimEngine& engine)
+      : engine_(engine), sent_(engine.host_count()), received_(engine.host_count()), on_link_(engine.link_count()) {}
+
+  void count(int from, int to, double bytes) {
+    sent_[from] += bytes;
+    received_[to] += bytes;
+    total_ += bytes;
+    for (const int link : engine_.route(from, to).links) on_link_[link] += bytes;
+  }
+
+  const std::vector<double>& sent() const { return sent_; }          ///< by host [B]
+  const std::vector<double>& received() const { return received_; }  ///< by host [B]
+  const std::vector<double>& on_link() const { return on_link_; }    ///< by link [B]
+  double total() const { return total_; }
+
+ private:
+  SimEngine& engine_;
+  std::vector<double> sent_, received_, on_link_;
+  double total_ = 0;
+};
+
+}  // namespace epocast

@@ -1,0 +1,19 @@
+#include "strategies/register.hpp"
+
+#include "strategies/collective_benchmark.hpp"
+#include "strategies/data_parallel.hpp"
+#include "strategies/parameter_server.hpp"
+#include "strategies/single.hpp"
+
+namespace epocast {
+
+StrategyRegistry builtin_strategies() {
+  StrategyRegistry registry("strategy");
+  add_strategy<Single>(registry);
+  add_strategy<DataParallel>(registry);
+  add_strategy<ParameterServer>(registry);
+  add_strategy<CollectiveBenchmark>(registry);
+  return registry;
+}
+
+}  // namespace epocast

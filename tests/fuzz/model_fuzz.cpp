@@ -1,0 +1,47 @@
+// Fuzz target: any bytes either load as a model or throw ConfigError; what loads keeps the invariants that everything
+// after relies on. Links with clang's -fsanitize=fuzzer or with driver.cpp; seeds are the files of workloads/models.
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+#include "sim/error.hpp"
+#include "workloads/model_reader.hpp"
+
+using namespace epocast;
+
+namespace {
+
+// Not assert(): a fuzzer must see failures in release builds too.
+void require(bool holds, const char* what) {
+  if (holds) return;
+  std::fprintf(stderr, "model_fuzz: broken property: %s\n", what);
+  std::abort();
+}
+
+void check_layer(const Layer& layer, int index) {
+  require((index == 0) == layer.inputs.empty(), "the input layer alone has no inputs");
+  for (int input : layer.inputs) require(input >= 0 && input < index, "inputs come before their readers");
+  require(layer.output.channels > 0 && layer.output.height > 0 && layer.output.width > 0, "shapes are positive");
+  for (double flop : {layer.forward_flop, layer.backward_data_flop, layer.backward_weights_flop})
+    require(std::isfinite(flop) && flop >= 0, "FLOP counts are finite");
+  for (const auto& tensor : layer.parameters) require(tensor.values > 0, "tensors have values");
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  try {
+    const Model model = parse_model({reinterpret_cast<const char*>(data), size}, "fuzz.yaml");
+    require(model.layers.size() >= 2, "a model has a layer beside its input");
+    for (std::size_t i = 0; i < model.layers.size(); ++i) check_layer(model.layers[i], static_cast<int>(i));
+    require(model.parameter_count() >= 0, "the parameter count does not overflow");
+    require(model.activation_values() > 0, "the activation count does not overflow");
+  } catch (const ConfigError& error) {
+    require(!std::string_view(error.what()).empty(), "errors say something");
+  }
+  return 0;
+}

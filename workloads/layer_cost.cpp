@@ -1,0 +1,65 @@
+#include "workloads/layer_cost.hpp"
+
+namespace epocast {
+namespace {
+
+// Batch normalisation while training, per value (Ioffe and Szegedy 2015, Algorithm 1 and the gradients below it).
+// Forward: mean 1, variance 3 (subtract, multiply-add), normalise 2, scale and shift 2.
+constexpr double kBatchNormForward = 8;
+// Scale's gradient: recompute the normalised value 2, multiply-add 2; shift's gradient: add 1.
+constexpr double kBatchNormBackwardWeights = 5;
+// dx = scale/sigma * (dy - mean(dy) - xhat * mean(dy * xhat)): recompute xhat 2, multiply-add 2, subtract 1, scale 1.
+constexpr double kBatchNormBackwardData = 6;
+
+// Subtract the maximum, which takes 1 to find, 1; exponential 1; sum 1; divide 1.
+constexpr double kSoftmaxForward = 5;
+// With cross-entropy: probability minus label.
+constexpr double kSoftmaxBackward = 1;
+
+/// FLOP of a product that uses every weight once for each output position.
+double product_flop(const Layer& layer) {
+  if (layer.kind == LayerKind::fully_connected)
+    return 2.0 * static_cast<double>(layer.input_values) * static_cast<double>(layer.output.values());
+  const double macs_per_output = static_cast<double>(layer.kernel_height) * layer.kernel_width *
+                                 static_cast<double>(layer.input.channels / layer.groups);
+  return 2.0 * macs_per_output * static_cast<double>(layer.output.values());
+}
+
+}  // namespace
+
+void set_flop(Layer& layer, bool input_needs_gradient, double work_per_output) {
+  const auto outputs = static_cast<double>(layer.output.values());
+  double backward_data = 0;
+  switch (layer.kind) {
+    case LayerKind::convolution:
+    case LayerKind::fully_connected:
+      layer.forward_flop = backward_data = layer.backward_weights_flop = product_flop(layer);
+      break;
+    case LayerKind::batch_norm:
+      layer.forward_flop = kBatchNormForward * outputs;
+      layer.backward_weights_flop = kBatchNormBackwardWeights * outputs;
+      backward_data = kBatchNormBackwardData * outputs;
+      break;
+    case LayerKind::softmax:
+      layer.forward_flop = kSoftmaxForward * outputs;
+      backward_data = kSoftmaxBackward * outputs;
+      break;
+    case LayerKind::add:
+      // Backward hands the same gradient to every input: nothing to compute.
+      layer.forward_flop = static_cast<double>(layer.inputs.size() - 1) * outputs;
+      break;
+    case LayerKind::pooling:
+    case LayerKind::local_response_norm:
+    case LayerKind::activation:
+    case LayerKind::dropout:
+      // Each output's gradient goes back through the operations that made it.
+      layer.forward_flop = backward_data = work_per_output * outputs;
+      break;
+    case LayerKind::input:
+    case LayerKind::concat:
+    case LayerKind::flatten: break;
+  }
+  if (input_needs_gradient) layer.backward_data_flop = backward_data;
+}
+
+}  // namespace epocast

@@ -1,0 +1,52 @@
+#pragma once
+// Expands a model file's layer list, blocks included, into layers with resolved inputs.
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sim/config.hpp"
+#include "sim/model.hpp"
+#include "workloads/layer_attributes.hpp"
+#include "workloads/layer_reader.hpp"
+
+namespace epocast {
+
+/// Builds the layers of one model. Throws ConfigError at the place of a mistake.
+class ModelBuilder {
+ public:
+  /// `blocks` is the file's `blocks:` map, by name and in file order.
+  ModelBuilder(const Shape& input, std::vector<std::pair<std::string, ConfigNode>> blocks);
+
+  /// Reads the `layers:` list, then checks that every layer but the last is read by another, and every block used.
+  void read_layers(const ConfigNode& list);
+
+  const std::vector<LayerSpec>& layers() const { return layers_; }
+
+ private:
+  struct Block {
+    std::string name;
+    ConfigNode layers;
+    bool used = false;
+  };
+
+  void read_list(const ConfigNode& list, LayerScope& scope, std::size_t visible_blocks);
+  void read_entry(const ConfigNode& entry, LayerScope& scope, std::size_t visible_blocks);
+  void read_bare(const ConfigNode& entry, LayerScope& scope);
+  void read_typed(const ConfigNode& entry, const std::string& type, LayerScope& scope);
+  void expand_block(const ConfigNode& entry, LayerScope& scope, std::size_t visible_blocks);
+  void add_layer(const std::string& type, const std::string& name, const LayerAttributes& attributes,
+                 const std::vector<int>& inputs, LayerScope& scope);
+  std::vector<int> read_inputs(const std::string& type, const LayerAttributes& attributes, const LayerScope& scope);
+  int find_layer(const ConfigNode& name, const LayerScope& scope) const;
+  void claim_name(const std::string& full_name, int index, const ConfigNode& where);
+  void check_all_used(const ConfigNode& list) const;
+
+  std::vector<Block> blocks_;
+  std::vector<LayerSpec> layers_;
+  std::vector<ConfigNode> places_;      ///< of each layer but the input: where it stands in the file
+  std::vector<bool> is_output_;         ///< marked `output: true`
+  std::map<std::string, int> by_name_;  ///< full names of layers, and of blocks for their last layer
+};
+
+}  // namespace epocast
