@@ -1,4 +1,5 @@
-# cmake --install: headers, libraries, program, data, and what find_package(epocast) needs.
+# cmake --install: headers, data, and what find_package(epocast) needs. Libraries and program are installed where they are
+# defined.
 include(CMakePackageConfigHelpers)
 
 set(EPOCAST_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/epocast)
@@ -18,9 +19,6 @@ foreach(folder workloads/models costmodels/timings experiments/studies experimen
   endif()
 endforeach()
 
-if(TARGET epocast_cli)
-  install(TARGETS epocast_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-endif()
 install(FILES LICENSE NOTICE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 install(EXPORT epocastTargets NAMESPACE epocast:: DESTINATION ${EPOCAST_CMAKE_DIR})

@@ -13,7 +13,8 @@ namespace epocast {
 
 /// Collects the timelines of a scenario's phases and writes one JSON file: a process per device; lanes for its
 /// computation, its communication and its server work; a slice per task; arrows from producers to consumers in other
-/// lanes.
+/// lanes. Scope: a folded result shows the first of each group of interchangeable ranks; what is left out (extrapolated
+/// iterations, slices and arrows beyond the limits of TraceSlices) is said in the file's otherData.notes.
 class ChromeTrace {
  public:
   ChromeTrace();

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
+#include <numeric>
 #include <vector>
 
 #include "sim/quantity.hpp"
@@ -20,9 +20,16 @@ struct Stretch {
   int lag = 0;  ///< of the edge that leaves it
 };
 
+/// Layers of a task that covers several ("fc8..fc7") run from the first of its first to the last of its last.
+std::string first_layer(const std::string& layers) { return layers.substr(0, layers.find("..")); }
+std::string last_layer(const std::string& layers) {
+  const std::size_t dots = layers.rfind("..");
+  return dots == std::string::npos ? layers : layers.substr(dots + 2);
+}
+
 std::string text(const Stretch& s) {
-  if (s.tasks == 1 || s.first == s.last) return s.first.empty() ? s.operation : s.operation + " " + s.first;
-  return s.operation + " " + s.first + ".." + s.last;
+  if (s.first == s.last) return s.first.empty() ? s.operation : s.operation + " " + s.first;
+  return s.operation + " " + first_layer(s.first) + ".." + last_layer(s.last);
 }
 
 /// The cycle from the task that follows its longest-reaching edge, i.e. from the start of an iteration.
@@ -58,36 +65,54 @@ double compute_seconds(const CyclicTaskGraph& graph, const CycleBound& bound) {
   return sum;
 }
 
-}  // namespace
+/// The cycle on one line: its longest stretches in order, the others as "..".
+std::string cycle_text(const std::vector<Stretch>& cycle) {
+  constexpr std::size_t kMost = 6;
+  std::vector<std::size_t> by_length(cycle.size());
+  std::iota(by_length.begin(), by_length.end(), std::size_t{0});
+  std::stable_sort(by_length.begin(), by_length.end(), [&](std::size_t a, std::size_t b) { return cycle[a].seconds > cycle[b].seconds; });
+  by_length.resize(std::min(by_length.size(), kMost));
 
-std::string limited_by(const CyclicTaskGraph& graph, const ExecutionResult& result) {
-  if (!result.bound || result.bound->tasks.empty()) {
-    const StepMetrics& m = result.metrics;
-    return m.exposed_communication > m.compute ? "communication" : "computation";
-  }
-  const std::vector<Stretch> cycle = stretches(graph, *result.bound);
-  if (cycle.size() == 1) return fmt::format("{} ({:.0f} % of the time)", text(cycle.front()), 100 * result.bound->seconds / result.iteration);
-
-  constexpr std::size_t kMost = 6;  // keep the line readable: the longest stretches, in order
-  std::vector<double> seconds;
-  for (const Stretch& s : cycle) seconds.push_back(s.seconds);
-  std::sort(seconds.rbegin(), seconds.rend());
-  const double least = seconds.size() > kMost ? seconds[kMost - 1] : -1;
   std::string out;
   int lag = 0;
   bool skipped = false;
-  for (const Stretch& s : cycle) {
-    if (s.seconds >= least) {
+  for (std::size_t k = 0; k < cycle.size(); ++k) {
+    if (std::find(by_length.begin(), by_length.end(), k) != by_length.end()) {
       if (!out.empty()) out += skipped ? " -> .. -> " : " -> ";
-      out += text(s) + lag_text(lag);
+      out += text(cycle[k]) + lag_text(lag);
       lag = 0;
       skipped = false;
     } else {
       skipped = true;
     }
-    lag += s.lag;
+    lag += cycle[k].lag;
   }
-  return out + " -> " + text(cycle.front()) + lag_text(lag);
+  return out + (skipped ? " -> .." : "") + " -> " + text(cycle.front()) + lag_text(lag);
+}
+
+/// Whether the busiest link, rather than any chain of dependencies, sets the pace.
+bool link_bound(const ExecutionResult& result) {
+  const double link = result.metrics.max_link_utilization * result.iteration;
+  return result.bound ? link > result.bound->seconds : result.metrics.max_link_utilization > 0.9;
+}
+
+std::string link_text(const StepMetrics& m) {
+  return fmt::format("link {}, busy {:.0f} % of the time", m.busiest_link, 100 * m.max_link_utilization);
+}
+
+}  // namespace
+
+double lower_bound(const ExecutionResult& result) {
+  return std::max(result.bound ? result.bound->seconds : 0, result.metrics.max_link_utilization * result.iteration);
+}
+
+std::string limited_by(const CyclicTaskGraph& graph, const ExecutionResult& result) {
+  const StepMetrics& m = result.metrics;
+  if (link_bound(result)) return link_text(m);
+  if (!result.bound || result.bound->tasks.empty()) return m.exposed_communication > m.compute ? "communication" : "computation";
+  const std::vector<Stretch> cycle = stretches(graph, *result.bound);
+  if (cycle.size() == 1) return text(cycle.front());
+  return cycle_text(cycle);
 }
 
 std::string explain(const CyclicTaskGraph& graph, const ExecutionResult& result) {
@@ -105,9 +130,11 @@ std::string explain(const CyclicTaskGraph& graph, const ExecutionResult& result)
     out += fmt::format("  computation {}, communication {}{}\n", to_string(Seconds(computing)),
                        to_string(Seconds(bound.seconds * std::max(lag, 1) - computing)),
                        lag > 1 ? fmt::format(", over {} iterations", lag) : "");
-    const double gap = result.iteration - bound.seconds;
-    if (gap > 1e-6 * result.iteration)
+    if (const double gap = result.iteration - bound.seconds; gap > 1e-6 * result.iteration)
       out += fmt::format("Sharing links and queues costs the other {} ({:.1f} %).\n", to_string(Seconds(gap)), 100 * gap / result.iteration);
+    if (link_bound(result))
+      out += fmt::format("What it must carry keeps the busiest link busy for {} per iteration, longer than that cycle.\n",
+                         to_string(Seconds(m.max_link_utilization * result.iteration)));
   }
   out += fmt::format("Per iteration a worker computes {}, communicates {}, of which {} exposed.\n", to_string(Seconds(m.compute)),
                      to_string(Seconds(m.communication)), to_string(Seconds(m.exposed_communication)));

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "experiments/fork_pool.hpp"
+#include "platforms/probe.hpp"
 #include "sim/error.hpp"
 
 namespace epocast {
@@ -38,13 +39,24 @@ ScenarioResult run_guarded(const Scenario& scenario, const Registries& registrie
   }
 }
 
-/// A process that died: on a platform file that SimGrid does not survive, or by a mistake of ours.
-std::string death_notice(const Scenario& scenario, const JobOutcome& outcome) {
-  std::string said = outcome.errors.substr(0, outcome.errors.find('\n'));
-  const std::string how = outcome.signal != 0 ? fmt::format("killed by {}", strsignal(outcome.signal)) : "ended early";
-  if (outcome.signal == SIGKILL) said += said.empty() ? "out of memory?" : "";
-  return fmt::format("{}the simulating process was {}{}", scenario.name.empty() ? "" : scenario.name + ": ", how,
-                     said.empty() ? "" : ": " + said);
+/// Why a process died, in words.
+std::string death_notice(const JobOutcome& outcome) {
+  const std::string said = outcome.errors.substr(0, outcome.errors.find('\n'));
+  if (outcome.signal == SIGKILL)
+    return "the simulating process was killed: probably out of memory; simulate fewer workers or fewer scenarios at a time (--jobs)";
+  const std::string how = outcome.signal != 0 ? fmt::format("died ({})", strsignal(outcome.signal)) : "ended early";
+  return fmt::format("internal error: the simulating process {}{}", how, said.empty() ? "" : ": " + said);
+}
+
+/// A process that died: on a platform file that SimGrid does not survive, which is bad input, or by a mistake of ours.
+ScenarioResult post_mortem(const Scenario& scenario, const Registries& registries, const JobOutcome& outcome) {
+  try {
+    probe_platform(read_scenario(scenario, registries).cluster);
+  } catch (const ConfigError& problem) {
+    return failure(scenario, 2, problem.what());
+  } catch (const std::exception&) {  // the death is the news
+  }
+  return failure(scenario, outcome.signal == SIGKILL ? 1 : 3, death_notice(outcome));
 }
 
 }  // namespace
@@ -63,7 +75,7 @@ std::vector<ScenarioResult> run_study(const std::vector<Scenario>& scenarios, co
   run_forked(static_cast<int>(scenarios.size()), parallel, job, [&](int i, const JobOutcome& outcome) {
     const auto index = static_cast<std::size_t>(i);
     results[index] = outcome.finished ? deserialize(outcome.output)
-                                      : failure(scenarios[index], 3, death_notice(scenarios[index], outcome));
+                                      : post_mortem(scenarios[index], registries, outcome);
     if (progress) progress(++done, scenarios.size(), results[index]);
   });
   return results;

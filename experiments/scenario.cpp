@@ -69,7 +69,7 @@ void summarize(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs, Sc
   const auto all = [&](auto test) { return std::all_of(runs.begin(), runs.end(), test); };
   out.exact = all([](const PhaseRun& r) { return r.result.exact; });
   if (all([](const PhaseRun& r) { return r.result.bound.has_value(); }))
-    out.bound_s = mean([](const PhaseRun& r, const PhaseSettings&) { return r.result.bound->seconds; });
+    out.bound_s = mean([](const PhaseRun& r, const PhaseSettings&) { return lower_bound(r.result); });
   for (const PhaseRun& r : runs) {
     if (!r.result.metrics.mean_staleness) continue;
     out.max_staleness = std::max(out.max_staleness.value_or(0), *r.result.metrics.max_staleness);

@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
+#include <map>
+#include <variant>
 
 #include "costmodels/register.hpp"
 #include "experiments/scenario.hpp"
@@ -29,9 +30,23 @@ auto parse_name(const ConfigNode& node, Parse parse) {
   }
 }
 
+/// A document that stands in for what the study leaves out.
+ConfigNode stand_in(const ConfigNode& config, const char* text) { return ConfigNode::load_text(text, config.where().file); }
+
+/// The map at `key`, empty if it is left out.
 ConfigNode child_or_empty(const ConfigNode& config, const char* key) {
-  if (!config.has(key)) return ConfigNode::load_text("{}", key);
-  return config.at(key);
+  if (!config.has(key) || config.at(key).is_null()) return stand_in(config, "{}");
+  const ConfigNode child = config.at(key);
+  child.keys();  // throws for anything but a map
+  return child;
+}
+
+/// `strategy: NAME` is short for `strategy: {name: NAME}`, and data_parallel is the default. Messages keep their place.
+ConfigNode read_strategy(const ConfigNode& config) {
+  const ConfigNode strategy = config.has("strategy") ? config.at("strategy") : stand_in(config, "data_parallel");
+  if (strategy.is_map()) return strategy;
+  strategy.as_string();
+  return stand_in(config, "").with("strategy.name", strategy).at("strategy");
 }
 
 DeviceId find_device(const Cluster& cluster, const ConfigNode& node) {
@@ -76,7 +91,10 @@ BatchSetting read_batch(const ConfigNode& batch) {
   if (batch.has("per_worker") && batch.has("global"))
     throw batch.error("give either per_worker or global, not both");
   const char* key = batch.has("global") ? "global" : "per_worker";
-  if (!batch.has(key)) throw batch.error("give per_worker or global");
+  if (!batch.has(key)) {
+    batch.check_all_read();  // a misspelt key says more than a missing one
+    throw batch.error("give per_worker or global, as in `batch: {per_worker: 32}`");
+  }
   return {batch.at(key).as_int(Range{1, kMaxCount}), !batch.has("global"), batch.at(key)};
 }
 
@@ -90,7 +108,8 @@ PhaseSettings make_phase(const std::vector<DeviceId>& workers, const BatchSettin
                                         (batch.value / count + 1) * count));
   const std::int64_t per_epoch = drop_last ? samples / phase.global_batch : (samples + phase.global_batch - 1) / phase.global_batch;
   if (per_epoch == 0)
-    throw batch.place.error(fmt::format("a global batch of {} is larger than the data set of {} samples", phase.global_batch, samples));
+    throw batch.place.error(fmt::format("a global batch of {} is larger than the data set of {} samples; use a smaller batch or "
+                                        "drop_last: false", phase.global_batch, samples));
   phase.iterations = per_epoch * epochs;
   return phase;
 }
@@ -149,6 +168,35 @@ std::vector<double> read_stragglers(const ConfigNode& config, const Cluster& clu
   return slowdown;
 }
 
+/// The hierarchical algorithm pairs the ranks of different nodes, so it needs as many on each.
+void check_nodes_equal(const ScenarioSetup& setup, const PhaseSettings& phase, const ConfigNode& algorithm) {
+  std::map<std::string, int> on_node;
+  for (const DeviceId worker : phase.workers) ++on_node[setup.cluster.devices[static_cast<std::size_t>(worker)].node];
+  const auto [least, most] = std::minmax_element(on_node.begin(), on_node.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (least->second != most->second)
+    throw algorithm.error(fmt::format("hierarchical needs equally many workers on every node, but {} has {} and {} has {}; change workers or "
+                                      "use ring",
+                                      least->first, least->second, most->first, most->second));
+}
+
+/// Refuses an algorithm that cannot do what the strategy wants of it; only the strategy's graph tells.
+void check_algorithm(const ScenarioSetup& setup, const ConfigNode& collective) {
+  if (!collective.has("algorithm")) return;
+  for (const PhaseSettings& phase : setup.phases) {
+    if (setup.collective.algorithm == CollectiveAlgorithm::hierarchical) check_nodes_equal(setup, phase, collective.at("algorithm"));
+    const TrainingStep step = setup.strategy->compile(setup.context(phase));
+    for (const Task& task : step.graph.tasks()) {
+      const auto* work = std::get_if<Collective>(&task.work);
+      if (work == nullptr || supports(work->algorithm, work->op)) continue;
+      std::vector<std::string> able;
+      for (const std::string& name : collective_algorithm_names())
+        if (supports(parse_collective_algorithm(name), work->op)) able.push_back(name);
+      throw collective.at("algorithm").error(fmt::format("{} cannot do {}, which strategy {} needs; use one of {}", to_string(work->algorithm),
+                                                         to_string(work->op), setup.strategy_name, fmt::join(able, ", ")));
+    }
+  }
+}
+
 }  // namespace
 
 Registries builtin_registries() { return {builtin_strategies()}; }
@@ -172,10 +220,9 @@ ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registri
 
   setup.cluster = load_platform(find_data_file(config.at("platform"), {"platform", data / "platforms", ".xml"}));
 
-  const ConfigNode strategy = config.has("strategy") ? config.at("strategy") : ConfigNode::load_text("{name: data_parallel}", "default");
-  setup.strategy_name = strategy.is_map() ? strategy.at("name").as_string() : strategy.as_string();
-  setup.strategy = registries.strategies.make(setup.strategy_name, strategy.is_map() ? strategy : ConfigNode::load_text("{}", "strategy"),
-                                              strategy.is_map() ? strategy.at("name") : strategy);
+  const ConfigNode strategy = read_strategy(config);
+  setup.strategy_name = strategy.at("name").as_string();
+  setup.strategy = registries.strategies.make(setup.strategy_name, strategy, strategy.at("name"));
 
   const ConfigNode dataset = child_or_empty(config, "dataset");
   // ImageNet-1K (ILSVRC 2012) training images.
@@ -196,6 +243,7 @@ ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registri
   setup.noise.seed = static_cast<std::uint64_t>(noise.get("seed", std::int64_t{1}, Range{0, 9e15}));
   setup.slowdown = read_stragglers(config, setup.cluster, setup.phases);
   config.check_all_read();
+  if (config.has("collective")) check_algorithm(setup, config.at("collective"));
   return setup;
 }
 

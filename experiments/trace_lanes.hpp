@@ -16,7 +16,7 @@ namespace epocast {
 struct TraceLane {
   DeviceId device = 0;
   QueueRole role = QueueRole::compute;
-  int number = 1;             ///< among the lanes of its role on its device
+  int number = 1;              ///< among the lanes of its role on its device
   std::int64_t free_from = 0;  ///< ns
 
   std::string name() const;
@@ -47,7 +47,7 @@ class TraceProcesses {
  private:
   struct Process {
     std::string device;
-    int worker = -1, server = -1;                   ///< number, in order of appearance
+    int worker = -1, server = -1;                      ///< number, in order of appearance
     std::size_t stands_for = 0, stands_for_least = 0;  ///< ranks, most and least over the phases
   };
 

@@ -46,8 +46,9 @@ class DeviceReader {
 
   const Property& require(const Point& host, const std::string& key, const std::string& example) const {
     if (const Property* found = find(host, key)) return *found;
-    xml_.fail(host.node, fmt::format("missing property {0}: add <prop id=\"{0}\" value=\"{1}\"/> here or to a zone around it",
-                                     key, example));
+    xml_.fail(host.node,
+              fmt::format("missing property {0}: add <prop id=\"{0}\" value=\"{1}\"/> here or to a zone around it", key,
+                          example));
   }
 
   // A quantity between min and max (SI).
@@ -89,8 +90,8 @@ class DeviceReader {
       if (std::abs(rate.value - device.peak_rate.value) > 1e-6 * rate.value)
         xml_.fail(given->node, "value",
                   fmt::format("{} contradicts speed=\"{}\" core=\"{}\" of {}, which make {}; give one number only",
-                              quote(given->value), host.node.attribute("speed").value(), device.cores,
-                              quote(host.name), to_string(device.peak_rate)));
+                              quote(given->value), host.node.attribute("speed").value(), device.cores, quote(host.name),
+                              to_string(device.peak_rate)));
       device.peak_rate = rate;
     }
     if (const Property* cores = find(host, "epocast.cores")) device.cores = count(*cores);
@@ -125,7 +126,8 @@ Cluster parse_platform(std::string_view text, const std::string& name) {
   cluster.name = std::filesystem::path(name).stem().string();
   cluster.platform_file = name;
   const Properties& outer = topology.zones.front().properties;
-  if (const auto found = outer.find("epocast.description"); found != outer.end()) cluster.description = found->second.value;
+  if (const auto found = outer.find("epocast.description"); found != outer.end())
+    cluster.description = found->second.value;
 
   DeviceReader reader(xml, topology);
   for (const Point& point : topology.points)

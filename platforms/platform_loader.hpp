@@ -14,8 +14,8 @@ namespace epocast {
 /// Loads and checks a platform file. Devices are in the order of the hosts in the file.
 ///
 /// Understood are <zone> with routing Full, Floyd, Dijkstra, DijkstraCache or None, nested at will; <host>, <router>,
-/// <link>, <route>, <zoneRoute>; and <cluster> as a star, FAT_TREE or TORUS. Figures of the devices are properties, each
-/// on a host, its cluster or a zone around it, the innermost counting:
+/// <link>, <route>, <zoneRoute>; and <cluster> as a star, FAT_TREE or TORUS. Figures of the devices are properties,
+/// each on a host, its cluster or a zone around it, the innermost counting:
 ///
 ///     epocast.device_model      hardware, in words                          required
 ///     epocast.memory            capacity usable for training, "384 GB"      required
@@ -36,8 +36,8 @@ Cluster load_platform(const std::filesystem::path& file);
 /// The same from text; `name` stands for the file in messages.
 Cluster parse_platform(std::string_view text, const std::string& name);
 
-/// The platform that `value` names: `skylake_opa` for DATA_DIR/platforms/skylake_opa.xml, or a path (anything with a `/` or
-/// ending in .xml), relative to the file that `value` stands in.
+/// The platform that `value` names: `skylake_opa` for DATA_DIR/platforms/skylake_opa.xml, or a path (anything with a
+/// `/` or ending in .xml), relative to the file that `value` stands in.
 Cluster load_platform_named(const ConfigNode& value, const std::filesystem::path& data_dir);
 
 /// What `epocast list platforms` prints of one file.

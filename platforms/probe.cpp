@@ -93,7 +93,8 @@ class Child {
     constexpr std::size_t kLongest = 1 << 16;
     const auto deadline = std::chrono::steady_clock::now() + limit;
     for (;;) {
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
+      const auto left =
+          std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
       if (left <= 0) return false;
       pollfd wanted{output_, POLLIN, 0};
       const int ready = poll(&wanted, 1, static_cast<int>(std::min<long>(left, 1000)));
@@ -136,7 +137,8 @@ std::string informative_line(std::string_view text) {
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
     if (line.starts_with(kReport)) return std::string(line.substr(kReport.size()));
     const std::string_view message = without_log_prefix(line);
-    const bool decoration = message.find_first_not_of(" =-*\t") == std::string_view::npos || message.starts_with("Backtrace");
+    const bool decoration =
+        message.find_first_not_of(" =-*\t") == std::string_view::npos || message.starts_with("Backtrace");
     if (first.empty() && !decoration) first = message;
   }
   return first;
@@ -151,7 +153,8 @@ void probe(const std::filesystem::path& file, const Cluster* cluster, Seconds ti
   const int status = child.wait();
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
   std::string problem = "SimGrid rejects this platform";
-  if (WIFSIGNALED(status)) problem = std::string("SimGrid crashes on this platform (") + strsignal(WTERMSIG(status)) + ")";
+  if (WIFSIGNALED(status))
+    problem = std::string("SimGrid crashes on this platform (") + strsignal(WTERMSIG(status)) + ")";
   if (const std::string line = informative_line(text); !line.empty()) problem += ": " + line;
   throw ConfigError({file.string()}, "", problem);
 }

@@ -14,7 +14,8 @@ namespace {
 // Zones and points are called members of the zone that directly holds them; a zone holds one or the other.
 class Checker {
  public:
-  Checker(const XmlSource& xml, const Topology& topology) : xml_(xml), topology_(topology), edges_(topology.zones.size()) {
+  Checker(const XmlSource& xml, const Topology& topology)
+      : xml_(xml), topology_(topology), edges_(topology.zones.size()) {
     for (std::size_t z = 0; z < topology_.zones.size(); ++z)
       for (const Edge& edge : topology_.zones[z].edges) edges_[z].emplace(key(edge.from, edge.to), &edge);
     count_hosts();

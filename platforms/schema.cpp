@@ -22,8 +22,8 @@ struct ElementRule {
 
 // A part of SimGrid's DTD 4.1: what means something to epocast. AS and ASroute are the old names of zone and zoneRoute.
 const std::vector<ElementRule>& rules() {
-  static const std::vector<std::string> zone_children = {"prop", "zone", "AS", "cluster", "host", "router", "link", "route",
-                                                         "zoneRoute", "ASroute"};
+  static const std::vector<std::string> zone_children = {"prop",   "zone", "AS",    "cluster",   "host",
+                                                         "router", "link", "route", "zoneRoute", "ASroute"};
   static const std::vector<ElementRule> table = {
       {"platform", {"version"}, {}, {"zone", "AS", "cluster"}},
       {"zone", {"id", "routing"}, {}, zone_children},
@@ -78,8 +78,12 @@ const std::vector<Unsupported>& unsupported_elements() {
 const std::vector<Unsupported>& unsupported_attributes() {
   static const std::string no_profile = "capacities that vary with time are not supported: remove it";
   static const std::vector<Unsupported> table = {
-      {"speed_file", no_profile},     {"availability_file", no_profile}, {"state_file", no_profile},
-      {"bandwidth_file", no_profile}, {"latency_file", no_profile},      {"pstate", "give the one speed to simulate: remove it"},
+      {"speed_file", no_profile},
+      {"availability_file", no_profile},
+      {"state_file", no_profile},
+      {"bandwidth_file", no_profile},
+      {"latency_file", no_profile},
+      {"pstate", "give the one speed to simulate: remove it"},
       {"coordinates", "routes are not computed from coordinates: remove it"},
   };
   return table;
@@ -140,7 +144,8 @@ void check_order(const XmlSource& xml, pugi::xml_node zone) {
 void check_element(const XmlSource& xml, pugi::xml_node element) {
   const std::string tag = element.name();
   const auto rule = std::ranges::find(rules(), tag, &ElementRule::tag);
-  if (rule == rules().end()) xml.fail(element, "unknown element");  // only the root gets here: children are checked below
+  if (rule == rules().end())
+    xml.fail(element, "unknown element");  // only the root gets here: children are checked below
   check_attributes(xml, element, *rule);
   for (const pugi::xml_node child : element.children()) {
     if (child.type() != pugi::node_element)
@@ -158,7 +163,8 @@ void check_element(const XmlSource& xml, pugi::xml_node element) {
 void check_document(const XmlSource& xml) {
   const pugi::xml_node root = xml.root();
   if (std::string_view(root.name()) != "platform")
-    xml.fail(root, "the root element is <" + std::string(root.name()) + ">, not <platform>: this is no SimGrid platform file");
+    xml.fail(root, "the root element is <" + std::string(root.name()) +
+                       ">, not <platform>: this is no SimGrid platform file");
   const std::string_view doctype = xml.doctype().value();
   if (!doctype.starts_with("platform") || doctype.find("simgrid.dtd") == std::string_view::npos)
     xml.fail(root, "missing before it: <!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">");

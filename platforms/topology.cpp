@@ -124,9 +124,11 @@ class Reader {
 
   Routing read_routing(pugi::xml_node node) const {
     const std::string value = node.attribute("routing").value();
-    for (const auto& [name, routing] :
-         {std::pair{"Full", Routing::full}, {"Floyd", Routing::shortest_path}, {"Dijkstra", Routing::shortest_path},
-          {"DijkstraCache", Routing::shortest_path}, {"None", Routing::none}})
+    for (const auto& [name, routing] : {std::pair{"Full", Routing::full},
+                                        {"Floyd", Routing::shortest_path},
+                                        {"Dijkstra", Routing::shortest_path},
+                                        {"DijkstraCache", Routing::shortest_path},
+                                        {"None", Routing::none}})
       if (equal_ignoring_case(value, name)) return routing;  // as SimGrid does
     const std::vector<std::string> names = {"Full", "Floyd", "Dijkstra", "DijkstraCache", "None"};
     if (equal_ignoring_case(value, "Cluster"))
@@ -135,9 +137,9 @@ class Reader {
   }
 
   Properties read_properties(pugi::xml_node node) const {
-    static const std::vector<std::string> known = {"epocast.description",      "epocast.device_model", "epocast.peak_rate",
-                                                   "epocast.memory",           "epocast.cores",        "epocast.node",
-                                                   "epocast.memory_bandwidth"};
+    static const std::vector<std::string> known = {
+        "epocast.description", "epocast.device_model", "epocast.peak_rate",       "epocast.memory",
+        "epocast.cores",       "epocast.node",         "epocast.memory_bandwidth"};
     Properties out;
     for (const pugi::xml_node prop : node.children("prop")) {
       check_element(xml_, prop);
@@ -152,7 +154,8 @@ class Reader {
 
   void add_point(pugi::xml_node node, const std::string& name, int zone, bool is_host) {
     claim_name(name, node, node.attribute("id") && name == node.attribute("id").value() ? "id" : "radical");
-    if (is_host && ++hosts_ > kMostHosts) xml_.fail(node, fmt::format("more than {} hosts in this platform", kMostHosts));
+    if (is_host && ++hosts_ > kMostHosts)
+      xml_.fail(node, fmt::format("more than {} hosts in this platform", kMostHosts));
     const int index = static_cast<int>(out_.points.size());
     point_index_.emplace(name, index);
     out_.zones[zone].points.push_back(index);
@@ -219,7 +222,8 @@ class Reader {
     const Routing routing = out_.zones[zone].routing;
     if (routing == Routing::none) xml_.fail(node, "a zone with routing=\"None\" has no routes; write routing=\"Full\"");
     const auto add = [&](const Edge& directed) {
-      const std::uint64_t key = (static_cast<std::uint64_t>(directed.from) << 32) | static_cast<std::uint32_t>(directed.to);
+      const std::uint64_t key =
+          (static_cast<std::uint64_t>(directed.from) << 32) | static_cast<std::uint32_t>(directed.to);
       if (const auto [earlier, fresh] = edge_lines_[zone].emplace(key, node); !fresh)
         xml_.fail(node, fmt::format("this route was given before, in line {} (routes hold for both directions unless "
                                     "symmetrical=\"NO\")",
@@ -238,8 +242,9 @@ class Reader {
     if (found != point_index_.end() && out_.points[found->second].zone == zone) return found->second;
     std::vector<std::string> names;
     for (const int point : out_.zones[zone].points) names.push_back(out_.points[point].name);
-    xml_.fail(node, attribute,
-              "no host or router " + quote(name) + " in zone " + quote(out_.zones[zone].name) + short_hint(name, names));
+    xml_.fail(
+        node, attribute,
+        "no host or router " + quote(name) + " in zone " + quote(out_.zones[zone].name) + short_hint(name, names));
   }
 
   // name_hint() without a list of ten thousand hosts.
@@ -263,8 +268,9 @@ class Reader {
     if (found != zone_index_.end() && out_.zones[found->second].parent == parent) return found->second;
     std::vector<std::string> names;
     for (const int zone : out_.zones[parent].zones) names.push_back(out_.zones[zone].name);
-    xml_.fail(node, attribute,
-              "no zone " + quote(name) + " directly in zone " + quote(out_.zones[parent].name) + short_hint(name, names));
+    xml_.fail(
+        node, attribute,
+        "no zone " + quote(name) + " directly in zone " + quote(out_.zones[parent].name) + short_hint(name, names));
   }
 
   int find_gateway(pugi::xml_node node, const char* attribute, int zone) const {
@@ -312,7 +318,8 @@ class Reader {
     check_compute(node);
     check_number(node, "bw", parse_simgrid_bandwidth);
     check_number(node, "lat", parse_simgrid_latency);
-    for (const char* attribute : {"bb_bw", "loopback_bw", "limiter_link"}) check_number(node, attribute, parse_simgrid_bandwidth);
+    for (const char* attribute : {"bb_bw", "loopback_bw", "limiter_link"})
+      check_number(node, attribute, parse_simgrid_bandwidth);
     for (const char* attribute : {"bb_lat", "loopback_lat"}) check_number(node, attribute, parse_simgrid_latency);
     one_of(node, "sharing_policy", "SPLITDUPLEX", {"SHARED", "SPLITDUPLEX", "FULLDUPLEX", "FATPIPE"});
     one_of(node, "bb_sharing_policy", "SHARED", {"SHARED", "FATPIPE"});
@@ -332,12 +339,15 @@ class Reader {
   void check_shape(pugi::xml_node node, int hosts) const {
     const std::string topology = node.attribute("topology").as_string("FLAT");
     if (topology == "DRAGONFLY")
-      xml_.fail(node, "topology", "DRAGONFLY is not supported: SimGrid 3.32 crashes on it; write FAT_TREE, TORUS or zones");
+      xml_.fail(node, "topology",
+                "DRAGONFLY is not supported: SimGrid 3.32 crashes on it; write FAT_TREE, TORUS or zones");
     one_of(node, "topology", "FLAT", {"FLAT", "FAT_TREE", "TORUS"});
     if (topology == "FLAT") return;
-    if (!node.attribute("topo_parameters")) xml_.fail(node, "topology " + topology + " needs the attribute topo_parameters");
+    if (!node.attribute("topo_parameters"))
+      xml_.fail(node, "topology " + topology + " needs the attribute topo_parameters");
     const std::string parameters = node.attribute("topo_parameters").value();
-    const std::int64_t shape = topology == "TORUS" ? product(node, parameters, parameters) : fat_tree_hosts(node, parameters);
+    const std::int64_t shape =
+        topology == "TORUS" ? product(node, parameters, parameters) : fat_tree_hosts(node, parameters);
     if (shape != hosts)
       xml_.fail(node, "topo_parameters",
                 fmt::format("{} {} has room for {} hosts, but radical {} names {}", topology, quote(parameters), shape,
@@ -351,7 +361,8 @@ class Reader {
       const auto factor = parse_count(part);
       if (!factor || *factor < 1)
         xml_.fail(node, "topo_parameters", "expected positive integers between commas, got " + quote(whole));
-      if ((out *= *factor) > kMostHosts) xml_.fail(node, "topo_parameters", fmt::format("room for more than {} hosts", kMostHosts));
+      if ((out *= *factor) > kMostHosts)
+        xml_.fail(node, "topo_parameters", fmt::format("room for more than {} hosts", kMostHosts));
     }
     return out;
   }
@@ -365,7 +376,8 @@ class Reader {
                 "expected 'levels;children;parents;links' such as '2;4,4;1,2;1,2', got " + quote(parameters));
     for (const std::string_view part : std::span(parts).subspan(1)) {
       if (static_cast<int>(split(part, ',').size()) != *levels)
-        xml_.fail(node, "topo_parameters", fmt::format("expected {} numbers, one a level, in {}", *levels, quote(part)));
+        xml_.fail(node, "topo_parameters",
+                  fmt::format("expected {} numbers, one a level, in {}", *levels, quote(part)));
       product(node, part, parameters);
     }
     return product(node, parts[1], parameters);
@@ -377,7 +389,7 @@ class Reader {
   std::unordered_map<std::string, pugi::xml_node> names_;
   std::unordered_map<std::string, int> zone_index_;
   std::unordered_map<std::string, int> point_index_;
-  std::unordered_set<std::string> links_;  // as SimGrid creates them: a split-duplex link is two
+  std::unordered_set<std::string> links_;                        // as SimGrid creates them: a split-duplex link is two
   std::unordered_set<std::string> duplex_links_, single_links_;  // as written
   std::unordered_map<int, std::unordered_map<std::uint64_t, pugi::xml_node>> edge_lines_;
 };

@@ -51,8 +51,13 @@ const Dimension& speed_dimension() {
 
 const Dimension& bandwidth_dimension() {
   static const Dimension dimension = [] {
-    Dimension d{"a bandwidth", "GBps", "Bps, kBps, MBps, GBps, TBps, MiBps, GiBps, or bits: Mbps, Gbps, Tbps", 1, 1e15,
-                "1Bps to 1PBps", scaled("Bps", 1, true)};
+    Dimension d{"a bandwidth",
+                "GBps",
+                "Bps, kBps, MBps, GBps, TBps, MiBps, GiBps, or bits: Mbps, Gbps, Tbps",
+                1,
+                1e15,
+                "1Bps to 1PBps",
+                scaled("Bps", 1, true)};
     d.units.merge(scaled("bps", 0.125, true));
     return d;
   }();
@@ -60,9 +65,21 @@ const Dimension& bandwidth_dimension() {
 }
 
 const Dimension& latency_dimension() {
-  static const Dimension dimension{"a latency", "us", "ps, ns, us, ms, s", 0, 10, "0 to 10s",
-                                   {{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}, {"ps", 1e-12}, {"m", 60},
-                                    {"h", 3600}, {"d", 86400}, {"w", 604800}}};
+  static const Dimension dimension{"a latency",
+                                   "us",
+                                   "ps, ns, us, ms, s",
+                                   0,
+                                   10,
+                                   "0 to 10s",
+                                   {{"s", 1},
+                                    {"ms", 1e-3},
+                                    {"us", 1e-6},
+                                    {"ns", 1e-9},
+                                    {"ps", 1e-12},
+                                    {"m", 60},
+                                    {"h", 3600},
+                                    {"d", 86400},
+                                    {"w", 604800}}};
   return dimension;
 }
 
@@ -71,8 +88,12 @@ std::string respell(std::string_view unit) {
   std::string out;
   for (const char c : unit)
     if (c != ' ' && c != '\t') out += c;
-  for (const auto& [from, to] : {std::pair<std::string, std::string>{"FLOP/s", "f"}, {"FLOPS", "f"}, {"FLOPs", "f"},
-                                 {"flop/s", "f"}, {"Flops", "f"}, {"/s", "ps"}})
+  for (const auto& [from, to] : {std::pair<std::string, std::string>{"FLOP/s", "f"},
+                                 {"FLOPS", "f"},
+                                 {"FLOPs", "f"},
+                                 {"flop/s", "f"},
+                                 {"Flops", "f"},
+                                 {"/s", "ps"}})
     if (out.ends_with(from)) out.replace(out.size() - from.size(), from.size(), to);
   if (out.starts_with("K") && !out.starts_with("Ki")) out[0] = 'k';
   return out;
@@ -82,7 +103,8 @@ double parse(const Dimension& wanted, std::string_view text) {
   double number = 0;
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (status == std::errc::invalid_argument)
-    throw std::invalid_argument(fmt::format("expected {} such as '1{}', got {}", wanted.noun, wanted.usual, quote(text)));
+    throw std::invalid_argument(
+        fmt::format("expected {} such as '1{}', got {}", wanted.noun, wanted.usual, quote(text)));
   if (status != std::errc() || !std::isfinite(number))
     throw std::invalid_argument(fmt::format("number out of range in {}", quote(text)));
   const std::string_view digits(text.data(), static_cast<std::size_t>(end - text.data()));
@@ -95,8 +117,7 @@ double parse(const Dimension& wanted, std::string_view text) {
     if (number != 0)
       throw std::invalid_argument(fmt::format("missing unit: write '{0}{1}', not '{0}'", text, wanted.usual));
   } else if (const std::string spelling = respell(unit); wanted.units.contains(spelling)) {
-    throw std::invalid_argument(
-        fmt::format("unknown unit {}: SimGrid writes '{}{}'", quote(unit), digits, spelling));
+    throw std::invalid_argument(fmt::format("unknown unit {}: SimGrid writes '{}{}'", quote(unit), digits, spelling));
   } else {
     std::vector<std::string> names;
     for (const auto& [name, value] : wanted.units) names.push_back(name);
@@ -106,14 +127,17 @@ double parse(const Dimension& wanted, std::string_view text) {
   }
   const double value = number * factor;
   if (!(value >= wanted.min && value <= wanted.max))
-    throw std::invalid_argument(fmt::format("{} is no {} (accepted: {})", quote(text), wanted.noun.substr(2), wanted.range));
+    throw std::invalid_argument(
+        fmt::format("{} is no {} (accepted: {})", quote(text), wanted.noun.substr(2), wanted.range));
   return value;
 }
 
 }  // namespace
 
 FlopPerSecond parse_simgrid_speed(std::string_view text) { return FlopPerSecond(parse(speed_dimension(), text)); }
-BytesPerSecond parse_simgrid_bandwidth(std::string_view text) { return BytesPerSecond(parse(bandwidth_dimension(), text)); }
+BytesPerSecond parse_simgrid_bandwidth(std::string_view text) {
+  return BytesPerSecond(parse(bandwidth_dimension(), text));
+}
 Seconds parse_simgrid_latency(std::string_view text) { return Seconds(parse(latency_dimension(), text)); }
 
 }  // namespace epocast

@@ -8,10 +8,10 @@
 
 namespace epocast {
 
-/// Each throws std::invalid_argument, with a remedy, if the text is no such number, has no unit (0 may go without), or is
-/// beyond reason.
-FlopPerSecond parse_simgrid_speed(std::string_view text);          ///< 1 kf to 1 Ef
-BytesPerSecond parse_simgrid_bandwidth(std::string_view text);     ///< 1 Bps to 1 PBps
-Seconds parse_simgrid_latency(std::string_view text);              ///< 0 to 10 s
+/// Each throws std::invalid_argument, with a remedy, if the text is no such number, has no unit (0 may go without), or
+/// is beyond reason.
+FlopPerSecond parse_simgrid_speed(std::string_view text);       ///< 1 kf to 1 Ef
+BytesPerSecond parse_simgrid_bandwidth(std::string_view text);  ///< 1 Bps to 1 PBps
+Seconds parse_simgrid_latency(std::string_view text);           ///< 0 to 10 s
 
 }  // namespace epocast

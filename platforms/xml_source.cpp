@@ -14,7 +14,8 @@ namespace {
 
 // Messages are one line of text, whatever stands in the file.
 std::string printable(std::string text) {
-  std::ranges::replace_if(text, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
+  std::ranges::replace_if(
+      text, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
   return text;
 }
 
@@ -28,7 +29,8 @@ std::string quote(std::string_view text) {
 std::string describe(pugi::xml_node node) {
   const std::string tag = node.name();
   if (const auto id = node.attribute("id")) return tag + "[" + id.value() + "]";
-  if (const auto src = node.attribute("src")) return tag + "[" + src.value() + "->" + node.attribute("dst").value() + "]";
+  if (const auto src = node.attribute("src"))
+    return tag + "[" + src.value() + "->" + node.attribute("dst").value() + "]";
   return tag;
 }
 
@@ -47,15 +49,16 @@ XmlSource::XmlSource(std::string text, std::string name) : text_(std::move(text)
   if (std::ranges::all_of(text_, [](unsigned char c) { return std::isspace(c); }))
     throw ConfigError({name_}, "", "the file is empty; expected a SimGrid platform in XML");
   if (text_.starts_with("\xEF\xBB\xBF"))
-    throw ConfigError({name_, 1, 1}, "", "the file starts with a byte-order mark, which SimGrid cannot read; save it without");
+    throw ConfigError({name_, 1, 1}, "",
+                      "the file starts with a byte-order mark, which SimGrid cannot read; save it without");
   if (const std::size_t nul = text_.find('\0'); nul != std::string::npos)
     throw ConfigError(locate(static_cast<std::ptrdiff_t>(nul)), "", "not a text file: it contains a zero byte");
 
   // In-place, and without conversion, so that every name in the document is a pointer to its place in the buffer.
   buffer_ = std::make_unique<char[]>(text_.size());
   std::memcpy(buffer_.get(), text_.data(), text_.size());
-  const pugi::xml_parse_result result =
-      document_.load_buffer_inplace(buffer_.get(), text_.size(), pugi::parse_default | pugi::parse_doctype, pugi::encoding_utf8);
+  const pugi::xml_parse_result result = document_.load_buffer_inplace(
+      buffer_.get(), text_.size(), pugi::parse_default | pugi::parse_doctype, pugi::encoding_utf8);
   if (!result) {
     // pugixml counts the last character as the end.
     const auto rest = static_cast<std::size_t>(std::max<std::ptrdiff_t>(result.offset, 0)) + 1;
@@ -66,7 +69,8 @@ XmlSource::XmlSource(std::string text, std::string name) : text_(std::move(text)
                           (cut_off ? "; the file seems to be cut off" : ""));
   }
   for (const pugi::xml_node node : document_.children())
-    if (node.type() == pugi::node_element && node != root()) fail(node, "second root element; a file holds one <platform>");
+    if (node.type() == pugi::node_element && node != root())
+      fail(node, "second root element; a file holds one <platform>");
 }
 
 pugi::xml_node XmlSource::doctype() const {
@@ -102,7 +106,8 @@ void XmlSource::fail(pugi::xml_node node, const std::string& problem) const {
 }
 
 void XmlSource::fail(pugi::xml_node node, const char* attribute, const std::string& problem) const {
-  throw ConfigError(locate(node, node.attribute(attribute)), printable(describe(node) + "." + attribute), printable(problem));
+  throw ConfigError(locate(node, node.attribute(attribute)), printable(describe(node) + "." + attribute),
+                    printable(problem));
 }
 
 }  // namespace epocast

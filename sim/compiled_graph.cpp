@@ -8,7 +8,10 @@
 namespace epocast {
 namespace {
 
-constexpr auto idx = [](auto id) { return static_cast<std::size_t>(id); };
+template <class Id>
+constexpr std::size_t idx(Id id) {
+  return static_cast<std::size_t>(id);
+}
 
 bool is_collective(const Task& task) { return std::holds_alternative<Collective>(task.work); }
 

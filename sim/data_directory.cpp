@@ -16,7 +16,8 @@ namespace {
 // Both are in every data directory, and together in hardly any other.
 bool is_data_directory(const fs::path& directory) {
   std::error_code ignored;
-  return fs::is_directory(directory / "platforms", ignored) && fs::is_directory(directory / "workloads" / "models", ignored);
+  return fs::is_directory(directory / "platforms", ignored) &&
+         fs::is_directory(directory / "workloads" / "models", ignored);
 }
 
 // Where data may be when EPOCAST_DATA does not say it, best first. The build system defines the last two.

@@ -28,8 +28,8 @@ struct ExecutionOptions {
   std::int64_t iterations = 1;  ///< steps of every worker in this phase
   bool exact = false;           ///< simulate them all
   bool fold = true;             ///< simulate interchangeable ranks once, where that gives the same result
-  NoiseModel noise;
-  std::vector<double> slowdown;           ///< factor on compute times by device; empty: all 1
+  NoiseModel noise = {};
+  std::vector<double> slowdown = {};       ///< factor on compute times by device; empty: all 1
   std::int64_t sample_iterations = 200;   ///< simulated when noise makes extrapolation an estimate
   std::int64_t patience = 2000;           ///< iterations to wait for a period before falling back to an estimate
   bool record_timeline = false;

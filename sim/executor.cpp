@@ -19,7 +19,10 @@
 namespace epocast {
 namespace {
 
-constexpr auto idx = [](auto id) { return static_cast<std::size_t>(id); };
+template <class Id>
+constexpr std::size_t idx(Id id) {
+  return static_cast<std::size_t>(id);
+}
 
 // Upper 16 bits of an engine token: whose event it is.
 enum Tag : std::uint16_t { kTaskTimer, kTaskFlow, kCollectiveTimer, kCollectiveFlow };
@@ -111,7 +114,7 @@ Execution::Execution(const CyclicTaskGraph& graph, const Cluster& cluster, SimEn
 std::vector<DeviceId> Execution::simulated_workers() const {
   std::vector<bool> computes(cluster_.devices.size(), false);
   for (const Queue& queue : graph_.queues()) {
-    if (queue.role != QueueRole::compute) continue;
+    if (queue.role == QueueRole::server) continue;
     const auto& devices = graph_.group(queue.group).devices;
     for (std::size_t r = 0; r < (compiled_.folded ? 1 : devices.size()); ++r) computes[idx(devices[r])] = true;
   }

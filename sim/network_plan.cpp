@@ -11,7 +11,10 @@
 namespace epocast {
 namespace {
 
-constexpr auto idx = [](auto id) { return static_cast<std::size_t>(id); };
+template <class Id>
+constexpr std::size_t idx(Id id) {
+  return static_cast<std::size_t>(id);
+}
 
 /// Collectives contend unless all communication goes through one queue, one operation at a time.
 bool collectives_may_contend(const CyclicTaskGraph& graph) {

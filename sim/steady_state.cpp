@@ -29,6 +29,7 @@ const SteadyStateDetector::Row* SteadyStateDetector::row(std::int64_t iteration)
 }
 
 bool SteadyStateDetector::record(std::uint64_t instance, std::int64_t iteration, double time) {
+  frontier_ = std::max(frontier_, iteration + 1);
   Row& row = rows_[static_cast<std::size_t>(iteration) % rows_.size()];
   if (row.iteration > iteration) {
     // An instance far ahead has taken the row; this iteration can no longer be compared, only counted out.
@@ -41,6 +42,7 @@ bool SteadyStateDetector::record(std::uint64_t instance, std::int64_t iteration,
   }
   row.end[instance] = time;
   if (++row.ended < instances_) return false;
+  row.frontier = frontier_;
   completed_ = iteration + 1;
   return true;
 }
@@ -54,6 +56,12 @@ std::optional<double> SteadyStateDetector::common_shift(const Row& earlier, cons
   return shift;
 }
 
+bool SteadyStateDetector::covers_leaders(std::int64_t streak, std::int64_t needed) const {
+  const std::int64_t oldest_kept = std::max<std::int64_t>(0, frontier_ - static_cast<std::int64_t>(rows_.size()));
+  const Row* moment = row(std::max(completed_ - 1 - (streak - needed), oldest_kept));
+  return moment != nullptr && moment->frontier <= completed_;
+}
+
 std::optional<Period> SteadyStateDetector::find_period() {
   const Row* last = row(completed_ - 1);
   if (last == nullptr) return std::nullopt;
@@ -63,7 +71,8 @@ std::optional<Period> SteadyStateDetector::find_period() {
     const std::optional<double> shift = earlier != nullptr ? common_shift(*earlier, *last) : std::nullopt;
     streak = shift ? streak + 1 : 0;
     // A period of several iterations must hold for each of them.
-    if (streak >= std::max(repeats_needed_, length)) return Period{length, *shift};
+    const std::int64_t needed = std::max(repeats_needed_, length);
+    if (streak >= needed && covers_leaders(streak, needed)) return Period{length, *shift};
   }
   return std::nullopt;
 }

@@ -19,6 +19,9 @@ struct Period {
 ///
 /// The loop is periodic once, for as many iterations in a row as the longest lag reaches back, every instance ends exactly
 /// one shift later than `length` iterations before: from then on all events repeat, since nothing they depend on differs.
+/// Instances may run ahead of others (the first stage of a pipeline, workers of an asynchronous server). So the comparison
+/// must also cover all iterations that any instance had ended at some moment since when all of this holds; or else the rows
+/// could be from before the leaders met the rest in a queue or on a link.
 /// "Exactly" is 1e-11 of the shift, far above rounding and far below the 1e-9 that extrapolation promises.
 class SteadyStateDetector {
  public:
@@ -40,16 +43,20 @@ class SteadyStateDetector {
   struct Row {
     std::int64_t iteration = -1;
     std::uint64_t ended = 0;
+    std::int64_t frontier = 0;  ///< iterations that the leading instance had ended when the last one ended this
     std::vector<double> end;
   };
   const Row* row(std::int64_t iteration) const;
   /// The shift between two complete rows if it is the same for all instances.
   std::optional<double> common_shift(const Row& earlier, const Row& later) const;
+  /// Whether the last `streak` rows say all that the future depends on, `needed` of them being what one moment remembers.
+  bool covers_leaders(std::int64_t streak, std::int64_t needed) const;
 
   std::uint64_t instances_;
   std::int64_t repeats_needed_;
   std::vector<Row> rows_;  ///< ring buffer by iteration
   std::int64_t completed_ = 0;
+  std::int64_t frontier_ = 0;  ///< iterations that the leading instance has ended
   std::vector<std::int64_t> streak_;  ///< by length: iterations in a row with a common shift
 };
 

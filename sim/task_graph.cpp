@@ -9,7 +9,10 @@
 namespace epocast {
 namespace {
 
-constexpr auto idx = [](auto id) { return static_cast<std::size_t>(id); };
+template <class Id>
+constexpr std::size_t idx(Id id) {
+  return static_cast<std::size_t>(id);
+}
 
 bool is_size(double value) { return std::isfinite(value) && value >= 0; }
 

@@ -76,7 +76,7 @@ TrainingStep DataParallel::compile(const StrategyContext& context) const {
   const QueueId communication = graph.add_queue("communication", workers, QueueRole::communication, Discipline::fifo);
 
   add_forward(graph, compute, trace);
-  const LayerTasks backward = add_backward(graph, compute, trace);
+  const LayerPass backward = add_backward(graph, compute, trace);
 
   const Buckets buckets = make_buckets(trace, granularity_, bucket_);
   std::vector<TaskId> reduced;
@@ -90,8 +90,7 @@ TrainingStep DataParallel::compile(const StrategyContext& context) const {
                                         .bytes = bucket.bytes,
                                         .gamma = context.collective.gamma},
                                        {"all-reduce", bucket.name}));
-    const int made_by = overlap_ ? backward.position[bucket.ready_after] : static_cast<int>(backward.tasks.size()) - 1;
-    if (made_by >= 0) graph.after(backward.tasks[static_cast<std::size_t>(made_by)], reduced.back());
+    graph.after(overlap_ ? backward.at(bucket.ready_after) : backward.tasks.back(), reduced.back());
   }
   for (std::size_t l = trace.layers.size(); l-- > 0;) {
     if (trace.layers[l].gradients.empty()) continue;

@@ -1,32 +1,33 @@
 #include "strategies/layer_passes.hpp"
 
+#include <algorithm>
+
+#include "sim/error.hpp"
+
 namespace epocast {
-namespace {
 
-template <class TimeOf>
-LayerTasks add_pass(CyclicTaskGraph& graph, QueueId compute, const WorkloadTrace& trace, bool last_layer_first,
-                    const char* operation, TimeOf time_of) {
-  LayerTasks out;
-  const std::size_t layers = trace.layers.size();
-  out.position.assign(layers, -1);
-  for (std::size_t k = 0; k < layers; ++k) {
-    const std::size_t l = last_layer_first ? layers - 1 - k : k;
-    const LayerTrace& layer = trace.layers[l];
-    if (const Seconds time = time_of(layer); time.value > 0)
-      out.tasks.push_back(graph.compute(compute, time, {operation, layer.name}));
-    out.position[l] = static_cast<int>(out.tasks.size()) - 1;
+LayerPass add_forward(CyclicTaskGraph& graph, QueueId compute, const WorkloadTrace& trace) {
+  LayerPass pass;
+  for (const LayerTrace& layer : trace.layers) {
+    pass.position.push_back(pass.tasks.size());
+    if (layer.times.forward.value > 0) pass.tasks.push_back(graph.compute(compute, layer.times.forward, {"forward", layer.name}));
   }
-  return out;
+  if (pass.tasks.empty()) throw SimulationError("no layer of the network takes time in the forward pass");
+  for (std::size_t& p : pass.position) p = std::min(p, pass.tasks.size() - 1);
+  return pass;
 }
 
-}  // namespace
-
-LayerTasks add_forward(CyclicTaskGraph& graph, QueueId compute, const WorkloadTrace& trace) {
-  return add_pass(graph, compute, trace, false, "forward", [](const LayerTrace& l) { return l.times.forward; });
-}
-
-LayerTasks add_backward(CyclicTaskGraph& graph, QueueId compute, const WorkloadTrace& trace) {
-  return add_pass(graph, compute, trace, true, "backward", [](const LayerTrace& l) { return l.times.backward(); });
+LayerPass add_backward(CyclicTaskGraph& graph, QueueId compute, const WorkloadTrace& trace) {
+  LayerPass pass;
+  pass.position.assign(trace.layers.size(), 0);
+  for (std::size_t l = trace.layers.size(); l-- > 0;) {
+    const LayerTrace& layer = trace.layers[l];
+    if (const Seconds time = layer.times.backward(); time.value > 0)
+      pass.tasks.push_back(graph.compute(compute, time, {"backward", layer.name}));
+    pass.position[l] = pass.tasks.empty() ? 0 : pass.tasks.size() - 1;
+  }
+  if (pass.tasks.empty()) throw SimulationError("no layer of the network takes time in the backward pass");
+  return pass;
 }
 
 }  // namespace epocast

@@ -91,9 +91,8 @@ TrainingStep ParameterServer::compile(const StrategyContext& context) const {
     servers.push_back({device, group, graph.add_queue(name, group, QueueRole::server, Discipline::fifo), graph.add_store(name)});
   }
 
-  const LayerTasks forward = add_forward(graph, compute, trace);
-  const LayerTasks backward = add_backward(graph, compute, trace);
-  const auto task_at = [](const LayerTasks& pass, int position) { return pass.tasks[static_cast<std::size_t>(std::max(0, position))]; };
+  const LayerPass forward = add_forward(graph, compute, trace);
+  const LayerPass backward = add_backward(graph, compute, trace);
 
   std::set<int> versioned;  // one piece of each server counts its versions
   for (const ParameterPiece& piece : place_parameters(trace, servers_, placement_, granularity_)) {
@@ -108,11 +107,10 @@ TrainingStep ParameterServer::compile(const StrategyContext& context) const {
     const TaskId pull = travel(server.group, workers, "pull");
     const TaskId push = travel(workers, server.group, "push");
 
-    // The first layer of the piece waits for it on its way forward; backward reaches that layer last.
+    // On its way forward, a worker needs the piece at the first layer in it; on its way back it reaches that layer last.
     const std::size_t first = piece.layers.front();
-    const int own = forward.position[first] - (trace.layers[first].times.forward.value > 0 ? 0 : -1);
-    graph.after(pull, task_at(forward, std::min(own, static_cast<int>(forward.tasks.size()) - 1)));
-    graph.after(task_at(backward, backward.position[first]), push);
+    graph.after(pull, forward.at(first));
+    graph.after(backward.at(first), push);
 
     TaskId updated{};
     if (mode_ == Mode::sync) {

@@ -1,7 +1,104 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <iostream>
+#include <memory>
+
 #include "experiments/cli/commands.hpp"
+#include "experiments/fork_pool.hpp"
+#include "experiments/output.hpp"
+#include "experiments/reproduce/report.hpp"
+#include "experiments/reproduce/target.hpp"
+#include "sim/error.hpp"
 
 namespace epocast {
+namespace {
 
-void add_reproduce_command(CLI::App&, CommandContext&) {}
+struct ReproduceArguments {
+  std::vector<std::string> targets;
+  std::string format = "table";
+  bool list = false;
+  int jobs = 0;
+};
+
+/// The targets of these names, each once; a paper's name stands for all of its own. No names: all targets.
+std::vector<Target> choose_targets(const std::vector<std::string>& names) {
+  const std::vector<Target> all = builtin_targets();
+  std::vector<bool> chosen(all.size(), names.empty());
+  std::vector<std::string> valid;
+  for (const Target& target : all) valid.push_back(target.name());
+  for (const std::string& name : names) {
+    bool known = false;
+    for (std::size_t t = 0; t < all.size(); ++t) {
+      if (name != all[t].name() && name != all[t].paper) continue;
+      known = chosen[t] = true;
+    }
+    if (!known) throw ConfigError("unknown target '" + name + "'" + name_hint(name, valid));
+  }
+  std::vector<Target> out;
+  for (std::size_t t = 0; t < all.size(); ++t)
+    if (chosen[t]) out.push_back(all[t]);
+  return out;
+}
+
+/// A line on the terminal that is overwritten; nothing where stderr is not a terminal.
+Progress progress_line(const std::string& target) {
+  if (isatty(STDERR_FILENO) == 0) return {};
+  return [target](std::size_t done, std::size_t of, const ScenarioResult& latest) {
+    std::cerr << "\r\033[K";
+    if (done < of) std::cerr << fmt::format("{}: {}/{}  {:.60}", target, done, of, latest.scenario);
+    std::cerr << std::flush;
+  };
+}
+
+int reproduce_all(const ReproduceArguments& arguments, const Registries& registries) {
+  const std::vector<std::string> formats{"table", "csv", "json"};
+  if (std::find(formats.begin(), formats.end(), arguments.format) == formats.end())
+    throw ConfigError("--format: unknown format '" + arguments.format + "'" + name_hint(arguments.format, formats));
+  const std::vector<Target> targets = choose_targets(arguments.targets);
+  if (arguments.list) {
+    std::vector<std::vector<std::string>> rows{{"target", "description"}};
+    for (const Target& target : targets) rows.push_back({target.name(), target.description});
+    std::cout << align_columns(rows);
+    return kDone;
+  }
+
+  std::vector<TargetResult> results;
+  for (const Target& target : targets) {
+    const int parallel = arguments.jobs > 0 ? arguments.jobs : available_processors();
+    results.push_back(reproduce(target, {registries, parallel, progress_line(target.name())}));
+    if (arguments.format != "table") continue;
+    if (results.size() > 1) std::cout << '\n';
+    write_target_table(std::cout, results.back());  // as they come: some targets take long
+    std::cout << std::flush;
+  }
+  if (arguments.format == "csv") write_targets_csv(std::cout, results);
+  if (arguments.format == "json") write_targets_json(std::cout, results);
+
+  const bool met = std::all_of(results.begin(), results.end(), [](const TargetResult& r) { return r.summary.met(); });
+  if (arguments.format != "table")
+    for (const TargetResult& result : results)
+      for (const std::string& miss : misses(result)) std::cerr << miss << '\n';
+  return met ? kDone : kMissed;
+}
+
+}  // namespace
+
+void add_reproduce_command(CLI::App& app, CommandContext& context) {
+  auto arguments = std::make_shared<ReproduceArguments>();
+  CLI::App* command = app.add_subcommand(
+      "reproduce",
+      "Regenerate published tables and show what was published, what is simulated, and how far off.\n"
+      "Example: epocast reproduce eserol2019/table_5_14");
+  command->add_option("target", arguments->targets, "targets, or papers for all of theirs; default: everything");
+  command->add_option("--format", arguments->format, "table, csv or json")->capture_default_str();
+  command->add_flag("--list", arguments->list, "say which targets there are");
+  command->add_option("--jobs", arguments->jobs, "simulations at a time; default: one per processor")
+      ->check(CLI::Range(1, 4096));
+  command->callback([arguments, &context] {
+    context.action = [arguments, &context] { return reproduce_all(*arguments, context.registries); };
+  });
+}
 
 }  // namespace epocast

@@ -48,7 +48,8 @@ int validate_all(const std::vector<std::string>& files, const Registries& regist
   int code = kDone;
   for (const std::string& file : files) {
     try {
-      std::cout << file << ": " << validate(file, registries) << '\n';
+      const std::string what = validate(file, registries);
+      std::cout << file << ": " << what << '\n';
     } catch (const ConfigError& problem) {
       std::cerr << problem.what() << '\n';
       code = kBadInput;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "experiments/run_study.hpp"
 #include "experiments/scenario.hpp"
 
 namespace epocast {
@@ -27,11 +28,20 @@ struct TargetRow {
   std::optional<double> published;  ///< absent for our own corrected values
   double simulated = 0;
   Role role = Role::predicted;
-  double tolerance = 0;  ///< for exact rows: how far apart the two may be, absolute
+  double tolerance = 0;  ///< for exact and input rows: how far apart the two may be, absolute
   std::string note;      ///< e.g. why a cell is off
 
   /// Relative error in percent; absent without a published number.
   std::optional<double> error_pct() const;
+  /// Within the tolerance, or without a published number. Says nothing about predicted rows.
+  bool matches() const;
+};
+
+/// What targets run with.
+struct TargetContext {
+  const Registries& registries;
+  int parallel = 1;  ///< scenarios at a time
+  Progress progress = {};
 };
 
 struct Target {
@@ -39,12 +49,32 @@ struct Target {
   std::string table;  ///< "table_5_14"
   std::string description;
   std::optional<double> mape_bound;  ///< percent over predicted rows; beyond it the target is missed
-  std::function<std::vector<TargetRow>(const Registries&)> run;
+  /// Throws ConfigError for data that cannot be read and SimulationError.
+  std::function<std::vector<TargetRow>(const TargetContext&)> run;
 
   std::string name() const { return paper + "/" + table; }
 };
 
 /// All targets that ship with epocast.
 std::vector<Target> builtin_targets();
+
+/// How well a target was met.
+struct TargetSummary {
+  int exact = 0;  ///< exact rows with a published number
+  int exact_matched = 0;
+  int inputs = 0;
+  int inputs_matched = 0;  ///< an input that does not come back was not what went in
+  int predicted = 0;
+  std::optional<double> mape;      ///< percent; absent without predictions
+  std::optional<TargetRow> worst;  ///< the prediction with the largest error
+  std::optional<double> bound;     ///< percent
+
+  bool bound_met() const { return !bound || (mape && *mape <= *bound); }
+  bool met() const { return exact_matched == exact && inputs_matched == inputs && bound_met(); }
+};
+
+/// Throws std::logic_error if a cell is there twice, be it in two roles or in one, or if a prediction has no published
+/// number: a mistake in the target.
+TargetSummary summarize(const std::vector<TargetRow>& rows, std::optional<double> mape_bound);
 
 }  // namespace epocast

@@ -58,7 +58,8 @@ std::vector<std::string> device_names(const Cluster& cluster) {
 class TemporaryFile {
  public:
   explicit TemporaryFile(const std::string& text)
-      : path_(std::filesystem::temp_directory_path() / ("epocast_platform_test_" + std::to_string(::getpid()) + ".xml")) {
+      : path_(std::filesystem::temp_directory_path() /
+              ("epocast_platform_test_" + std::to_string(::getpid()) + ".xml")) {
     std::ofstream(path_) << text;
   }
   ~TemporaryFile() { std::filesystem::remove(path_); }
@@ -90,16 +91,16 @@ std::string two_nodes() {
            "<host id=\"a" + n + "\" speed=\"1Tf\"/><host id=\"b" + n + "\" speed=\"1Tf\"/><router id=\"r" + n + "\"/>" +
            "<link id=\"x" + n + "\" bandwidth=\"50GBps\" latency=\"1us\" sharing_policy=\"SPLITDUPLEX\"/>" +
            "<link id=\"y" + n + "\" bandwidth=\"50GBps\" latency=\"1us\" sharing_policy=\"SPLITDUPLEX\"/>" +
-           "<route src=\"a" + n + "\" dst=\"b" + n + "\"><link_ctn id=\"x" + n + "\" direction=\"UP\"/><link_ctn id=\"y" + n +
-           "\" direction=\"DOWN\"/></route><route src=\"a" + n + "\" dst=\"r" + n + "\"><link_ctn id=\"x" + n +
-           "\" direction=\"UP\"/></route>\n<route src=\"b" + n + "\" dst=\"r" + n + "\"><link_ctn id=\"y" + n +
-           "\" direction=\"UP\"/></route></zone>\n";
+           "<route src=\"a" + n + "\" dst=\"b" + n + "\"><link_ctn id=\"x" + n +
+           "\" direction=\"UP\"/><link_ctn id=\"y" + n + "\" direction=\"DOWN\"/></route><route src=\"a" + n +
+           "\" dst=\"r" + n + "\"><link_ctn id=\"x" + n + "\" direction=\"UP\"/></route>\n<route src=\"b" + n +
+           "\" dst=\"r" + n + "\"><link_ctn id=\"y" + n + "\" direction=\"UP\"/></route></zone>\n";
   out += "<zone id=\"core\" routing=\"None\"><router id=\"switch\"/></zone>";
   for (const std::string n : {"0", "1"})
     out += "<link id=\"nic" + n + "\" bandwidth=\"12.5GBps\" latency=\"1us\" sharing_policy=\"SPLITDUPLEX\"/>";
   for (const std::string n : {"0", "1"})
-    out += "\n<zoneRoute src=\"n" + n + "\" dst=\"core\" gw_src=\"r" + n + "\" gw_dst=\"switch\"><link_ctn id=\"nic" + n +
-           "\" direction=\"UP\"/></zoneRoute>";
+    out += "\n<zoneRoute src=\"n" + n + "\" dst=\"core\" gw_src=\"r" + n + "\" gw_dst=\"switch\"><link_ctn id=\"nic" +
+           n + "\" direction=\"UP\"/></zoneRoute>";
   return zone(out, "Dijkstra");
 }
 
@@ -132,7 +133,8 @@ TEST_CASE("the Skylake cluster has the figures of its file") {
   CHECK(device.node == "skl-63");
   CHECK(device.model == "2x Intel Xeon Platinum 8180");
   CHECK(device.cores == 56);
-  CHECK(device.peak_rate.value == Approx(56 * 64 * 2.3e9).epsilon(1e-3));  // cores x FLOP/cycle x clock, three digits given
+  CHECK(device.peak_rate.value ==
+        Approx(56 * 64 * 2.3e9).epsilon(1e-3));  // cores x FLOP/cycle x clock, three digits given
   CHECK(device.memory.value == 384e9);
   CHECK(device.memory_bandwidth.value == 255.9e9);
 }
@@ -169,8 +171,9 @@ TEST_CASE("valid shapes load, and SimGrid agrees") {
       {"one host without routes", zone("<host id=\"a\" speed=\"1Tf\"/>", "None"), {"a"}},
       {"links first", zone(kLink + kHosts + kRoute), {"a", "b"}},
       {"both directions apart",
-       zone(kHosts + kLink + "<route src=\"a\" dst=\"b\" symmetrical=\"NO\"><link_ctn id=\"l\"/></route>"
-                             "<route src=\"b\" dst=\"a\" symmetrical=\"NO\"><link_ctn id=\"l\"/></route>"),
+       zone(kHosts + kLink +
+            "<route src=\"a\" dst=\"b\" symmetrical=\"NO\"><link_ctn id=\"l\"/></route>"
+            "<route src=\"b\" dst=\"a\" symmetrical=\"NO\"><link_ctn id=\"l\"/></route>"),
        {"a", "b"}},
       {"a direction of a split-duplex link by name",
        zone(kHosts + "<link id=\"l\" bandwidth=\"1GBps\" latency=\"0\" sharing_policy=\"SPLITDUPLEX\"/>" +
@@ -183,9 +186,12 @@ TEST_CASE("valid shapes load, and SimGrid agrees") {
             "Floyd"),
        {"a", "b", "c"}},
       {"star", cluster("radical=\"0-1,7\" speed=\"1Tf\" bw=\"1GBps\" lat=\"1us\"/>"), {"h0", "h1", "h7"}},
-      {"backbone", cluster("radical=\"0-1\" speed=\"1Tf\" bw=\"1GBps\" lat=\"1us\" bb_bw=\"8GBps\" bb_lat=\"1us\"/>"), {"h0", "h1"}},
+      {"backbone",
+       cluster("radical=\"0-1\" speed=\"1Tf\" bw=\"1GBps\" lat=\"1us\" bb_bw=\"8GBps\" bb_lat=\"1us\"/>"),
+       {"h0", "h1"}},
       {"fat tree",
-       cluster("radical=\"0-3\" speed=\"1Tf\" bw=\"1GBps\" lat=\"1us\" topology=\"FAT_TREE\" topo_parameters=\"2;2,2;1,2;1,1\"/>"),
+       cluster("radical=\"0-3\" speed=\"1Tf\" bw=\"1GBps\" lat=\"1us\" topology=\"FAT_TREE\" "
+               "topo_parameters=\"2;2,2;1,2;1,1\"/>"),
        {"h0", "h1", "h2", "h3"}},
       {"torus",
        cluster("radical=\"0-3\" speed=\"1Tf\" bw=\"1GBps\" lat=\"1us\" topology=\"TORUS\" topo_parameters=\"2,2\"/>"),
@@ -193,7 +199,9 @@ TEST_CASE("valid shapes load, and SimGrid agrees") {
       {"two stars",
        zone("<cluster id=\"c\" prefix=\"g\" suffix=\"\" radical=\"0-1\" speed=\"1Tf\" bw=\"1GBps\" lat=\"1us\"/>"
             "<cluster id=\"d\" prefix=\"h\" suffix=\"x\" radical=\"0-1\" speed=\"1Tf\" bw=\"1GBps\" lat=\"1us\"/>" +
-            kLink + "<zoneRoute src=\"c\" dst=\"d\" gw_src=\"gc_router\" gw_dst=\"hd_routerx\"><link_ctn id=\"l\"/></zoneRoute>"),
+            kLink +
+            "<zoneRoute src=\"c\" dst=\"d\" gw_src=\"gc_router\" gw_dst=\"hd_routerx\"><link_ctn "
+            "id=\"l\"/></zoneRoute>"),
        {"g0", "g1", "h0x", "h1x"}},
       {"the old names of zones",
        document("<AS id=\"w\" routing=\"Full\">" + std::string(kFigures) + kHosts + kLink + kRoute + "</AS>"),
@@ -232,7 +240,8 @@ TEST_CASE("a bad platform file gives one message with place and remedy") {
       {"hell@o", "not well-formed XML: No document element found"},
       {std::string("<a@\0b>", 6), "not a text file: it contains a zero byte"},
       {"@\xEF\xBB\xBF<platform/>", "the file starts with a byte-order mark..."},
-      {replaced(good, "></zone>\n</platform>\n", "@>"), "not well-formed XML: Start-end tags mismatch; the file seems to be cut off"},
+      {replaced(good, "></zone>\n</platform>\n", "@>"),
+       "not well-formed XML: Start-end tags mismatch; the file seems to be cut off"},
       {replaced(good, "dst=\"b", "dst\"@b"), "not well-formed XML: Error parsing element attribute"},
       {"@<html></html>", "html: the root element is <html>, not <platform>: this is no SimGrid platform file"},
       {"@<platform version=\"4.1\"/>", "platform: missing before it: <!DOCTYPE platform SYSTEM..."},
@@ -263,7 +272,8 @@ TEST_CASE("a bad platform file gives one message with place and remedy") {
       {mark(zone(host, "Fulll"), "routing"), "zone[w].routing: unknown routing 'Fulll' (did you mean 'Full'?)"},
       {mark(zone(host, "Vivaldi"), "routing"), "zone[w].routing: unknown routing 'Vivaldi' (valid: ..."},
       // Names
-      {zone(host + "\n<host @id=\"a\" speed=\"1Tf\"/>"), "host[a].id: the name 'a' is used twice; first by host[a] in line 5"},
+      {zone(host + "\n<host @id=\"a\" speed=\"1Tf\"/>"),
+       "host[a].id: the name 'a' is used twice; first by host[a] in line 5"},
       {zone("<host @id=\"w\" speed=\"1Tf\"/>"), "host[w].id: the name 'w' is used twice; first by zone[w] in line 4"},
       {zone(kHosts + kLink + mark(kLink, "id=")), "link[l].id: the link 'l' is defined twice"},
       {cluster("@radical=\"0-3,2\" " + star), "cluster[c].radical: the name 'h2' is used twice..."},
@@ -281,8 +291,10 @@ TEST_CASE("a bad platform file gives one message with place and remedy") {
        "link[l].bandwidth: unknown unit 'GB/s': SimGrid writes '1GBps'"},
       {zone("<link id=\"l\" @bandwidth=\"1gBps\" latency=\"1us\"/>"),
        "link[l].bandwidth: unknown unit 'gBps' of a bandwidth (did you mean..."},
-      {zone("<link id=\"l\" @bandwidth=\"8\" latency=\"1us\"/>"), "link[l].bandwidth: missing unit: write '8GBps', not '8'"},
-      {zone("<link id=\"l\" bandwidth=\"1GBps\" @latency=\"1\"/>"), "link[l].latency: missing unit: write '1us', not '1'"},
+      {zone("<link id=\"l\" @bandwidth=\"8\" latency=\"1us\"/>"),
+       "link[l].bandwidth: missing unit: write '8GBps', not '8'"},
+      {zone("<link id=\"l\" bandwidth=\"1GBps\" @latency=\"1\"/>"),
+       "link[l].latency: missing unit: write '1us', not '1'"},
       {zone("<link id=\"l\" bandwidth=\"1GBps\" @latency=\"-1us\"/>"), "link[l].latency: '-1us' is no latency..."},
       {zone("@<link id=\"l\" bandwidth=\"1GBps\"/>"), "link[l]: missing attribute 'latency'"},
       {zone("<link id=\"l\" bandwidth=\"1GBps\" latency=\"1us\" @sharing_policy=\"SHARE\"/>"),
@@ -295,7 +307,8 @@ TEST_CASE("a bad platform file gives one message with place and remedy") {
        "zone[w]: no route from 'b' to 'a': add a <route> to this zone"},
       {mark(zone(kHosts + "<host id=\"c\" speed=\"1Tf\"/>" + kLink + kRoute, "Dijkstra"), "<zone"),
        "zone[w]: no route from 'c' to 'a': add a <route> to this zone"},
-      {zone(kHosts + replaced(kRoute, "id=", "@id=")), "link_ctn[l].id: no link of this name is defined before this route"},
+      {zone(kHosts + replaced(kRoute, "id=", "@id=")),
+       "link_ctn[l].id: no link of this name is defined before this route"},
       {zone(kHosts + kLink + "<route src=\"a\" dst=\"b\"><link_ctn @id=\"ll\"/></route>"),
        "link_ctn[ll].id: no link of this name is defined before this route (did you mean 'l'?)"},
       {zone(kHosts + kLink + "<route src=\"a\" @dst=\"c\"><link_ctn id=\"l\"/></route>"),
@@ -307,18 +320,23 @@ TEST_CASE("a bad platform file gives one message with place and remedy") {
        "link_ctn[l]: the link 'l' is split-duplex: say direction=\"UP\" or direction=\"DOWN\""},
       {zone(kHosts + kLink + replaced(kRoute, "id=\"l\"", "id=\"l\" @direction=\"UP\"")),
        "link_ctn[l].direction: the link 'l' is not split-duplex: remove the direction"},
-      {replaced(two_nodes(), "gw_src=\"r0\"", "@gw_src=\"r1\""), "zoneRoute[n0->core].gw_src: the gateway 'r1' is no host..."},
-      {replaced(two_nodes(), "src=\"n1\"", "@src=\"n2\""), "zoneRoute[n2->core].src: no zone 'n2' directly in zone 'w'..."},
-      {replaced(mark(two_nodes(), "<zoneRoute"), "<route src=\"b0\" dst=\"r0\"><link_ctn id=\"y0\" direction=\"UP\"/></route>", ""),
+      {replaced(two_nodes(), "gw_src=\"r0\"", "@gw_src=\"r1\""),
+       "zoneRoute[n0->core].gw_src: the gateway 'r1' is no host..."},
+      {replaced(two_nodes(), "src=\"n1\"", "@src=\"n2\""),
+       "zoneRoute[n2->core].src: no zone 'n2' directly in zone 'w'..."},
+      {replaced(mark(two_nodes(), "<zoneRoute"),
+                "<route src=\"b0\" dst=\"r0\"><link_ctn id=\"y0\" direction=\"UP\"/></route>", ""),
        "zoneRoute[n0->core]: no route from 'b0' to 'r0' inside their zone, as this route between zones needs"},
       {mark(zone("<cluster id=\"c\" prefix=\"g\" suffix=\"\" radical=\"0\" " + star +
-                 "<cluster id=\"d\" prefix=\"h\" suffix=\"\" radical=\"0\" " + star), "<zone"),
+                 "<cluster id=\"d\" prefix=\"h\" suffix=\"\" radical=\"0\" " + star),
+            "<zone"),
        "zone[w]: no route from 'c' to 'd': add a <zoneRoute> to this zone"},
       // Clusters
       {cluster("@radical=\"3-0\" " + star), "cluster[c].radical: the range '3-0' runs backwards and has no hosts"},
       {cluster("@radical=\"0-x\" " + star), "cluster[c].radical: expected host numbers such as '0-63'..."},
       {cluster("@radical=\"0-2000000000\" " + star), "cluster[c].radical: more than 1048576 hosts in one cluster"},
-      {cluster("radical=\"0-7\" speed=\"1Tf\" @bw=\"0GBps\" lat=\"1us\"/>"), "cluster[c].bw: '0GBps' is no bandwidth..."},
+      {cluster("radical=\"0-7\" speed=\"1Tf\" @bw=\"0GBps\" lat=\"1us\"/>"),
+       "cluster[c].bw: '0GBps' is no bandwidth..."},
       {replaced(cluster("radical=\"0-7\" topology=\"TORUS\" " + star), "<cluster", "@<cluster"),
        "cluster[c]: topology TORUS needs the attribute topo_parameters"},
       {cluster("radical=\"0-7\" topology=\"TORUS\" @topo_parameters=\"2,3\" " + star),
@@ -334,16 +352,17 @@ TEST_CASE("a bad platform file gives one message with place and remedy") {
        "host[a]: missing property epocast.device_model: add <prop id=\"epocast.device_model\" value=..."},
       {replaced(good, "id=\"epocast.memory\"", "@id=\"epocast.memmory\""),
        "prop[epocast.memmory].id: unknown property of epocast (did you mean 'epocast.memory'?)"},
-      {replaced(good, "value=\"16 GB", "@value=\"16"), "prop[epocast.memory].value: missing unit: write '16 GB', not '16'"},
+      {replaced(good, "value=\"16 GB", "@value=\"16"),
+       "prop[epocast.memory].value: missing unit: write '16 GB', not '16'"},
       {replaced(good, "value=\"16 GB", "@value=\"0 GB"), "prop[epocast.memory].value: must be above zero, got '0 GB'"},
       {replaced(good, "value=\"16 GB", "@value=\"16 B"), "prop[epocast.memory].value: '16 B' is beyond reason..."},
-      {replaced(good, "value=\"900 GB/s", "@value=\"900 GB"),
-       "prop[epocast.memory_bandwidth].value: unit 'GB' is ..."},
+      {replaced(good, "value=\"900 GB/s", "@value=\"900 GB"), "prop[epocast.memory_bandwidth].value: unit 'GB' is ..."},
       {zone("<host id=\"a\" speed=\"1Tf\"><prop id=\"epocast.peak_rate\" @value=\"2 TFLOP/s\"/></host>"),
        "prop[epocast.peak_rate].value: '2 TFLOP/s' contradicts speed=\"1Tf\" core=\"1\" of 'a'..."},
       {zone("<host id=\"a\" speed=\"1Tf\"><prop id=\"epocast.cores\" @value=\"4.5\"/></host>"),
        "prop[epocast.cores].value: expected a whole number from 1 to 1000000, got '4.5'"},
-      {zone("<zone id=\"v\" routing=\"None\"><prop id=\"x\" value=\"1\"/><prop @id=\"x\" value=\"1\"/>" + host + "</zone>"),
+      {zone("<zone id=\"v\" routing=\"None\"><prop id=\"x\" value=\"1\"/><prop @id=\"x\" value=\"1\"/>" + host +
+            "</zone>"),
        "prop[x].id: property given twice"},
   };
   for (const Case& bad : cases) {
@@ -382,8 +401,9 @@ TEST_CASE("a platform is named in a study by its name or by a path beside the st
   };
   CHECK(named("skylake_10gbe", "s.yaml").name == "skylake_10gbe");
   CHECK(named("../platforms/skylake_opa.xml", (data / "docs" / "s.yaml").string()).name == "skylake_opa");
-  CHECK_THROWS_WITH(named("skylake_10gb", "s.yaml"), Catch::StartsWith("s.yaml:1:11: platform: unknown platform 'skylake_10gb' "
-                                                                       "(did you mean 'skylake_10gbe'?)"));
+  CHECK_THROWS_WITH(named("skylake_10gb", "s.yaml"),
+                    Catch::StartsWith("s.yaml:1:11: platform: unknown platform 'skylake_10gb' "
+                                      "(did you mean 'skylake_10gbe'?)"));
 }
 
 TEST_CASE("a broken file in the folder is listed with its problem") {
@@ -408,14 +428,17 @@ TEST_CASE("the probe survives what kills SimGrid") {
   CHECK_THAT(probe_message(zone(kHosts + kLink)), Catch::Contains("route from a to b"));
   // Catchable only by a parent.
   CHECK_THAT(probe_message(zone(kHosts, "Fulll")), Catch::EndsWith("(Aborted): Not a valid model!"));
-  CHECK_THAT(probe_message(zone(kHosts + kLink + kRoute + kRoute)), Catch::Contains("(Aborted): The route between a and b already exists"));
-  const std::string dragonfly = probe_message(cluster(
-      "radical=\"0-7\" speed=\"1Tf\" bw=\"1GBps\" lat=\"1us\" topology=\"DRAGONFLY\" topo_parameters=\"4,1;1,1;1,1;2\"/>"));
+  CHECK_THAT(probe_message(zone(kHosts + kLink + kRoute + kRoute)),
+             Catch::Contains("(Aborted): The route between a and b already exists"));
+  const std::string dragonfly =
+      probe_message(cluster("radical=\"0-7\" speed=\"1Tf\" bw=\"1GBps\" lat=\"1us\" topology=\"DRAGONFLY\" "
+                            "topo_parameters=\"4,1;1,1;1,1;2\"/>"));
   CHECK_THAT(dragonfly, Catch::Contains("SimGrid "));
 }
 
 TEST_CASE("the probe stops SimGrid at the time limit") {
-  CHECK_THAT(probe_message(zone(kHosts + kLink + kRoute), Seconds(0)), Catch::Contains("did not load this platform within 0 s"));
+  CHECK_THAT(probe_message(zone(kHosts + kLink + kRoute), Seconds(0)),
+             Catch::Contains("did not load this platform within 0 s"));
 }
 
 TEST_CASE("the probe notices when SimGrid sees other hosts") {

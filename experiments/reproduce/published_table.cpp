@@ -1,0 +1,119 @@
+#include "experiments/reproduce/published_table.hpp"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <fstream>
+#include <utility>
+
+#include "sim/error.hpp"
+
+namespace epocast {
+namespace {
+
+const std::vector<std::string> kLastColumns{"quantity", "unit", "value"};
+
+std::string trim(const std::string& text) {
+  const auto first = text.find_first_not_of(" \t\r");
+  if (first == std::string::npos) return "";
+  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
+}
+
+std::vector<std::string> split(const std::string& line) {
+  std::vector<std::string> fields;
+  for (std::size_t begin = 0; begin <= line.size();) {
+    const std::size_t end = std::min(line.find(',', begin), line.size());
+    fields.push_back(trim(line.substr(begin, end - begin)));
+    begin = end + 1;
+  }
+  return fields;
+}
+
+double number(const std::string& text, const Location& where) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value))
+    throw ConfigError(where, "value", "must be a number, not '" + text + "'");
+  return value;
+}
+
+void check_columns(const std::vector<std::string>& columns, const Location& where) {
+  if (columns.size() <= kLastColumns.size() ||
+      !std::equal(kLastColumns.rbegin(), kLastColumns.rend(), columns.rbegin()))
+    throw ConfigError(where, "", "columns must be one or more keys, then quantity,unit,value");
+  for (const std::string& name : columns)
+    if (name.empty() || std::count(columns.begin(), columns.end(), name) > 1)
+      throw ConfigError(where, name, "every column needs a name of its own");
+}
+
+/// Whether a comment says where the numbers come from.
+bool is_source(const std::string& comment, const Location& where) {
+  const std::string text = trim(comment.substr(1));
+  if (text.starts_with("note:")) return false;
+  if (!text.starts_with("source:") || trim(text.substr(7)).empty())
+    throw ConfigError(where, "", "a comment must be '# source: ...' or '# note: ...'");
+  return true;
+}
+
+}  // namespace
+
+PublishedTable PublishedTable::load(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  if (!in) throw ConfigError(Location{file.string()}, "", "cannot be opened");
+  return read(in, file.string());
+}
+
+PublishedTable PublishedTable::read(std::istream& in, std::string name) {
+  PublishedTable table;
+  table.file_ = std::move(name);
+  Location where{table.file_};
+  bool sourced = false;
+  std::size_t columns = 0;
+  for (std::string line; std::getline(in, line);) {
+    ++where.line;
+    line = trim(line);
+    if (line.empty()) continue;
+    if (line.front() == '#') {
+      sourced |= is_source(line, where);
+      continue;
+    }
+    std::vector<std::string> fields = split(line);
+    if (columns == 0) {
+      check_columns(fields, where);
+      columns = fields.size();
+      table.key_columns_.assign(fields.begin(), fields.end() - static_cast<std::ptrdiff_t>(kLastColumns.size()));
+      continue;
+    }
+    if (fields.size() != columns)
+      throw ConfigError(where, "", fmt::format("has {} fields instead of {}", fields.size(), columns));
+    if (std::find(fields.begin(), fields.end(), "") != fields.end()) throw ConfigError(where, "", "has an empty field");
+    const auto keys_end = fields.end() - static_cast<std::ptrdiff_t>(kLastColumns.size());
+    PublishedCell cell{{fields.begin(), keys_end}, *keys_end, *(keys_end + 1), number(fields.back(), where)};
+    if (table.find(cell.keys, cell.quantity) != nullptr)
+      throw ConfigError(where, "", "this cell is there twice; remove one");
+    table.cells_.push_back(std::move(cell));
+  }
+  if (in.bad()) throw ConfigError(where, "", "cannot be read to its end");
+  where.line = 1;
+  if (!sourced) throw ConfigError(where, "", "has no line '# source: ...'");
+  if (table.cells_.empty()) throw ConfigError(where, "", "has no numbers");
+  return table;
+}
+
+double PublishedTable::value(const std::vector<std::string>& keys, const std::string& quantity) const {
+  if (const PublishedCell* cell = find(keys, quantity)) return cell->value;
+  throw ConfigError(
+      Location{file_}, "",
+      fmt::format("has no cell {} of {} = {}", quantity, fmt::join(key_columns_, ","), fmt::join(keys, ",")));
+}
+
+const PublishedCell* PublishedTable::find(const std::vector<std::string>& keys, const std::string& quantity) const {
+  const auto cell = std::find_if(cells_.begin(), cells_.end(), [&](const PublishedCell& candidate) {
+    return candidate.keys == keys && candidate.quantity == quantity;
+  });
+  return cell == cells_.end() ? nullptr : &*cell;
+}
+
+}  // namespace epocast

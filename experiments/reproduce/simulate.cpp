@@ -1,0 +1,18 @@
+#include "experiments/reproduce/simulate.hpp"
+
+#include "sim/error.hpp"
+
+namespace epocast {
+
+std::vector<ScenarioResult> simulate(const std::vector<Scenario>& scenarios, const TargetContext& context) {
+  std::vector<ScenarioResult> results =
+      run_study(scenarios, context.registries, {}, context.parallel, context.progress);
+  for (const ScenarioResult& result : results) {
+    const std::string message = result.scenario + ": " + result.error;
+    if (result.exit_code == 2) throw ConfigError(message);
+    if (!result.error.empty()) throw SimulationError(message);
+  }
+  return results;
+}
+
+}  // namespace epocast

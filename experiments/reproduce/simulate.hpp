@@ -1,0 +1,14 @@
+#pragma once
+// What targets share.
+
+#include <vector>
+
+#include "experiments/reproduce/target.hpp"
+
+namespace epocast {
+
+/// Results of all scenarios, in order. Throws ConfigError or SimulationError for the first that failed, as it would
+/// have.
+std::vector<ScenarioResult> simulate(const std::vector<Scenario>& scenarios, const TargetContext& context);
+
+}  // namespace epocast

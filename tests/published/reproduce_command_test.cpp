@@ -1,0 +1,201 @@
+// `epocast reproduce` must be able to fail: wrong numbers, wrong targets, wrong files.
+#include <catch2/catch.hpp>
+
+#include <unistd.h>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <optional>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "experiments/cli/commands.hpp"
+#include "experiments/reproduce/published_table.hpp"
+#include "experiments/reproduce/report.hpp"
+#include "sim/error.hpp"
+
+using namespace epocast;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Outcome {
+  int code;
+  std::string out, err;
+};
+
+/// Runs the program's command line in this process.
+Outcome epocast_command(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "epocast");
+  std::vector<char*> argv;
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  std::ostringstream out, err;
+  std::streambuf* const cout = std::cout.rdbuf(out.rdbuf());
+  std::streambuf* const cerr = std::cerr.rdbuf(err.rdbuf());
+  const int code = run_command_line(static_cast<int>(argv.size()), argv.data(), builtin_registries());
+  std::cout.rdbuf(cout);
+  std::cerr.rdbuf(cerr);
+  return {code, out.str(), err.str()};
+}
+
+/// A copy of the data files in which one line of a published table is another.
+class ForgedData {
+ public:
+  ForgedData(const std::string& table, const std::string& line, const std::string& forged) {
+    const fs::path source = EPOCAST_SOURCE_DIR;
+    for (const char* folder :
+         {"platforms", "workloads/models", "costmodels/timings", "experiments/reproduce/eserol2019"}) {
+      fs::create_directories(folder_ / folder);
+      fs::copy(source / folder, folder_ / folder, fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+    }
+    const fs::path file = folder_ / "experiments/reproduce/eserol2019" / table;
+    std::stringstream text;
+    text << std::ifstream(file).rdbuf();
+    std::string content = text.str();
+    const std::size_t at = content.find(line + "\n");
+    REQUIRE(at != std::string::npos);
+    std::ofstream(file) << content.replace(at, line.size(), forged);
+    setenv("EPOCAST_DATA", folder_.c_str(), 1);
+  }
+  ~ForgedData() {
+    unsetenv("EPOCAST_DATA");
+    fs::remove_all(folder_);
+  }
+  ForgedData(const ForgedData&) = delete;
+  ForgedData& operator=(const ForgedData&) = delete;
+
+ private:
+  fs::path folder_ = fs::temp_directory_path() / ("epocast-forged-" + std::to_string(getpid()));
+};
+
+TargetRow row(std::string name, std::optional<double> published, double simulated, Role role) {
+  return {std::move(name), "time", "s", published, simulated, role, 0, ""};
+}
+
+PublishedTable read(const std::string& text) {
+  std::istringstream in(text);
+  return PublishedTable::read(in, "t.csv");
+}
+
+}  // namespace
+
+TEST_CASE("a target that is met exits with 0 and prints the documented columns") {
+  const Outcome csv = epocast_command({"reproduce", "eserol2019/table_5_14", "--format", "csv"});
+  CHECK(csv.code == kDone);
+  CHECK(csv.out.starts_with("paper,target,row,quantity,unit,published,simulated,error_pct,role\n"));
+  CHECK(csv.out.find("eserol2019,table_5_14,N=8 BS=64,reduction,%,83.0,83.0,0.0,exact\n") != std::string::npos);
+  // Corrected values have no published number, hence no error.
+  CHECK(csv.out.find("eserol2019,table_5_14,N=2 BS=16,\"hypergraph partitioning, fp32\",GiB,,430.6640625,,exact\n") !=
+        std::string::npos);
+  const Outcome table = epocast_command({"reproduce", "eserol2019/table_5_14"});
+  CHECK(table.out.find("exact: 25 of 25 match") != std::string::npos);
+  const Outcome json = epocast_command({"reproduce", "eserol2019/table_5_14", "--format", "json"});
+  CHECK(json.code == kDone);
+  CHECK(json.out.find("\"error_pct\": null") != std::string::npos);
+}
+
+TEST_CASE("a published number that is off by one makes an exact row and the command fail") {
+  const ForgedData data("table_5_14.csv", "4,32,data parallelism,GB,6185", "4,32,data parallelism,GB,6186");
+  const Outcome outcome = epocast_command({"reproduce", "eserol2019/table_5_14"});
+  CHECK(outcome.code == kMissed);
+  CHECK(outcome.out.find("exact: 24 of 25 match") != std::string::npos);
+  CHECK(outcome.out.find("N=4 BS=32: data parallelism is 6185 instead of 6186 GB") != std::string::npos);
+  CHECK(epocast_command({"reproduce", "eserol2019", "--format", "csv"}).code == kMissed);
+}
+
+TEST_CASE("a published run time far from the prediction breaks the bound") {
+  const ForgedData data("table_5_15.csv", "4,Sync DP (1 PS),64,run time,s,2796", "4,Sync DP (1 PS),64,run time,s,796");
+  const Outcome outcome = epocast_command({"reproduce", "eserol2019/table_5_15_data_parallel", "--format", "csv"});
+  CHECK(outcome.code == kMissed);
+  CHECK(outcome.err.find("is beyond the bound of") != std::string::npos);
+}
+
+TEST_CASE("another time of one worker changes the predictions: the input is what they come from") {
+  const std::string cell = "N=2 BS=16 Sync DP (1 PS),run time of 10 epochs,s,10731.0,";
+  const auto predicted = [&] {
+    const std::string csv =
+        epocast_command({"reproduce", "eserol2019/table_5_15_data_parallel", "--format", "csv"}).out;
+    const std::size_t at = csv.find(cell);
+    REQUIRE(at != std::string::npos);
+    return std::stod(csv.substr(at + cell.size()));
+  };
+  const double before = predicted();
+  const ForgedData data("table_5_15.csv", "1,Single Processor,16,run time,s,9405",
+                        "1,Single Processor,16,run time,s,19405");
+  // 10,000 s more for 6400 steps, of which two workers do 3200 each.
+  CHECK(predicted() - before == Approx(5000).epsilon(0.02));
+}
+
+TEST_CASE("unknown names exit with 2 and name the nearest") {
+  const Outcome target = epocast_command({"reproduce", "eserol2019/table_5_41"});
+  CHECK(target.code == kBadInput);
+  CHECK(target.err.find("unknown target 'eserol2019/table_5_41' (did you mean 'eserol2019/table_5_14'?)") !=
+        std::string::npos);
+  CHECK(target.out.empty());
+  const Outcome format = epocast_command({"reproduce", "--format", "cvs"});
+  CHECK(format.code == kBadInput);
+  CHECK(format.err.find("did you mean 'csv'?") != std::string::npos);
+  const Outcome list = epocast_command({"reproduce", "--list"});
+  CHECK(list.code == kDone);
+  CHECK(list.out.find("eserol2019/table_5_15_data_parallel") != std::string::npos);
+}
+
+TEST_CASE("a cell is an input or a prediction, never both") {
+  const TargetRow input = row("N=1", 2, 2, Role::input);
+  TargetRow prediction = row("N=1", 2, 2, Role::predicted);
+  CHECK_THROWS_AS(summarize({input, prediction}, {}), std::logic_error);
+  CHECK_THROWS_AS(summarize({prediction, prediction}, {}), std::logic_error);
+  prediction.row = "N=2";
+  CHECK_NOTHROW(summarize({input, prediction}, {}));
+  prediction.published.reset();
+  CHECK_THROWS_AS(summarize({input, prediction}, {}), std::logic_error);
+}
+
+TEST_CASE("the summary counts each role by its own rule") {
+  // Errors of +10 % and -30 %: mean 20 %. The input that does not come back and the exact row that is off are missed.
+  const std::vector<TargetRow> rows{row("a", 10, 11, Role::predicted), row("b", 10, 7, Role::predicted),
+                                    row("c", 5, 5, Role::input), row("d", 5, 5, Role::exact),
+                                    row("e", std::nullopt, 5, Role::exact)};
+  CHECK(summarize(rows, 20.001).met());
+  CHECK_FALSE(summarize(rows, 19.999).met());
+  CHECK(summarize(rows, {}).met());
+  CHECK(*summarize(rows, {}).mape == Approx(20));
+  CHECK(summarize(rows, {}).worst->row == "b");
+  CHECK(summarize(rows, {}).exact == 1);
+  for (const std::size_t wrong : {2, 3}) {
+    std::vector<TargetRow> changed = rows;
+    changed[wrong].simulated = std::nan("");
+    CHECK_FALSE(summarize(changed, {}).met());
+  }
+  CHECK_FALSE(summarize({rows[3]}, 5).met());  // a bound on nothing
+}
+
+TEST_CASE("published tables are read strictly, with file and line") {
+  const std::string head = "# source: somebody, Table 1\nworkers,quantity,unit,value\n";
+  CHECK(read(head + "2,time,s,1.5\n").value({"2"}, "time") == 1.5);
+  CHECK_THROWS_WITH(read(head + "2,time,s,1.5\n").value({"3"}, "time"),
+                    Catch::Contains("t.csv: has no cell time of workers = 3"));
+  const std::vector<std::pair<std::string, std::string>> bad{
+      {head + "2,time,s,fast\n", "t.csv:3: value: must be a number, not 'fast'"},
+      {head + "2,time,s,nan\n", "t.csv:3: value: must be a number"},
+      {head + "2,time,s,1.5 s\n", "t.csv:3: value: must be a number"},
+      {head + "2,time,s\n", "t.csv:3: has 3 fields instead of 4"},
+      {head + "2,time,,1\n", "t.csv:3: has an empty field"},
+      {head + "2,time,s,1\n\n2,time,s,2\n", "t.csv:5: this cell is there twice"},
+      {head, "has no numbers"},
+      {"workers,quantity,unit,value\n2,time,s,1\n", "has no line '# source: ...'"},
+      {"# sauce: x\n" + head + "2,time,s,1\n", "t.csv:1: a comment must be"},
+      {"# source: x\nworkers,value,unit,quantity\n", "t.csv:2: columns must be"},
+      {"# source: x\nquantity,unit,value\n", "t.csv:2: columns must be"}};
+  for (const auto& [text, message] : bad) {
+    INFO(text);
+    CHECK_THROWS_AS(read(text), ConfigError);
+    CHECK_THROWS_WITH(read(text), Catch::Contains(message));
+  }
+  CHECK_THROWS_WITH(PublishedTable::load("nowhere.csv"), Catch::Contains("nowhere.csv: cannot be opened"));
+}

@@ -1,0 +1,180 @@
+// No execution of a cyclic task graph can be faster per iteration than its slowest cycle: the largest, over all cycles, of
+// the durations on it divided by the lags on it (Baccelli, Cohen, Olsder, Quadrat, "Synchronization and linearity", 1992,
+// theorem 2.28). Small graphs have few enough simple cycles to look at every one.
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+#include "sim/cycle_bound.hpp"
+
+using namespace epocast;
+
+namespace {
+
+struct Arc {
+  std::size_t from, to;
+  int lag;
+};
+
+/// The largest duration / lag of all simple cycles: depth-first from each vertex through larger ones only, so that every
+/// cycle is met once, at its smallest vertex.
+class Enumeration {
+ public:
+  Enumeration(std::vector<double> duration, std::vector<Arc> arcs)
+      : duration_(std::move(duration)), arcs_(std::move(arcs)), on_path_(duration_.size(), false) {
+    for (std::size_t v = 0; v < duration_.size(); ++v) arcs_.push_back({v, v, 1});  // waits for its own last firing
+    for (root_ = 0; root_ < duration_.size(); ++root_) visit(root_, 0, 0);
+  }
+  double slowest() const { return slowest_; }
+
+ private:
+  void visit(std::size_t v, double seconds, int lag) {
+    on_path_[v] = true;
+    seconds += duration_[v];
+    for (const Arc& arc : arcs_) {
+      if (arc.from != v) continue;
+      if (arc.to == root_) slowest_ = std::max(slowest_, seconds / (lag + arc.lag));
+      else if (arc.to > root_ && !on_path_[arc.to]) visit(arc.to, seconds, lag + arc.lag);
+    }
+    on_path_[v] = false;
+  }
+  std::vector<double> duration_;
+  std::vector<Arc> arcs_;
+  std::vector<bool> on_path_;
+  std::size_t root_ = 0;
+  double slowest_ = 0;
+};
+
+/// Tasks on first-come queues of their own on one device.
+CyclicTaskGraph graph_of(const std::vector<double>& duration, const std::vector<Arc>& arcs) {
+  CyclicTaskGraph graph;
+  const GroupId device = graph.add_group("device", {0});
+  for (const double seconds : duration)
+    graph.compute(graph.add_queue("queue", device, QueueRole::compute, Discipline::fifo), Seconds(seconds), {"task", ""});
+  for (const Arc& arc : arcs) graph.after(TaskId(arc.from), TaskId(arc.to), arc.lag);
+  return graph;
+}
+
+CycleBound bound_of(const CyclicTaskGraph& graph, const std::vector<ServiceStart>& starts = {}, double iteration = 0) {
+  const CompiledGraph compiled = compile(graph, false);
+  return maximum_cycle_ratio(
+      compiled, [&](Instance i) { return std::get<Compute>(compiled.task(i.task).work).duration.value; }, starts, iteration);
+}
+
+}  // namespace
+
+TEST_CASE("the bound is the slowest of all simple cycles", "[cycle_bound]") {
+  std::mt19937_64 random(2024);
+  const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
+  for (int trial = 0; trial < 300; ++trial) {
+    const std::size_t tasks = 1 + below(7);
+    std::vector<double> duration;
+    for (std::size_t t = 0; t < tasks; ++t) duration.push_back(below(5) == 0 ? 0 : std::uniform_real_distribution(0.0, 10.0)(random));
+    std::vector<Arc> arcs;
+    for (std::size_t k = 0; k < below(3 * tasks + 1); ++k) {
+      const std::size_t from = below(tasks), to = below(tasks);
+      // Lag 0 only forwards, so that no cycle is without lag.
+      arcs.push_back({from, to, static_cast<int>(from < to ? below(3) : 1 + below(2))});
+    }
+    INFO("trial " << trial << ", " << tasks << " tasks, " << arcs.size() << " edges");
+    const CycleBound bound = bound_of(graph_of(duration, arcs));
+    const double expected = Enumeration(duration, arcs).slowest();
+    CHECK(bound.seconds == Approx(expected).epsilon(1e-9).margin(1e-12));
+
+    // The cycle that is named has that ratio, and exists.
+    double seconds = 0;
+    int lag = 0;
+    for (std::size_t k = 0; k < bound.tasks.size(); ++k) {
+      const std::size_t from = bound.tasks[k], to = bound.tasks[(k + 1) % bound.tasks.size()];
+      CHECK(bound.durations[k] == Approx(duration[from]).epsilon(1e-12));
+      const bool own = from == to && bound.lags[k] == 1;
+      CHECK((own || std::any_of(arcs.begin(), arcs.end(), [&](const Arc& a) {
+               return a.from == from && a.to == to && a.lag == bound.lags[k];
+             })));
+      seconds += bound.durations[k];
+      lag += bound.lags[k];
+    }
+    if (lag > 0) CHECK(seconds / lag == Approx(expected).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("a cycle may run through several ranks", "[cycle_bound]") {
+  // work (2 ranks, 3 s) -> join (1 s) -> work of the next iteration: 4 s per iteration. A chain of lag 2 that takes 10 s,
+  // b -> c -> b, makes 5 s and wins.
+  CyclicTaskGraph graph;
+  const GroupId pair = graph.add_group("pair", {0, 1}), one = graph.add_group("one", {2});
+  const QueueId both = graph.add_queue("both", pair, QueueRole::compute, Discipline::program_order);
+  const QueueId single = graph.add_queue("single", one, QueueRole::compute, Discipline::program_order);
+  const QueueId b_queue = graph.add_queue("b", one, QueueRole::compute, Discipline::program_order);
+  const QueueId c_queue = graph.add_queue("c", one, QueueRole::compute, Discipline::program_order);
+  const TaskId work = graph.compute(both, Seconds(3), {"work", ""}), join = graph.compute(single, Seconds(1), {"join", ""});
+  graph.after(work, join);
+  graph.after(join, work, 1);
+  CHECK(bound_of(graph).seconds == Approx(4).epsilon(1e-12));
+
+  const TaskId b = graph.compute(b_queue, Seconds(4.5), {"b", ""}), c = graph.compute(c_queue, Seconds(5.5), {"c", ""});
+  graph.after(b, c);
+  graph.after(c, b, 2);
+  graph.after(join, b);
+  // b and c themselves take 4.5 and 5.5 s per iteration: c alone is slower than the cycle's (4.5 + 5.5) / 2 = 5 s.
+  const CycleBound bound = bound_of(graph);
+  CHECK(bound.seconds == Approx(5.5).epsilon(1e-12));
+  CHECK(bound.tasks == std::vector<std::uint32_t>{static_cast<std::uint32_t>(c)});
+}
+
+TEST_CASE("program order is a cycle", "[cycle_bound]") {
+  // Three tasks on one stream: the sum of their times, one iteration of lag around.
+  CyclicTaskGraph graph;
+  const GroupId device = graph.add_group("device", {0});
+  const QueueId queue = graph.add_queue("queue", device, QueueRole::compute, Discipline::program_order);
+  for (const double seconds : {1.0, 2.0, 4.0}) graph.compute(queue, Seconds(seconds), {"task", ""});
+  const CycleBound bound = bound_of(graph);
+  CHECK(bound.seconds == Approx(7).epsilon(1e-12));
+  CHECK(bound.tasks.size() == 3);
+}
+
+TEST_CASE("nothing to do has no bound", "[cycle_bound]") { CHECK(bound_of(graph_of({0, 0}, {{0, 1, 0}, {1, 0, 1}})).seconds == 0); }
+
+TEST_CASE("the order in which a queue serves its tasks is part of the cycle", "[cycle_bound]") {
+  // Two independent loops of 3 s and 2 s share a first-come queue. Without the queue's order the slower one bounds, 3 s;
+  // with it both are served in turn, 5 s.
+  CyclicTaskGraph graph;
+  const GroupId device = graph.add_group("device", {0});
+  const QueueId queue = graph.add_queue("queue", device, QueueRole::compute, Discipline::fifo);
+  graph.compute(queue, Seconds(3), {"a", ""});
+  graph.compute(queue, Seconds(2), {"b", ""});
+  CHECK(bound_of(graph).seconds == Approx(3).epsilon(1e-12));
+  // a began its 7th iteration (number 6) at 30 s, b its 7th at 33 s.
+  const std::vector<ServiceStart> starts{{0, 0, 0, 30, 6}, {1, 0, 0, 33, 6}};
+  const CycleBound bound = bound_of(graph, starts, 5);
+  CHECK(bound.seconds == Approx(5).epsilon(1e-12));
+  CHECK(bound.tasks.size() == 2);
+}
+
+TEST_CASE("service order holds across iterations", "[cycle_bound]") {
+  // Ranks 0 and 1 each compute for 10 s and then have 4 s of service at a server, one after the other, before they compute
+  // again: rank 0 is served from 10 to 14, rank 1 from 14 to 18. Period 14 s, by rank 0's own loop; rank 1 began its
+  // computation 4 s later. The server's order closes a cycle of 8 s only.
+  CyclicTaskGraph graph;
+  const GroupId pair = graph.add_group("pair", {0, 1}), server = graph.add_group("server", {2});
+  const QueueId own = graph.add_queue("own", pair, QueueRole::compute, Discipline::program_order);
+  const QueueId shared = graph.add_queue("shared", server, QueueRole::server, Discipline::fifo);
+  const TaskId compute = graph.compute(own, Seconds(10), {"compute", ""});
+  const TaskId serve = graph.compute_for(pair, shared, Seconds(4), {"serve", ""});
+  graph.after(compute, serve);
+  graph.after(serve, compute, 1);
+  // Iteration 3 of both: rank 0 computes from 42 and is served from 52, rank 1 from 46 and from 56.
+  const std::vector<ServiceStart> starts{{0, 0, -1, 42, 3}, {0, 1, -1, 46, 3}, {1, 0, 0, 52, 3}, {1, 1, 0, 56, 3}};
+  CHECK(bound_of(graph, starts, 14).seconds == Approx(14).epsilon(1e-12));
+  // With 8 s of service the server is the bottleneck: 16 s for both, whatever the ranks' own 18 s... which still is more.
+  CyclicTaskGraph slow = graph;
+  const TaskId third = slow.compute_for(pair, shared, Seconds(6), {"check", ""});
+  slow.after(compute, third);
+  // Per iteration the server works 2 x (4 + 6) s = 20 s in the order serve 0, serve 1, check 0, check 1, and a rank's own
+  // loop takes only 14 s.
+  const std::vector<ServiceStart> busy{{0, 0, -1, 60, 3},  {0, 1, -1, 64, 3}, {1, 0, 0, 70, 3},
+                                       {1, 1, 0, 74, 3}, {2, 0, 0, 78, 3},  {2, 1, 0, 84, 3}};
+  CHECK(bound_of(slow, busy, 20).seconds == Approx(20).epsilon(1e-12));
+}
