@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <span>
 
 #include "sim/config.hpp"
 #include "sim/quantity.hpp"
@@ -15,17 +17,15 @@ namespace {
 using nlohmann::ordered_json;
 
 /// Columns of all results: study, scenario, axes, then the rest, each once.
-std::vector<std::string> columns_of(const std::vector<ordered_json>& rows) {
+std::vector<std::string> columns_of(const std::vector<ScenarioResult>& results) {
   std::vector<std::string> columns{"study", "scenario"};
   const auto add = [&](const std::string& key) {
     if (std::find(columns.begin(), columns.end(), key) == columns.end()) columns.push_back(key);
   };
+  for (const ScenarioResult& result : results)
+    for (const auto& [axis, value] : result.axes) add(axis);
   const ordered_json fixed = to_json(ScenarioResult{});
-  for (const auto& row : rows)
-    for (const auto& [key, value] : row.items())
-      if (!fixed.contains(key)) add(key);
-  for (const auto& row : rows)
-    for (const auto& [key, value] : row.items()) add(key);
+  for (const auto& [key, value] : fixed.items()) add(key);
   return columns;
 }
 
@@ -35,11 +35,12 @@ std::string csv_value(const ordered_json& row, const std::string& column) {
   return csv_field(value.is_string() ? value.get<std::string>() : value.dump());
 }
 
-void write_csv(std::ostream& out, const std::vector<ordered_json>& rows) {
-  const std::vector<std::string> columns = columns_of(rows);
+void write_csv(std::ostream& out, const std::vector<ScenarioResult>& results) {
+  const std::vector<std::string> columns = columns_of(results);
   for (std::size_t c = 0; c < columns.size(); ++c) out << (c == 0 ? "" : ",") << csv_field(columns[c]);
   out << '\n';
-  for (const ordered_json& row : rows) {
+  for (const ScenarioResult& result : results) {
+    const ordered_json row = to_json(result);
     for (std::size_t c = 0; c < columns.size(); ++c) out << (c == 0 ? "" : ",") << csv_value(row, columns[c]);
     out << '\n';
   }
@@ -47,58 +48,112 @@ void write_csv(std::ostream& out, const std::vector<ordered_json>& rows) {
 
 std::string percent(const std::optional<double>& share) { return share ? fmt::format("{:.0f} %", 100 * *share) : "-"; }
 
-/// The columns that people compare first; everything is in the other formats.
-void write_table(std::ostream& out, const std::vector<ScenarioResult>& results) {
-  std::string study;
-  std::vector<std::vector<std::string>> rows;
-  std::vector<std::string> notes;
-  const auto flush = [&] {
-    if (!rows.empty()) out << align_columns(rows);
-    for (const std::string& note : notes) out << note << '\n';
-    rows.clear();
-    notes.clear();
-  };
-  for (const ScenarioResult& r : results) {
-    if (r.study != study || rows.empty()) {
-      flush();
-      if (!study.empty()) out << '\n';
-      study = r.study;
-      out << study << '\n';
-      rows.push_back({});
-      for (const auto& [axis, value] : r.axes) rows.front().push_back(axis);
-      rows.front().insert(rows.front().end(), {"workers", "batch", "iteration", "epoch", "samples/s", "speedup", "efficiency",
-                                               "exposed comm", "sent/iter", "sent/epoch", "memory"});
-      if (std::any_of(results.begin(), results.end(), [](const auto& x) { return x.mean_staleness.has_value(); }))
-        rows.front().push_back("staleness");
-    }
-    std::vector<std::string> row;
-    for (const auto& [axis, value] : r.axes) row.push_back(value);
-    const std::string which = r.scenario.empty() ? "" : r.scenario + ": ";
-    if (!r.error.empty()) {
-      row.resize(rows.front().size(), "-");
-      rows.push_back(row);
-      notes.push_back("  " + which + "error: " + r.error);
-      continue;
-    }
-    row.insert(row.end(), {fmt::format("{}", r.workers), fmt::format("{}", r.global_batch), to_string(Seconds(r.iteration_s)),
-                           to_string(Seconds(r.epoch_s)), fmt::format("{:.1f}", r.samples_per_s),
-                           r.speedup ? fmt::format("{:.2f}", *r.speedup) : "-", percent(r.efficiency),
-                           to_string(Seconds(r.exposed_comm_s)), to_string(Bytes(r.comm_bytes_per_iteration)),
-                           to_string(Bytes(r.comm_bytes_per_epoch)),
-                           r.peak_memory_bytes ? to_string(Bytes(*r.peak_memory_bytes)) + (*r.fits_memory ? "" : " !") : "-"});
-    if (row.size() < rows.front().size()) row.push_back(r.mean_staleness ? fmt::format("{:.2f}", *r.mean_staleness) : "-");
-    rows.push_back(row);
-    notes.push_back("  " + which + "limited by " + r.limited_by);
-    if (r.bound_s && *r.bound_s < r.iteration_s * (1 - 1e-3))
-      notes.back() += fmt::format("; without waiting for shared links and queues: {}", to_string(Seconds(*r.bound_s)));
-    for (const std::string& warning : r.warnings) notes.push_back("  " + which + "warning: " + warning);
-    if (!r.explanation.empty()) notes.push_back(r.explanation);
-  }
-  flush();
+/// Characters rather than bytes: UTF-8 continues a character with bytes 10xxxxxx.
+std::size_t display_width(const std::string& text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
+bool same_table(const ScenarioResult& a, const ScenarioResult& b) {
+  return a.study == b.study && std::equal(a.axes.begin(), a.axes.end(), b.axes.begin(), b.axes.end(),
+                                          [](const auto& x, const auto& y) { return x.first == y.first; });
+}
+
+std::vector<std::string> table_header(std::span<const ScenarioResult> results) {
+  std::vector<std::string> header;
+  for (const auto& [axis, value] : results.front().axes)
+    if (axis != "workers") header.push_back(axis);
+  header.insert(header.end(), {"workers", "batch", "iteration", "epoch", "samples/s", "speedup", "efficiency", "exposed comm", "sent/iter",
+                               "sent/epoch", "memory"});
+  if (std::any_of(results.begin(), results.end(), [](const auto& r) { return r.mean_staleness.has_value(); })) header.push_back("staleness");
+  return header;
+}
+
+std::vector<std::string> table_row(const ScenarioResult& r, std::size_t columns) {
+  std::vector<std::string> row;
+  for (const auto& [axis, value] : r.axes)
+    if (axis != "workers") row.push_back(value);
+  if (!r.error.empty()) {  // stderr says why
+    const auto workers = std::find_if(r.axes.begin(), r.axes.end(), [](const auto& axis) { return axis.first == "workers"; });
+    row.push_back(workers == r.axes.end() ? "-" : workers->second);
+    row.resize(columns, "-");
+    return row;
+  }
+  row.insert(row.end(), {fmt::format("{}", r.workers), fmt::format("{}", r.global_batch), to_string(Seconds(r.iteration_s)),
+                         to_string(Seconds(r.epoch_s)), fmt::format("{:.1f}", r.samples_per_s),
+                         r.speedup ? fmt::format("{:.2f}", *r.speedup) : "-", percent(r.efficiency), to_string(Seconds(r.exposed_comm_s)),
+                         to_string(Bytes(r.comm_bytes_per_iteration)), to_string(Bytes(r.comm_bytes_per_epoch)),
+                         r.peak_memory_bytes ? to_string(Bytes(*r.peak_memory_bytes)) + (*r.fits_memory ? "" : " !") : "-"});
+  if (row.size() < columns) row.push_back(r.mean_staleness ? fmt::format("{:.2f}", *r.mean_staleness) : "-");
+  return row;
+}
+
+/// What limits a scenario, and what it would take if nothing had to wait.
+std::string limit_text(const ScenarioResult& r) {
+  std::string text = r.limited_by;
+  if (r.bound_s && *r.bound_s < r.iteration_s * (1 - 1e-3))
+    text += fmt::format("; {} without waiting for shared links and queues", to_string(Seconds(*r.bound_s)));
+  return text;
+}
+
+std::string indented(const std::string& lines) {
+  std::string out = "    ";
+  for (const char c : lines) {
+    out += c;
+    if (c == '\n') out += "    ";
+  }
+  return out.substr(0, out.find_last_not_of(" \n") + 1) + '\n';
+}
+
+/// The columns that people compare first, then a line for each scenario on what limits it; everything is in the other formats.
+void write_study(std::ostream& out, std::span<const ScenarioResult> results) {
+  const std::vector<std::string> header = table_header(results);
+  std::vector<std::vector<std::string>> rows{header};
+  std::size_t widest = 0;
+  const auto label = [](const ScenarioResult& r) {  // with one axis its name is in the head of the table
+    return r.axes.size() == 1 ? r.axes.front().second : r.scenario;
+  };
+  for (const ScenarioResult& r : results) {
+    rows.push_back(table_row(r, header.size()));
+    if (r.error.empty()) widest = std::max(widest, display_width(label(r)));
+  }
+  out << results.front().study << '\n' << align_columns(rows);
+
+  std::vector<std::pair<std::string, std::vector<std::string>>> warnings;  // text, scenarios
+  bool first = true;
+  for (const ScenarioResult& r : results) {
+    if (!r.error.empty()) continue;
+    if (first) out << "\n  limited by" << (widest > 0 ? "\n" : " ");
+    first = false;
+    if (widest > 0) out << "    " << label(r) << std::string(widest - display_width(label(r)) + 2, ' ');
+    out << limit_text(r) << '\n';
+    if (!r.explanation.empty()) out << indented(r.explanation) << '\n';
+    for (const std::string& warning : r.warnings) {
+      auto same = std::find_if(warnings.begin(), warnings.end(), [&](const auto& w) { return w.first == warning; });
+      if (same == warnings.end()) same = warnings.insert(warnings.end(), {warning, {}});
+      same->second.push_back(label(r));
+    }
+  }
+  if (!warnings.empty()) out << '\n';
+  for (const auto& [text, of] : warnings) {
+    const std::string who = of.size() == 1 ? of.front() : fmt::format("{} scenarios", of.size());
+    out << "  warning: " << text << (widest == 0 ? "" : of.size() == results.size() ? "  [all]" : "  [" + who + "]") << '\n';
+  }
+}
+
+void write_table(std::ostream& out, std::span<const ScenarioResult> results) {
+  for (std::size_t begin = 0, end = 0; begin < results.size(); begin = end) {
+    while (end < results.size() && same_table(results[begin], results[end])) ++end;
+    if (begin > 0) out << '\n';
+    write_study(out, results.subspan(begin, end - begin));
+  }
+}
+
+/// A number, alone or before a unit, or the dash that stands for none: "12", "2.980 s", "82 %", "-", but not "2x Xeon".
 bool is_numeric(const std::string& cell) {
-  return !cell.empty() && (cell.front() == '-' || cell.front() == '+' || (cell.front() >= '0' && cell.front() <= '9'));
+  if (cell == "-") return true;
+  double value = 0;
+  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+  return error == std::errc{} && (end == cell.data() + cell.size() || *end == ' ');
 }
 
 }  // namespace
@@ -131,14 +186,14 @@ std::string align_columns(const std::vector<std::vector<std::string>>& rows) {
         width.resize(c + 1, 0);
         right.resize(c + 1, true);
       }
-      width[c] = std::max(width[c], row[c].size());
+      width[c] = std::max(width[c], display_width(row[c]));
       if (&row != &rows.front() && !is_numeric(row[c])) right[c] = false;
     }
   std::string out;
   for (const auto& row : rows) {
     std::string line;
     for (std::size_t c = 0; c < row.size(); ++c) {
-      const std::string padding(width[c] - row[c].size(), ' ');
+      const std::string padding(width[c] - display_width(row[c]), ' ');
       line += "  " + (right[c] ? padding + row[c] : row[c] + padding);
     }
     while (!line.empty() && line.back() == ' ') line.pop_back();
@@ -149,14 +204,16 @@ std::string align_columns(const std::vector<std::vector<std::string>>& rows) {
 
 void write_results(std::ostream& out, const std::vector<ScenarioResult>& results, OutputFormat format) {
   if (format == OutputFormat::table) return write_table(out, results);
+  if (format == OutputFormat::csv) return write_csv(out, results);
   std::vector<ordered_json> rows;
   for (const ScenarioResult& result : results) rows.push_back(to_json(result));
-  if (format == OutputFormat::csv) return write_csv(out, rows);
+  // Names from a user's file may not be UTF-8; replacing is better than failing at the very end.
+  constexpr auto kReplace = ordered_json::error_handler_t::replace;
   if (format == OutputFormat::json) {
-    out << ordered_json(rows).dump(2, ' ', false, ordered_json::error_handler_t::replace) << '\n';
+    out << ordered_json(rows).dump(2, ' ', false, kReplace) << '\n';
     return;
   }
-  for (const ordered_json& row : rows) out << row.dump(-1, ' ', false, ordered_json::error_handler_t::replace) << '\n';
+  for (const ordered_json& row : rows) out << row.dump(-1, ' ', false, kReplace) << '\n';
 }
 
 }  // namespace epocast

@@ -62,19 +62,26 @@ struct Read {
   void operator()(const char* key, std::optional<T>& value) const { read(json, key, value); }
 };
 
+/// An axis' label as the number or truth value that it is, or as text.
+ordered_json axis_value(const std::string& label) {
+  const ordered_json value = ordered_json::parse(label, nullptr, false);
+  return value.is_number() || value.is_boolean() ? value : ordered_json(label);
+}
+
 }  // namespace
 
 ordered_json to_json(const ScenarioResult& result) {
   ordered_json json;
   json["study"] = result.study;
   json["scenario"] = result.scenario;
-  for (const auto& [axis, value] : result.axes) json[axis] = value;
+  for (const auto& [axis, label] : result.axes) json[axis] = axis_value(label);
   if (!result.error.empty()) {
-    // A scenario without a result still has its row: every column, all of them null.
+    // A scenario without a result still has its row: its axes, and null in every other column.
     ScenarioResult none;
     ordered_json columns;
     for_each_column(none, Write{columns});
-    for (const auto& [key, value] : columns.items()) json[key] = nullptr;
+    for (const auto& [key, value] : columns.items())
+      if (!json.contains(key)) json[key] = nullptr;
     return json;
   }
   for_each_column(result, Write{json});

@@ -48,15 +48,15 @@ std::string death_notice(const JobOutcome& outcome) {
   return fmt::format("internal error: the simulating process {}{}", how, said.empty() ? "" : ": " + said);
 }
 
-/// A process that died: on a platform file that SimGrid does not survive, which is bad input, or by a mistake of ours.
-ScenarioResult post_mortem(const Scenario& scenario, const Registries& registries, const JobOutcome& outcome) {
+/// What ended by no fault of the study, as it seems: if SimGrid does not survive the platform file, that is the reason.
+ScenarioResult post_mortem(const Scenario& scenario, const Registries& registries, ScenarioResult failed) {
   try {
     probe_platform(read_scenario(scenario, registries).cluster);
   } catch (const ConfigError& problem) {
     return failure(scenario, 2, problem.what());
-  } catch (const std::exception&) {  // the death is the news
+  } catch (const std::exception&) {  // the failure at hand is the news
   }
-  return failure(scenario, outcome.signal == SIGKILL ? 1 : 3, death_notice(outcome));
+  return failed;
 }
 
 }  // namespace
@@ -75,7 +75,8 @@ std::vector<ScenarioResult> run_study(const std::vector<Scenario>& scenarios, co
   run_forked(static_cast<int>(scenarios.size()), parallel, job, [&](int i, const JobOutcome& outcome) {
     const auto index = static_cast<std::size_t>(i);
     results[index] = outcome.finished ? deserialize(outcome.output)
-                                      : post_mortem(scenarios[index], registries, outcome);
+                                      : failure(scenarios[index], outcome.signal == SIGKILL ? 1 : 3, death_notice(outcome));
+    if (results[index].exit_code == 3) results[index] = post_mortem(scenarios[index], registries, results[index]);
     if (progress) progress(++done, scenarios.size(), results[index]);
   });
   return results;

@@ -2,10 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace epocast {
 namespace {
 
 constexpr std::size_t kMaxScenarios = 100'000;
+// Each scenario holds its own copy of the study, about a hundred times as large in memory as its text.
+constexpr std::size_t kMaxTextOfAll = 8'000'000;
 
 /// A short label for an axis value: "4", "data_parallel", "parameter_server(mode=async)".
 std::string axis_label(const ConfigNode& value) {
@@ -37,9 +41,10 @@ Study expand(ConfigNode root, const std::vector<Override>& overrides) {
   Study study;
   study.name = root.at("study").as_string();
   std::vector<std::pair<std::string, std::vector<ConfigNode>>> axes;
+  const ConfigNode base = root.without("sweep");
   if (root.has("sweep")) {
     const ConfigNode sweep = root.at("sweep");
-    std::size_t product = 1;
+    std::size_t product = 1, text = base.flow_text().size();
     for (const std::string& key : sweep.keys()) {
       const ConfigNode values = sweep.at(key);
       if (!values.is_list() || values.items().empty())
@@ -50,9 +55,13 @@ Study expand(ConfigNode root, const std::vector<Override>& overrides) {
       product *= values.items().size();
       if (product > kMaxScenarios)
         throw sweep.error(fmt::format("the axes have more than {} points; sweep fewer values", kMaxScenarios));
+      std::size_t longest = 0;
+      for (const ConfigNode& value : values.items()) longest = std::max(longest, key.size() + value.flow_text().size());
+      text += longest;
     }
+    if (product * text > kMaxTextOfAll)
+      throw sweep.error(fmt::format("the axes have {} points, too many for a study of {} bytes; sweep fewer values", product, text));
   }
-  const ConfigNode base = root.without("sweep");
 
   std::vector<std::size_t> at(axes.size(), 0);
   while (true) {

@@ -55,15 +55,16 @@ NetworkPlan::NetworkPlan(const CyclicTaskGraph& graph, const Cluster& cluster, S
   }
 
   const bool may_contend = collectives_may_contend(graph);
-  std::vector<bool> examined(graph.groups().size(), false);
+  std::vector<std::vector<int>> nodes(graph.groups().size());  // examined once per group, not per collective
   for (std::size_t t = 0; t < graph.tasks().size(); ++t) {
     const auto* collective = std::get_if<Collective>(&graph.tasks()[t].work);
     if (collective == nullptr) continue;
     const std::size_t g = idx(collective->group);
-    if (!examined[g]) networks_[g] = examine_network(engine, hosts_[g]);
-    examined[g] = true;
-    plans_[t] = plan_collective(*collective, hosts_[g], node_numbers(graph.groups()[g], cluster), networks_[g], may_contend,
-                                engine);
+    if (nodes[g].empty()) {
+      nodes[g] = node_numbers(graph.groups()[g], cluster);
+      networks_[g] = examine_network(engine, hosts_[g]);
+    }
+    plans_[t] = plan_collective(*collective, hosts_[g], nodes[g], networks_[g], may_contend, engine);
   }
   interchangeable_ = find_interchangeable(cluster);
 }

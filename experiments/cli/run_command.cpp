@@ -35,6 +35,27 @@ void show_progress(std::size_t done, std::size_t of, const ScenarioResult& lates
   std::cerr << std::flush;
 }
 
+/// One line on stderr for each error, however many scenarios share it. Returns the worst exit code.
+int report_errors(const std::vector<ScenarioResult>& results) {
+  int code = kDone;
+  std::vector<std::pair<std::string, std::vector<const ScenarioResult*>>> errors;
+  for (const ScenarioResult& result : results) {
+    code = std::max(code, result.exit_code);
+    if (result.error.empty()) continue;
+    auto same = std::find_if(errors.begin(), errors.end(), [&](const auto& e) { return e.first == result.error; });
+    if (same == errors.end()) same = errors.insert(errors.end(), {result.error, {}});
+    same->second.push_back(&result);
+  }
+  for (const auto& [error, of] : errors) {
+    const std::string first = of.front()->scenario.empty() ? of.front()->study : of.front()->scenario;
+    std::cerr << error;
+    if (of.size() > 1) std::cerr << fmt::format("  [{} scenarios; the first: {}]", of.size(), first);
+    if (of.size() == 1 && results.size() > 1) std::cerr << "  [" << first << ']';
+    std::cerr << '\n';
+  }
+  return code;
+}
+
 int run(const RunArguments& arguments, const Registries& registries) {
   const OutputFormat format = parse_output_format(arguments.format);
   std::vector<Override> overrides;
@@ -51,14 +72,9 @@ int run(const RunArguments& arguments, const Registries& registries) {
   const int parallel = arguments.jobs > 0 ? arguments.jobs : available_processors();
   const std::vector<ScenarioResult> results = run_study(scenarios, registries, options, parallel, show_progress);
 
-  int code = kDone;
-  for (const ScenarioResult& result : results) {
-    code = std::max(code, result.exit_code);
-    if (!result.error.empty())
-      std::cerr << result.error << (result.scenario.empty() ? "" : "  [" + result.scenario + "]") << '\n';
-  }
-  // A single scenario that failed has said all there is to say.
-  if (results.size() > 1 || code == kDone) write_results(std::cout, results, format);
+  const int code = report_errors(results);
+  // Where nothing came out, the errors have said all there is to say.
+  if (std::any_of(results.begin(), results.end(), [](const auto& r) { return r.error.empty(); })) write_results(std::cout, results, format);
   return code;
 }
 

@@ -39,15 +39,6 @@ double number(const std::string& text, const Location& where) {
   return value;
 }
 
-void check_columns(const std::vector<std::string>& columns, const Location& where) {
-  if (columns.size() <= kLastColumns.size() ||
-      !std::equal(kLastColumns.rbegin(), kLastColumns.rend(), columns.rbegin()))
-    throw ConfigError(where, "", "columns must be one or more keys, then quantity,unit,value");
-  for (const std::string& name : columns)
-    if (name.empty() || std::count(columns.begin(), columns.end(), name) > 1)
-      throw ConfigError(where, name, "every column needs a name of its own");
-}
-
 /// Whether a comment says where the numbers come from.
 bool is_source(const std::string& comment, const Location& where) {
   const std::string text = trim(comment.substr(1));
@@ -59,18 +50,20 @@ bool is_source(const std::string& comment, const Location& where) {
 
 }  // namespace
 
-PublishedTable PublishedTable::load(const std::filesystem::path& file) {
+PublishedTable PublishedTable::load(const std::filesystem::path& file, const std::vector<std::string>& keys) {
   std::ifstream in(file);
   if (!in) throw ConfigError(Location{file.string()}, "", "cannot be opened");
-  return read(in, file.string());
+  return read(in, file.string(), keys);
 }
 
-PublishedTable PublishedTable::read(std::istream& in, std::string name) {
+PublishedTable PublishedTable::read(std::istream& in, std::string name, const std::vector<std::string>& keys) {
   PublishedTable table;
+  table.key_columns_ = keys;
+  std::vector<std::string> columns = keys;
+  columns.insert(columns.end(), kLastColumns.begin(), kLastColumns.end());
   table.file_ = std::move(name);
   Location where{table.file_};
-  bool sourced = false;
-  std::size_t columns = 0;
+  bool sourced = false, headed = false;
   for (std::string line; std::getline(in, line);) {
     ++where.line;
     line = trim(line);
@@ -80,14 +73,14 @@ PublishedTable PublishedTable::read(std::istream& in, std::string name) {
       continue;
     }
     std::vector<std::string> fields = split(line);
-    if (columns == 0) {
-      check_columns(fields, where);
-      columns = fields.size();
-      table.key_columns_.assign(fields.begin(), fields.end() - static_cast<std::ptrdiff_t>(kLastColumns.size()));
+    if (!headed) {
+      if (fields != columns)
+        throw ConfigError(where, "", fmt::format("the columns must be {}", fmt::join(columns, ",")));
+      headed = true;
       continue;
     }
-    if (fields.size() != columns)
-      throw ConfigError(where, "", fmt::format("has {} fields instead of {}", fields.size(), columns));
+    if (fields.size() != columns.size())
+      throw ConfigError(where, "", fmt::format("has {} fields instead of {}", fields.size(), columns.size()));
     if (std::find(fields.begin(), fields.end(), "") != fields.end()) throw ConfigError(where, "", "has an empty field");
     const auto keys_end = fields.end() - static_cast<std::ptrdiff_t>(kLastColumns.size());
     PublishedCell cell{{fields.begin(), keys_end}, *keys_end, *(keys_end + 1), number(fields.back(), where)};

@@ -26,12 +26,11 @@ class PublishedTable {
  public:
   /// Throws ConfigError with file and line for anything that is not as described above, and for cells that are there
   /// twice.
-  static PublishedTable load(const std::filesystem::path& file);
+  /// `keys` are the columns that must be there before `quantity`.
+  static PublishedTable load(const std::filesystem::path& file, const std::vector<std::string>& keys);
   /// The same from a stream; `name` stands for the file in messages.
-  static PublishedTable read(std::istream& in, std::string name);
+  static PublishedTable read(std::istream& in, std::string name, const std::vector<std::string>& keys);
 
-  /// Names of the columns before `quantity`.
-  const std::vector<std::string>& key_columns() const { return key_columns_; }
   const std::vector<PublishedCell>& cells() const { return cells_; }
   /// Throws ConfigError if there is no such cell.
   double value(const std::vector<std::string>& keys, const std::string& quantity) const;

@@ -40,6 +40,25 @@ RoundTime measure(const Round& round, const std::vector<int>& hosts, const Group
   return time;
 }
 
+/// How long the rounds take message by message where none contend: every rank at its own pace.
+double idle_time_of_messages(const CollectiveSchedule& schedule, const std::vector<int>& hosts, double gamma, SimEngine& engine) {
+  std::vector<double> here(hosts.size(), 0), next(hosts.size());  // s: when each rank enters the round, and the next one
+  for (const Round& round : schedule.rounds) {
+    for (int repetition = 0; repetition < round.repeat; ++repetition) {
+      next = here;
+      for_each_message(round, schedule.ranks, [&](const Message& m) {
+        const auto from = static_cast<std::size_t>(m.from), to = static_cast<std::size_t>(m.to);
+        const Route& route = engine.route(hosts[from], hosts[to]);
+        const double arrival = std::max(here[from], here[to]) + route.latency + m.bytes / route.bandwidth;
+        next[from] = std::max(next[from], arrival);
+        next[to] = std::max(next[to], arrival + m.reduce_bytes * gamma);
+      });
+      here.swap(next);
+    }
+  }
+  return *std::max_element(here.begin(), here.end());
+}
+
 /// Multiplies a round's bytes by its repetitions.
 Round all_repetitions(Round round) {
   for (Message& m : round.messages) m.bytes *= round.repeat;
@@ -61,6 +80,9 @@ CollectivePlan plan_collective(const Collective& collective, const std::vector<i
     const bool exact = network.uniform && closed_form_is_exact(collective.op, collective.algorithm, ranks);
     plan.level = exact && !may_contend ? CollectiveLevel::closed_form : CollectiveLevel::flow;
   }
+  // Where ranks are not in step, waiting for all of them after each round would take longer than the messages do.
+  if (plan.level == CollectiveLevel::flow && !closed_form_is_exact(collective.op, collective.algorithm, ranks))
+    plan.level = CollectiveLevel::message;
 
   CollectiveSchedule schedule = make_schedule(collective.op, collective.algorithm, ranks, bytes, node_of);
   double uniform_bytes = 0, uniform_delay = 0, idle = 0;  // of the aggregated rounds since the last step
@@ -87,7 +109,10 @@ CollectivePlan plan_collective(const Collective& collective, const std::vector<i
   if (plan.level == CollectiveLevel::closed_form)
     plan.idle_time = closed_form_time(collective.op, collective.algorithm, ranks, bytes,
                                       {network.alpha, network.beta, collective.gamma}, node_of);
-  if (plan.level == CollectiveLevel::message) plan.schedule = std::move(schedule);
+  if (plan.level == CollectiveLevel::message) {
+    plan.idle_time = idle_time_of_messages(schedule, hosts, collective.gamma, engine);
+    plan.schedule = std::move(schedule);
+  }
   return plan;
 }
 

@@ -26,7 +26,8 @@ struct CollectivePlan {
 };
 
 /// Plans a collective over ranks on `hosts`. `may_contend`: other traffic can be under way at the same time. The automatic
-/// level is closed_form where nothing contends and the formula is exact, else flow.
+/// level is closed_form where nothing contends and the formula is exact, else flow. Algorithms whose ranks are not in step
+/// (those without an exact formula) run by messages at the flow level too; there is nothing to aggregate.
 CollectivePlan plan_collective(const Collective& collective, const std::vector<int>& hosts, const std::vector<int>& node_of,
                                const GroupNetwork& network, bool may_contend, SimEngine& engine);
 

@@ -62,7 +62,7 @@ std::uint64_t CollectiveRunner::on_timer(std::uint64_t token) {
       if (active.pending == 0) return end(event.slot);  // nothing to send at all
       const Message m = message_at(active, event.round, event.message);
       if (event.reduction) {
-        part_done(event.slot, m.to, event.round);
+        part_done(event.slot, m.to);
         return active.pending == 0 ? end(event.slot) : kNone;
       }
       engine_.start_flow((*active.hosts)[m.from], (*active.hosts)[m.to], m.bytes, pack(flow_tag_, event));
@@ -79,12 +79,12 @@ std::uint64_t CollectiveRunner::on_flow_done(std::uint64_t token) {
   if (active.plan->level == CollectiveLevel::message) {
     const Message m = message_at(active, event.round, event.message);
     traffic_.count((*active.hosts)[m.from], (*active.hosts)[m.to], m.bytes);
-    part_done(event.slot, m.from, event.round);
+    part_done(event.slot, m.from);
     if (const double time = m.reduce_bytes * active.plan->gamma; time > 0)
       engine_.start_timer(engine_.now() + time,
                           pack(timer_tag_, {true, event.slot, event.round, event.message}));
     else
-      part_done(event.slot, m.to, event.round);
+      part_done(event.slot, m.to);
     return active.pending == 0 ? end(event.slot) : kNone;
   }
   if (--active.pending > 0) return kNone;
@@ -126,7 +126,8 @@ std::uint64_t CollectiveRunner::start_flows(std::uint32_t slot) {
   return kNone;
 }
 
-// Message level: every rank goes through the rounds at its own pace.
+// Message level: every rank goes through the rounds at its own pace. A message starts once both its ranks have entered its
+// round, as under MPI's rendezvous protocol; so a rank's links never carry two messages of one collective.
 
 void CollectiveRunner::start_messages(std::uint32_t slot) {
   Active& active = *active_[slot];
@@ -149,39 +150,36 @@ void CollectiveRunner::start_messages(std::uint32_t slot) {
     throw SimulationError("collective too large for the message level; use level: flow");
   active.ranks.resize(ranks);
   active.pending = static_cast<std::int64_t>(ranks);
-  for (int r = 0; r < schedule.ranks; ++r) enter_round(slot, r);
+  for (int r = 0; r < schedule.ranks; ++r) enter_next_round(slot, r);
   if (active.pending == 0) engine_.start_timer(engine_.now(), pack(timer_tag_, {.slot = slot}));
 }
 
-void CollectiveRunner::enter_round(std::uint32_t slot, int rank) {
+void CollectiveRunner::enter_next_round(std::uint32_t slot, int rank) {
   Active& active = *active_[slot];
   RankProgress& progress = active.ranks[static_cast<std::size_t>(rank)];
-  for (; progress.round < active.round_of.size(); ++progress.round) {
-    const std::int32_t send = send_of(active, progress.round, rank);
-    progress.pending = (send >= 0) + (receive_of(active, progress.round, rank) >= 0);
-    if (send >= 0) {
-      const Message m = message_at(active, progress.round, static_cast<std::uint32_t>(send));
-      const double latency = engine_.route((*active.hosts)[m.from], (*active.hosts)[m.to]).latency;
-      engine_.start_timer(engine_.now() + latency,
-                          pack(timer_tag_, {false, slot, progress.round, static_cast<std::uint32_t>(send)}));
-    }
-    if (const auto it = std::find(progress.early.begin(), progress.early.end(), progress.round); it != progress.early.end()) {
-      progress.early.erase(it);
-      --progress.pending;
-    }
+  for (++progress.round; progress.round < active.round_of.size(); ++progress.round) {
+    const std::uint32_t round = progress.round;
+    const std::int32_t send = send_of(active, round, rank), receive = receive_of(active, round, rank);
+    progress.pending = (send >= 0) + (receive >= 0);
+    const auto is_here = [&](int partner) { return active.ranks[static_cast<std::size_t>(partner)].round == round; };
+    if (send >= 0 && is_here(message_at(active, round, static_cast<std::uint32_t>(send)).to))
+      start_message(slot, round, static_cast<std::uint32_t>(send));
+    if (receive >= 0 && is_here(message_at(active, round, static_cast<std::uint32_t>(receive)).from))
+      start_message(slot, round, static_cast<std::uint32_t>(receive));
     if (progress.pending > 0) return;
   }
   --active.pending;
 }
 
-void CollectiveRunner::part_done(std::uint32_t slot, int rank, std::uint32_t round) {
-  RankProgress& progress = active_[slot]->ranks[static_cast<std::size_t>(rank)];
-  if (progress.round != round) {
-    progress.early.push_back(round);
-  } else if (--progress.pending == 0) {
-    ++progress.round;
-    enter_round(slot, rank);
-  }
+void CollectiveRunner::start_message(std::uint32_t slot, std::uint32_t round, std::uint32_t index) {
+  const Active& active = *active_[slot];
+  const Message m = message_at(active, round, index);
+  const double latency = engine_.route((*active.hosts)[m.from], (*active.hosts)[m.to]).latency;
+  engine_.start_timer(engine_.now() + latency, pack(timer_tag_, {false, slot, round, index}));
+}
+
+void CollectiveRunner::part_done(std::uint32_t slot, int rank) {
+  if (--active_[slot]->ranks[static_cast<std::size_t>(rank)].pending == 0) enter_next_round(slot, rank);
 }
 
 Message CollectiveRunner::message_at(const Active& active, std::uint32_t round, std::uint32_t index) const {
@@ -199,7 +197,9 @@ std::int32_t CollectiveRunner::send_of(const Active& active, std::uint32_t round
 
 std::int32_t CollectiveRunner::receive_of(const Active& active, std::uint32_t round, int rank) const {
   const std::uint32_t k = active.round_of[round];
-  return active.received[k].empty() ? rank : active.received[k][static_cast<std::size_t>(rank)];
+  if (!active.received[k].empty()) return active.received[k][static_cast<std::size_t>(rank)];
+  const CollectiveSchedule& schedule = active.plan->schedule;
+  return schedule.rounds[k].permutation->source_of(rank, schedule.ranks);
 }
 
 }  // namespace epocast

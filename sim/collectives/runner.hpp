@@ -32,9 +32,9 @@ class CollectiveRunner {
  private:
   /// A rank's progress at message level.
   struct RankProgress {
-    std::uint32_t round = 0;           ///< repetitions counted one by one
-    int pending = 0;                   ///< sends and receives of this round still under way
-    std::vector<std::uint32_t> early;  ///< rounds of messages that came before this rank got there
+    static constexpr std::uint32_t kNotEntered = ~std::uint32_t{0};
+    std::uint32_t round = kNotEntered;  ///< repetitions counted one by one
+    int pending = 0;                    ///< sends and receives of this round that are not done
   };
   struct Active {
     const CollectivePlan* plan = nullptr;
@@ -62,8 +62,9 @@ class CollectiveRunner {
   std::uint64_t start_flows(std::uint32_t slot);
 
   void start_messages(std::uint32_t slot);
-  void enter_round(std::uint32_t slot, int rank);
-  void part_done(std::uint32_t slot, int rank, std::uint32_t round);
+  void enter_next_round(std::uint32_t slot, int rank);
+  void start_message(std::uint32_t slot, std::uint32_t round, std::uint32_t index);
+  void part_done(std::uint32_t slot, int rank);
   Message message_at(const Active& active, std::uint32_t round, std::uint32_t index) const;
   /// Index of the message that the rank sends or receives in a round, or -1.
   std::int32_t send_of(const Active& active, std::uint32_t round, int rank) const;

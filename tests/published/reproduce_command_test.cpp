@@ -79,7 +79,7 @@ TargetRow row(std::string name, std::optional<double> published, double simulate
 
 PublishedTable read(const std::string& text) {
   std::istringstream in(text);
-  return PublishedTable::read(in, "t.csv");
+  return PublishedTable::read(in, "t.csv", {"workers"});
 }
 
 }  // namespace
@@ -190,12 +190,12 @@ TEST_CASE("published tables are read strictly, with file and line") {
       {head, "has no numbers"},
       {"workers,quantity,unit,value\n2,time,s,1\n", "has no line '# source: ...'"},
       {"# sauce: x\n" + head + "2,time,s,1\n", "t.csv:1: a comment must be"},
-      {"# source: x\nworkers,value,unit,quantity\n", "t.csv:2: columns must be"},
-      {"# source: x\nquantity,unit,value\n", "t.csv:2: columns must be"}};
+      {"# source: x\nworkers,value,unit,quantity\n", "t.csv:2: the columns must be workers,quantity,unit,value"},
+      {"# source: x\nquantity,unit,value\n", "t.csv:2: the columns must be workers,quantity,unit,value"}};
   for (const auto& [text, message] : bad) {
     INFO(text);
     CHECK_THROWS_AS(read(text), ConfigError);
     CHECK_THROWS_WITH(read(text), Catch::Contains(message));
   }
-  CHECK_THROWS_WITH(PublishedTable::load("nowhere.csv"), Catch::Contains("nowhere.csv: cannot be opened"));
+  CHECK_THROWS_WITH(PublishedTable::load("nowhere.csv", {"workers"}), Catch::Contains("nowhere.csv: cannot be opened"));
 }

@@ -10,6 +10,7 @@
 
 #include "experiments/fork_pool.hpp"
 #include "experiments/reproduce/eserol2019/targets.hpp"
+#include "experiments/reproduce/published_table.hpp"
 #include "experiments/reproduce/report.hpp"
 
 using namespace epocast;
@@ -71,6 +72,18 @@ TEST_CASE("Eserol 2019, Table 5.14: all 28 printed cells come out") {
   CHECK(table_5_14().summary.exact_matched == 25);
   CHECK(table_5_14().summary.inputs == 3 + 3);
   CHECK(table_5_14().summary.met());
+}
+
+TEST_CASE("Eserol 2019, Table 5.10: the volumes in use have the printed digits") {
+  // Volumes are printed truncated to whole MB, averages (volume / N) to one digit after the point.
+  const PublishedTable table = PublishedTable::load(
+      std::string(EPOCAST_SOURCE_DIR) + "/experiments/reproduce/eserol2019/table_5_10_used.csv", {"workers"});
+  for (const int workers : {2, 4, 8}) {
+    const std::vector<std::string> key{std::to_string(workers)};
+    const double used = table.value(key, "volume used");
+    CHECK(std::floor(used) == table.value(key, "volume"));
+    CHECK(std::floor(10 * used / workers) == std::round(10 * table.value(key, "average volume")));
+  }
 }
 
 TEST_CASE("Eserol 2019, Table 5.14 corrected: the hypergraph's activations take 4 bytes like the gradients") {

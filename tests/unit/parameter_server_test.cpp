@@ -27,6 +27,9 @@ struct Executed {
   CyclicTaskGraph graph;
   ExecutionResult result;
 
+  double start(const std::string& label, std::uint32_t rank, std::int64_t iteration) const {
+    return interval(graph, result, label, rank, iteration).start;
+  }
   void check(const std::string& label, std::uint32_t rank, std::int64_t iteration, double start, double end) const {
     INFO(label << " of rank " << rank << ", iteration " << iteration);
     const Interval found = interval(graph, result, label, rank, iteration);
@@ -60,8 +63,11 @@ TEST_CASE("synchronous: all push, the server sums and updates, all pull", "[para
       executed.check("forward A", rank, k, t + 21, t + 31);
       executed.check("backward A", rank, k, t + 31, t + 51);
       executed.check("push A", rank, k, t + 51, t + 72);
-      executed.check("accumulate A", rank, k, t + 72 + 0.06 * rank, t + 72.06 + 0.06 * rank);
     }
+    // The gradients arrive together: the server takes one after the other, in either order.
+    const std::uint32_t first = executed.start("accumulate A", 0, k) < executed.start("accumulate A", 1, k) ? 0 : 1;
+    executed.check("accumulate A", first, k, t + 72, t + 72.06);
+    executed.check("accumulate A", 1 - first, k, t + 72.06, t + 72.12);
     executed.check("update A", 0, k, t + 72.12, t + 74.12);
   }
   const StepMetrics& metrics = executed.result.metrics;
@@ -75,18 +81,20 @@ TEST_CASE("synchronous: all push, the server sums and updates, all pull", "[para
 }
 
 TEST_CASE("asynchronous: equal workers settle one update apart", "[parameter_server]") {
-  // Both pull at 0 and push at 51, through half a link each: 72. The server applies worker 0's gradient first (72..74), then
-  // worker 1's (74..76). Worker 0 pulls at 74: from 75 to 77 alone, 2 MB; then both share the link: its other 8 MB take
-  // until 93. Worker 1 has 2 MB left by then, alone: 95. So worker 1 stays 2 behind and the push is like the pull:
-  // worker 0 pushes 123..142, worker 1 125..144, updates 142..144 and 144..146: all as before, 70 later.
+  // Both pull at 0 and push at 51, through half a link each: 72. The server applies one gradient first (72..74; which one
+  // is a tie), then the other (74..76). The first worker pulls at 74: from 75 to 77 alone, 2 MB; then both share the link:
+  // its other 8 MB take until 93. The second has 2 MB left by then, alone: 95. So it stays 2 behind and the push is like the
+  // pull: the first pushes 123..142, the second 125..144, updates 142..144 and 144..146: all as before, 70 later.
   const testing::Star star(3, 1e9, 1 * kMs);
   const Executed executed = run(star, 2, "{mode: async}");
+  const std::uint32_t first = executed.start("update A", 0, 0) < executed.start("update A", 1, 0) ? 0 : 1;
   for (const std::uint32_t rank : {0U, 1U}) {
+    const double behind = rank == first ? 0 : 2;
     executed.check("pull A", rank, 0, 0, 21);
     executed.check("push A", rank, 0, 51, 72);
-    executed.check("update A", rank, 0, 72 + 2 * rank, 74 + 2 * rank);
+    executed.check("update A", rank, 0, 72 + behind, 74 + behind);
     for (const std::int64_t k : {1, 2, 40}) {
-      const double t = 70 * static_cast<double>(k - 1) + 2 * rank;
+      const double t = 70 * static_cast<double>(k - 1) + behind;
       executed.check("pull A", rank, k, t + 74, t + 93);
       executed.check("backward A", rank, k, t + 103, t + 123);
       executed.check("push A", rank, k, t + 123, t + 142);

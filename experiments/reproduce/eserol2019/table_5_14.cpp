@@ -37,8 +37,8 @@ TargetRow correct(std::string row, const char* quantity, const char* unit, doubl
 
 std::vector<TargetRow> run(const TargetContext& context) {
   const std::filesystem::path folder = data_directory() / "experiments" / "reproduce" / "eserol2019";
-  const PublishedTable printed = PublishedTable::load(folder / "table_5_14.csv");
-  const PublishedTable partitions = PublishedTable::load(folder / "table_5_10_used.csv");
+  const PublishedTable printed = PublishedTable::load(folder / "table_5_14.csv", {"workers", "batch"});
+  const PublishedTable partitions = PublishedTable::load(folder / "table_5_10_used.csv", {"workers"});
   const Model model = load_model(data_directory() / "workloads" / "models" / "vgg16.yaml");
   const Study study = load_study(folder / "table_5_14.yaml");
 

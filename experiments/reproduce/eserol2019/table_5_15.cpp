@@ -2,11 +2,9 @@
 // table's N=1 row, and are not tuned:
 //  - one parameter server is a device beside the workers (section 1.1.1); distributed ones are the workers themselves,
 //    with layers placed greedily (section 5.2.3);
-//  - a worker has its new parameters before the forward pass starts and sends its gradients after the iteration
-//  (sections
-//    1.1.1, 2.6.1), as between two session runs of TensorFlow 1: granularity `model`;
-//  - the network is 10 Gb Ethernet, which connects all nodes (section 5.2) and serves TensorFlow's default, gRPC over
-//  TCP;
+//  - a worker has its new parameters before the forward pass and sends its gradients after the iteration (sections
+//    1.1.1 and 2.6.1), as between two session runs of TensorFlow 1: granularity `model`;
+//  - the network is 10 Gb Ethernet, which connects all nodes (section 5.2); TensorFlow's default is gRPC over TCP;
 //  - the batch size is that of each worker. The thesis does not say so; see docs/reproduce.md.
 #include <fmt/format.h>
 
@@ -60,7 +58,7 @@ std::string step_times(const PublishedTable& table) {
 
 std::vector<TargetRow> run(const TargetContext& context) {
   const std::filesystem::path folder = data_directory() / "experiments" / "reproduce" / "eserol2019";
-  const PublishedTable table = PublishedTable::load(folder / "table_5_15.csv");
+  const PublishedTable table = PublishedTable::load(folder / "table_5_15.csv", {"workers", "method", "batch"});
   const Override measured{"compute.step_time", step_times(table)};
 
   std::vector<Scenario> scenarios;
