@@ -102,7 +102,7 @@ TrainingStep ParameterServer::compile(const StrategyContext& context) const {
     const bool moves = context.workers.size() > 1 || context.workers.front() != server.device;
     const auto travel = [&](GroupId from, GroupId to, const char* name) {
       return moves ? graph.transfer(workers, QueueId::none, {from, to, piece.bytes}, {name, piece.name})
-                   : graph.compute(compute, Seconds(0), {name, piece.name});
+                   : graph.compute_for(workers, QueueId::none, Seconds(0), {name, piece.name});
     };
     const TaskId pull = travel(server.group, workers, "pull");
     const TaskId push = travel(workers, server.group, "push");

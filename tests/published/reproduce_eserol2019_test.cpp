@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <set>
 #include <string>
@@ -77,7 +78,7 @@ TEST_CASE("Eserol 2019, Table 5.14: all 28 printed cells come out") {
 TEST_CASE("Eserol 2019, Table 5.10: the volumes in use have the printed digits") {
   // Volumes are printed truncated to whole MB, averages (volume / N) to one digit after the point.
   const PublishedTable table = PublishedTable::load(
-      std::string(EPOCAST_SOURCE_DIR) + "/experiments/reproduce/eserol2019/table_5_10_used.csv", {"workers"});
+      std::filesystem::path(EPOCAST_SOURCE_DIR) / "experiments/reproduce/eserol2019/table_5_10_used.csv", {"workers"});
   for (const int workers : {2, 4, 8}) {
     const std::vector<std::string> key{std::to_string(workers)};
     const double used = table.value(key, "volume used");

@@ -1,0 +1,248 @@
+// `epocast run` as its users meet it: formats that agree, options, failures that stay where they are.
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.hpp"
+
+using namespace epocast::test;
+using nlohmann::ordered_json;
+
+namespace {
+
+const std::filesystem::path kRoot = EPOCAST_SOURCE_DIR;
+const std::string kQuickstart = (kRoot / "experiments/studies/vgg16_skylake.yaml").string();
+const std::string kColumns =
+    "workers,global_batch,iteration_s,epoch_s,total_s,samples_per_s,speedup,efficiency,compute_s,comm_s,exposed_comm_s,"
+    "overlap_ratio,comm_bytes_per_iteration,comm_bytes_per_epoch,max_link_utilization,bubble_fraction,peak_memory_bytes,"
+    "fits_memory,mean_staleness,max_staleness,bound_s,limited_by,iterations_simulated,exact";
+const std::string kStudy = "study: small\nplatform: skylake_10gbe\nmodel: mlp_mnist\nworkers: 2\ndataset: {samples: 6400, epochs: 2}\n";
+const std::string kSweep = kStudy + "sweep:\n  workers: [1, 4]\n  batch.per_worker: [16, 32]\n";
+
+/// The program's CSV: a header and a map from column to text for each row.
+struct Csv {
+  std::string header;
+  std::vector<std::map<std::string, std::string>> rows;
+};
+
+Csv read_csv(const std::string& text) {
+  const std::vector<std::string> lines = split(text, '\n');
+  REQUIRE_FALSE(lines.empty());
+  Csv csv{lines.front(), {}};
+  const std::vector<std::string> columns = csv_fields(lines.front());
+  for (std::size_t l = 1; l < lines.size(); ++l) {
+    const std::vector<std::string> fields = csv_fields(lines[l]);
+    REQUIRE(fields.size() == columns.size());
+    csv.rows.emplace_back();
+    for (std::size_t c = 0; c < columns.size(); ++c) csv.rows.back()[columns[c]] = fields[c];
+  }
+  return csv;
+}
+
+ProgramRun run_good(const std::vector<std::string>& arguments, const TemporaryFolder& folder) {
+  const ProgramRun run = run_program(arguments, folder.path());
+  INFO(run.err);
+  REQUIRE(run.exit_code == 0);
+  CHECK(run.err.empty());
+  return run;
+}
+
+Csv run_csv(std::vector<std::string> arguments, const TemporaryFolder& folder) {
+  arguments.insert(arguments.end(), {"--format", "csv"});
+  return read_csv(run_good(arguments, folder).out);
+}
+
+double number(const Csv& csv, std::size_t row, const std::string& column) { return std::stod(csv.rows.at(row).at(column)); }
+
+}  // namespace
+
+TEST_CASE("the shipped studies run, in every format") {
+  const TemporaryFolder folder;
+  for (const auto& entry : std::filesystem::directory_iterator(kRoot / "experiments/studies")) {
+    CAPTURE(entry.path());
+    CHECK_FALSE(run_good({"run", entry.path().string()}, folder).out.empty());
+    CHECK(read_csv(run_good({"run", entry.path().string(), "--format", "csv"}, folder).out).rows.size() ==
+          ordered_json::parse(run_good({"run", entry.path().string(), "--format", "json"}, folder).out).size());
+  }
+}
+
+TEST_CASE("the columns are those of the contract, axes after the scenario and each once") {
+  const TemporaryFolder folder;
+  folder.write("plain.yaml", kStudy);
+  folder.write("sweep.yaml", kStudy + "sweep: {strategy: [data_parallel]}\n");
+  folder.write("both.yaml", kSweep);
+  CHECK(run_csv({"run", "plain.yaml"}, folder).header == "study,scenario," + kColumns);
+  CHECK(run_csv({"run", "sweep.yaml"}, folder).header == "study,scenario,strategy," + kColumns);
+  CHECK(run_csv({"run", "both.yaml"}, folder).header ==
+        "study,scenario,workers,batch.per_worker," + kColumns.substr(std::string("workers,").size()));
+}
+
+TEST_CASE("all formats hold the same numbers, and null where there is none") {
+  const TemporaryFolder folder;
+  folder.write("study.yaml", kSweep);
+  const Csv csv = run_csv({"run", "study.yaml"}, folder);
+  const ordered_json json = ordered_json::parse(run_good({"run", "study.yaml", "--format", "json"}, folder).out);
+  const std::vector<std::string> lines = split(run_good({"run", "study.yaml", "--format", "jsonl"}, folder).out, '\n');
+  REQUIRE(csv.rows.size() == 4);
+  REQUIRE(json.size() == 4);
+  REQUIRE(lines.size() == 4);
+  for (std::size_t r = 0; r < 4; ++r) {
+    CHECK(ordered_json::parse(lines[r]) == json[r]);
+    CHECK(json[r].size() == csv.rows[r].size());
+    for (const auto& [column, value] : json[r].items()) {
+      CAPTURE(r, column);
+      const std::string text = value.is_null() ? "" : value.is_string() ? value.get<std::string>() : value.dump();
+      CHECK(csv.rows[r].at(column) == text);
+    }
+    CHECK(json[r].at("mean_staleness").is_null());  // synchronous
+    CHECK(json[r].at("workers").is_number_integer());
+    CHECK(json[r].at("batch.per_worker").is_number_integer());
+  }
+}
+
+TEST_CASE("scenarios come in the order of the axes, the last fastest, however many run at a time") {
+  const TemporaryFolder folder;
+  folder.write("study.yaml", kSweep);
+  const std::string all = run_good({"run", "study.yaml", "--format", "csv", "--jobs", "4"}, folder).out;
+  CHECK(all == run_good({"run", "study.yaml", "--format", "csv", "--jobs", "1"}, folder).out);
+  const Csv csv = read_csv(all);
+  std::vector<std::string> names;
+  for (const auto& row : csv.rows) names.push_back(row.at("scenario"));
+  CHECK(names == std::vector<std::string>{"workers=1, batch.per_worker=16", "workers=1, batch.per_worker=32",
+                                          "workers=4, batch.per_worker=16", "workers=4, batch.per_worker=32"});
+  for (const auto& row : csv.rows)
+    CHECK(std::stol(row.at("global_batch")) == std::stol(row.at("workers")) * std::stol(row.at("batch.per_worker")));
+}
+
+TEST_CASE("--set changes a key, below a map and instead of its opposite") {
+  const TemporaryFolder folder;
+  folder.write("study.yaml", kStudy + "batch: {per_worker: 8}\n");
+  const Csv csv = run_csv({"run", "study.yaml", "--set", "workers=4", "--set", "batch.global=256", "--set", "dataset.epochs=3"}, folder);
+  CHECK(csv.rows.at(0).at("workers") == "4");
+  CHECK(csv.rows.at(0).at("global_batch") == "256");
+  CHECK(number(csv, 0, "total_s") == Approx(3 * number(csv, 0, "epoch_s")).epsilon(1e-12));
+}
+
+TEST_CASE("--exact and --unfolded give what extrapolation and folding gave") {
+  const TemporaryFolder folder;
+  folder.write("study.yaml", kStudy + "sweep: {strategy: [data_parallel, {name: parameter_server, mode: sync}]}\n");
+  const Csv quick = run_csv({"run", "study.yaml"}, folder);
+  const Csv exact = run_csv({"run", "study.yaml", "--exact"}, folder);
+  const Csv unfolded = run_csv({"run", "study.yaml", "--unfolded"}, folder);
+  REQUIRE(quick.rows.size() == 2);
+  for (std::size_t r = 0; r < 2; ++r) {
+    CAPTURE(r);
+    CHECK(exact.rows.at(r).at("iterations_simulated") == "200");  // 2 epochs of 6400 / 64
+    CHECK(number(quick, r, "iterations_simulated") < 200);
+    CHECK(number(exact, r, "total_s") == Approx(number(quick, r, "total_s")).epsilon(1e-9));
+    CHECK(number(unfolded, r, "total_s") == Approx(number(quick, r, "total_s")).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("--explain says more than the plain table, in the words of the model") {
+  const TemporaryFolder folder;
+  const std::string plain = run_good({"run", kQuickstart}, folder).out;
+  const std::string explained = run_good({"run", kQuickstart, "--explain"}, folder).out;
+  CHECK(explained.size() > plain.size());
+  CHECK_THAT(plain, Catch::Contains("limited by") && Catch::Contains("backward fc8..conv1_1"));
+  CHECK_THAT(explained, Catch::Contains("Per iteration a worker computes"));
+}
+
+TEST_CASE("--trace writes one complete JSON file per scenario, and no other file") {
+  const TemporaryFolder folder;
+  folder.write("study.yaml", kStudy);
+  folder.write("sweep.yaml", kStudy + "sweep: {workers: [2, 3]}\n");
+  folder.write("trace.json", "an older file");
+  run_good({"run", "study.yaml", "--trace", "trace.json"}, folder);
+  run_good({"run", "sweep.yaml", "--trace", "both.json"}, folder);
+  CHECK(folder.names() == std::vector<std::string>{"both-1.json", "both-2.json", "study.yaml", "sweep.yaml", "trace.json"});
+  for (const char* name : {"trace.json", "both-1.json", "both-2.json"}) {
+    CAPTURE(name);
+    const ordered_json trace = ordered_json::parse(read_file(folder.path() / name));
+    CHECK(trace.at("traceEvents").size() > 10);
+  }
+}
+
+TEST_CASE("several studies in one call come one after the other") {
+  const TemporaryFolder folder;
+  folder.write("a.yaml", kStudy);
+  folder.write("b.yaml", "study: other\n" + kSweep.substr(kSweep.find('\n') + 1));
+  const Csv csv = run_csv({"run", "b.yaml", "a.yaml"}, folder);
+  REQUIRE(csv.rows.size() == 5);
+  CHECK(csv.header.starts_with("study,scenario,workers,batch.per_worker,global_batch"));
+  CHECK(csv.rows[3].at("study") == "other");
+  CHECK(csv.rows[4].at("study") == "small");
+  CHECK(csv.rows[4].at("batch.per_worker").empty());
+  const std::string table = run_good({"run", "b.yaml", "a.yaml"}, folder).out;
+  CHECK(table.find("other\n") < table.find("small\n"));
+}
+
+TEST_CASE("columns of the table stay aligned with words of any alphabet") {
+  const TemporaryFolder folder;
+  folder.write("naïve.xml", read_file(kRoot / "platforms/skylake_10gbe.xml"));
+  folder.write("plain.xml", read_file(kRoot / "platforms/skylake_10gbe.xml"));
+  folder.write("study.yaml", "study: a\nplatform: plain.xml\nmodel: mlp_mnist\nsweep: {platform: [naïve.xml, plain.xml]}\n");
+  const std::vector<std::string> lines = split(run_good({"run", "study.yaml"}, folder).out, '\n');
+  REQUIRE(lines.size() > 3);
+  CHECK(lines[2].size() == lines[3].size() + 1);  // ï takes two bytes
+  CHECK(lines[1].size() == lines[3].size());
+}
+
+TEST_CASE("a scenario that kills its process leaves the others' results alone") {
+  const TemporaryFolder folder;
+  // SimGrid names the links of the cluster c_link_0_UP and so on, and aborts on a second one of that name.
+  std::string text = read_file(kRoot / "platforms/skylake_10gbe.xml");
+  const std::size_t end = text.find("</zone>");
+  REQUIRE(end != std::string::npos);
+  text.insert(end, "<link id=\"skl_link_0_UP\" bandwidth=\"1GBps\" latency=\"0\"/>");
+  folder.write("deadly.xml", text);
+  folder.write("study.yaml", "study: a\nplatform: deadly.xml\nmodel: mlp_mnist\nworkers: 2\n"
+                             "sweep: {platform: [skylake_10gbe, deadly.xml, skylake_opa]}\n");
+  const ProgramRun run = run_program({"run", "study.yaml", "--format", "csv"}, folder.path());
+  CHECK(run.exit_code == 2);
+  CHECK_THAT(run.err, Catch::StartsWith("deadly.xml: SimGrid") && Catch::Contains("[platform=deadly.xml]"));
+  CHECK(std::count(run.err.begin(), run.err.end(), '\n') == 1);
+  const Csv csv = read_csv(run.out);
+  REQUIRE(csv.rows.size() == 3);
+  CHECK(number(csv, 0, "iteration_s") > number(csv, 2, "iteration_s"));  // the slower network
+  CHECK(csv.rows[1].at("platform") == "deadly.xml");
+  CHECK(csv.rows[1].at("iteration_s").empty());
+}
+
+TEST_CASE("a scenario with bad input keeps its place and axes among good ones") {
+  const TemporaryFolder folder;
+  folder.write("study.yaml", kStudy + "sweep: {workers: [1, 65, 2]}\n");
+  const ProgramRun run = run_program({"run", "study.yaml", "--format", "json"}, folder.path());
+  CHECK(run.exit_code == 2);
+  CHECK_THAT(run.err, Catch::StartsWith("study.yaml:6:22: workers: 65 workers") && Catch::Contains("[workers=65]"));
+  const ordered_json json = ordered_json::parse(run.out);
+  REQUIRE(json.size() == 3);
+  CHECK(json[1].at("workers") == 65);
+  CHECK(json[1].at("epoch_s").is_null());
+  CHECK(json[2].at("epoch_s").is_number());
+}
+
+TEST_CASE("results that cannot be written are an error, not a success") {
+  const TemporaryFolder folder;
+  folder.write("study.yaml", kStudy);
+  for (const Stdout where : {Stdout::closed, Stdout::full})
+    for (const std::vector<std::string>& arguments :
+         {std::vector<std::string>{"run", "study.yaml"}, {"list", "models"}, {"trace", "study.yaml"}, {"validate", "study.yaml"}, {"--help"}, {"--version"}}) {
+      CAPTURE(arguments);
+      const ProgramRun run = run_program(arguments, folder.path(), where);
+      CHECK(run.exit_code == 2);
+      CHECK_THAT(run.err, Catch::StartsWith("cannot write the results"));
+    }
+}
+
+TEST_CASE("help has an example for every command, and there is a version") {
+  const TemporaryFolder folder;
+  for (const std::string command : {"", "run", "trace", "validate", "list", "reproduce"}) {
+    CAPTURE(command);
+    const ProgramRun run = command.empty() ? run_good({"--help"}, folder) : run_good({command, "--help"}, folder);
+    CHECK_THAT(run.out, Catch::Contains("Example: epocast " + command));
+  }
+  CHECK_THAT(run_good({"--version"}, folder).out, Catch::Matches("epocast [0-9]+\\.[0-9]+\\.[0-9]+\n"));
+}
