@@ -62,9 +62,10 @@ std::vector<std::string> table_header(std::span<const ScenarioResult> results) {
   std::vector<std::string> header;
   for (const auto& [axis, value] : results.front().axes)
     if (axis != "workers") header.push_back(axis);
-  header.insert(header.end(), {"workers", "batch", "iteration", "epoch", "samples/s", "speedup", "efficiency", "exposed comm", "sent/iter",
-                               "sent/epoch", "memory"});
-  if (std::any_of(results.begin(), results.end(), [](const auto& r) { return r.mean_staleness.has_value(); })) header.push_back("staleness");
+  header.insert(header.end(), {"workers", "batch", "iteration", "epoch", "samples/s", "speedup", "efficiency",
+                               "exposed comm", "sent/iter", "sent/epoch", "memory"});
+  if (std::any_of(results.begin(), results.end(), [](const auto& r) { return r.mean_staleness.has_value(); }))
+    header.push_back("staleness");
   return header;
 }
 
@@ -73,16 +74,19 @@ std::vector<std::string> table_row(const ScenarioResult& r, std::size_t columns)
   for (const auto& [axis, value] : r.axes)
     if (axis != "workers") row.push_back(value);
   if (!r.error.empty()) {  // stderr says why
-    const auto workers = std::find_if(r.axes.begin(), r.axes.end(), [](const auto& axis) { return axis.first == "workers"; });
+    const auto workers =
+        std::find_if(r.axes.begin(), r.axes.end(), [](const auto& axis) { return axis.first == "workers"; });
     row.push_back(workers == r.axes.end() ? "-" : workers->second);
     row.resize(columns, "-");
     return row;
   }
-  row.insert(row.end(), {fmt::format("{}", r.workers), fmt::format("{}", r.global_batch), to_string(Seconds(r.iteration_s)),
-                         to_string(Seconds(r.epoch_s)), fmt::format("{:.1f}", r.samples_per_s),
-                         r.speedup ? fmt::format("{:.2f}", *r.speedup) : "-", percent(r.efficiency), to_string(Seconds(r.exposed_comm_s)),
-                         to_string(Bytes(r.comm_bytes_per_iteration)), to_string(Bytes(r.comm_bytes_per_epoch)),
-                         r.peak_memory_bytes ? to_string(Bytes(*r.peak_memory_bytes)) + (*r.fits_memory ? "" : " !") : "-"});
+  row.insert(
+      row.end(),
+      {fmt::format("{}", r.workers), fmt::format("{}", r.global_batch), to_string(Seconds(r.iteration_s)),
+       to_string(Seconds(r.epoch_s)), fmt::format("{:.1f}", r.samples_per_s),
+       r.speedup ? fmt::format("{:.2f}", *r.speedup) : "-", percent(r.efficiency), to_string(Seconds(r.exposed_comm_s)),
+       to_string(Bytes(r.comm_bytes_per_iteration)), to_string(Bytes(r.comm_bytes_per_epoch)),
+       r.peak_memory_bytes ? to_string(Bytes(*r.peak_memory_bytes)) + (*r.fits_memory ? "" : " !") : "-"});
   if (row.size() < columns) row.push_back(r.mean_staleness ? fmt::format("{:.2f}", *r.mean_staleness) : "-");
   return row;
 }
@@ -104,7 +108,8 @@ std::string indented(const std::string& lines) {
   return out.substr(0, out.find_last_not_of(" \n") + 1) + '\n';
 }
 
-/// The columns that people compare first, then a line for each scenario on what limits it; everything is in the other formats.
+/// The columns that people compare first, then a line for each scenario on what limits it; everything is in the other
+/// formats.
 void write_study(std::ostream& out, std::span<const ScenarioResult> results) {
   const std::vector<std::string> header = table_header(results);
   std::vector<std::vector<std::string>> rows{header};
@@ -136,7 +141,11 @@ void write_study(std::ostream& out, std::span<const ScenarioResult> results) {
   if (!warnings.empty()) out << '\n';
   for (const auto& [text, of] : warnings) {
     const std::string who = of.size() == 1 ? of.front() : fmt::format("{} scenarios", of.size());
-    out << "  warning: " << text << (widest == 0 ? "" : of.size() == results.size() ? "  [all]" : "  [" + who + "]") << '\n';
+    out << "  warning: " << text
+        << (widest == 0                   ? ""
+            : of.size() == results.size() ? "  [all]"
+                                          : "  [" + who + "]")
+        << '\n';
   }
 }
 

@@ -33,7 +33,9 @@ ScenarioResult run_guarded(const Scenario& scenario, const Registries& registrie
   } catch (const SimulationError& problem) {
     return failure(scenario, 1, problem.what());
   } catch (const std::bad_alloc&) {
-    return failure(scenario, 1, "out of memory; simulate fewer workers, let interchangeable ones be folded, or use level: closed_form");
+    return failure(
+        scenario, 1,
+        "out of memory; simulate fewer workers, let interchangeable ones be folded, or use level: closed_form");
   } catch (const std::exception& problem) {
     return failure(scenario, 3, std::string("internal error: ") + problem.what());
   }
@@ -43,7 +45,8 @@ ScenarioResult run_guarded(const Scenario& scenario, const Registries& registrie
 std::string death_notice(const JobOutcome& outcome) {
   const std::string said = outcome.errors.substr(0, outcome.errors.find('\n'));
   if (outcome.signal == SIGKILL)
-    return "the simulating process was killed: probably out of memory; simulate fewer workers or fewer scenarios at a time (--jobs)";
+    return "the simulating process was killed: probably out of memory; simulate fewer workers or fewer scenarios at a "
+           "time (--jobs)";
   const std::string how = outcome.signal != 0 ? fmt::format("died ({})", strsignal(outcome.signal)) : "ended early";
   return fmt::format("internal error: the simulating process {}{}", how, said.empty() ? "" : ": " + said);
 }
@@ -69,13 +72,15 @@ std::vector<ScenarioResult> run_study(const std::vector<Scenario>& scenarios, co
     const auto index = static_cast<std::size_t>(i);
     RunOptions own = options;
     if (scenarios.size() > 1 && !own.trace_file.empty())
-      own.trace_file.replace_filename(fmt::format("{}-{}{}", own.trace_file.stem().string(), i + 1, own.trace_file.extension().string()));
+      own.trace_file.replace_filename(
+          fmt::format("{}-{}{}", own.trace_file.stem().string(), i + 1, own.trace_file.extension().string()));
     return serialize(run_guarded(scenarios[index], registries, own));
   };
   run_forked(static_cast<int>(scenarios.size()), parallel, job, [&](int i, const JobOutcome& outcome) {
     const auto index = static_cast<std::size_t>(i);
-    results[index] = outcome.finished ? deserialize(outcome.output)
-                                      : failure(scenarios[index], outcome.signal == SIGKILL ? 1 : 3, death_notice(outcome));
+    results[index] = outcome.finished
+                         ? deserialize(outcome.output)
+                         : failure(scenarios[index], outcome.signal == SIGKILL ? 1 : 3, death_notice(outcome));
     if (results[index].exit_code == 3) results[index] = post_mortem(scenarios[index], registries, results[index]);
     if (progress) progress(++done, scenarios.size(), results[index]);
   });

@@ -57,11 +57,14 @@ void summarize(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs, Sc
   if (single_total > 0) {
     out.speedup = single_total / iterations / out.iteration_s;
     out.efficiency = *out.speedup / (workers / iterations);
-    out.bubble_fraction = std::max(0.0, 1 - mean([](const PhaseRun& r, const PhaseSettings&) { return r.result.metrics.compute; }) / out.iteration_s);
+    const double computing = mean([](const PhaseRun& r, const PhaseSettings&) { return r.result.metrics.compute; });
+    const double idle = 1 - computing / out.iteration_s;
+    out.bubble_fraction = idle > 1e-12 ? idle : 0;  // rounding
   }
   out.compute_s = mean([](const PhaseRun& r, const PhaseSettings&) { return r.result.metrics.compute; });
   out.comm_s = mean([](const PhaseRun& r, const PhaseSettings&) { return r.result.metrics.communication; });
-  out.exposed_comm_s = mean([](const PhaseRun& r, const PhaseSettings&) { return r.result.metrics.exposed_communication; });
+  out.exposed_comm_s =
+      mean([](const PhaseRun& r, const PhaseSettings&) { return r.result.metrics.exposed_communication; });
   if (out.comm_s > 0) out.overlap_ratio = 1 - out.exposed_comm_s / out.comm_s;
   out.comm_bytes_per_iteration = out.comm_bytes_per_epoch / iterations;
   out.comm_bytes_per_epoch /= epochs;
@@ -73,7 +76,8 @@ void summarize(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs, Sc
   for (const PhaseRun& r : runs) {
     if (!r.result.metrics.mean_staleness) continue;
     out.max_staleness = std::max(out.max_staleness.value_or(0), *r.result.metrics.max_staleness);
-    out.mean_staleness = mean([](const PhaseRun& run, const PhaseSettings&) { return run.result.metrics.mean_staleness.value_or(0); });
+    out.mean_staleness =
+        mean([](const PhaseRun& run, const PhaseSettings&) { return run.result.metrics.mean_staleness.value_or(0); });
   }
   if (!setup.model.layers.empty() && setup.strategy->needs_model()) {
     double peak = 0;
@@ -92,13 +96,16 @@ void summarize(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs, Sc
 void warn(const ScenarioSetup& setup, ScenarioResult& out) {
   if (setup.cost_model)
     for (const PhaseSettings& phase : setup.phases)
-      for (const std::string& caveat : setup.cost_model->caveats(phase.global_batch / static_cast<std::int64_t>(phase.workers.size())))
-        if (std::find(out.warnings.begin(), out.warnings.end(), caveat) == out.warnings.end()) out.warnings.push_back(caveat);
+      for (const std::string& caveat :
+           setup.cost_model->caveats(phase.global_batch / static_cast<std::int64_t>(phase.workers.size())))
+        if (std::find(out.warnings.begin(), out.warnings.end(), caveat) == out.warnings.end())
+          out.warnings.push_back(caveat);
   if (out.fits_memory && !*out.fits_memory)
-    out.warnings.push_back(fmt::format("needs {} of memory per worker, more than the device has", to_string(Bytes(*out.peak_memory_bytes))));
+    out.warnings.push_back(fmt::format("needs {} of memory per worker, more than the device has",
+                                       to_string(Bytes(*out.peak_memory_bytes))));
   if (!out.exact)
-    out.warnings.push_back(fmt::format("total and epoch times are estimates: iteration {:.4g} s +- {:.2g} s (95 %)", out.iteration_s,
-                                       out.iteration_ci95));
+    out.warnings.push_back(fmt::format("total and epoch times are estimates: iteration {:.4g} s +- {:.2g} s (95 %)",
+                                       out.iteration_s, out.iteration_ci95));
 }
 
 }  // namespace
@@ -134,7 +141,8 @@ ScenarioResult run_scenario(const Scenario& scenario, const Registries& registri
   out.axes = scenario.axes;
   summarize(setup, runs, out);
   // The phase that takes longest is the one worth explaining.
-  const auto longest = std::max_element(runs.begin(), runs.end(), [](const PhaseRun& a, const PhaseRun& b) { return a.result.total < b.result.total; });
+  const auto longest = std::max_element(
+      runs.begin(), runs.end(), [](const PhaseRun& a, const PhaseRun& b) { return a.result.total < b.result.total; });
   out.limited_by = limited_by(longest->step.graph, longest->result);
   if (options.explain) out.explanation = explain(longest->step.graph, longest->result);
   warn(setup, out);

@@ -17,7 +17,7 @@
 namespace epocast {
 namespace {
 
-constexpr double kMaxCount = 1e12;       // samples, batches: beyond any data set
+constexpr double kMaxCount = 1e12;  // samples, batches: beyond any data set
 constexpr std::int64_t kMaxEpochs = 1'000'000;
 
 /// Turns the exception of a name parser into one with a place.
@@ -31,7 +31,9 @@ auto parse_name(const ConfigNode& node, Parse parse) {
 }
 
 /// A document that stands in for what the study leaves out.
-ConfigNode stand_in(const ConfigNode& config, const char* text) { return ConfigNode::load_text(text, config.where().file); }
+ConfigNode stand_in(const ConfigNode& config, const char* text) {
+  return ConfigNode::load_text(text, config.where().file);
+}
 
 /// The map at `key`, empty if it is left out.
 ConfigNode child_or_empty(const ConfigNode& config, const char* key) {
@@ -47,6 +49,16 @@ ConfigNode read_strategy(const ConfigNode& config) {
   if (strategy.is_map()) return strategy;
   strategy.as_string();
   return stand_in(config, "").with("strategy.name", strategy).at("strategy");
+}
+
+/// The child at `key`; without one, the usual error (which knows misspelt keys) with a remedy.
+ConfigNode required(const ConfigNode& config, const char* key, const char* remedy) {
+  try {
+    return config.at(key);
+  } catch (const ConfigError& problem) {
+    if (config.has(key)) throw;
+    throw config.error(problem.problem() + "; " + remedy);
+  }
 }
 
 DeviceId find_device(const Cluster& cluster, const ConfigNode& node) {
@@ -73,8 +85,8 @@ std::vector<DeviceId> read_workers(const ConfigNode& node, const Cluster& cluste
   }
   const std::int64_t count = node.as_int(Range{1, 1e6});
   if (count > static_cast<std::int64_t>(cluster.devices.size()))
-    throw node.error(fmt::format("{} workers, but platform '{}' has {} hosts; use fewer workers or another platform", count,
-                                 cluster.name, cluster.devices.size()));
+    throw node.error(fmt::format("{} workers, but platform '{}' has {} hosts; use fewer workers or another platform",
+                                 count, cluster.name, cluster.devices.size()));
   for (DeviceId d = 0; d < count; ++d) workers.push_back(d);
   return workers;
 }
@@ -88,8 +100,7 @@ struct BatchSetting {
 
 BatchSetting read_batch(const ConfigNode& batch) {
   if (!batch.is_map()) throw batch.error("write `batch: {per_worker: 32}` or `batch: {global: 256}`");
-  if (batch.has("per_worker") && batch.has("global"))
-    throw batch.error("give either per_worker or global, not both");
+  if (batch.has("per_worker") && batch.has("global")) throw batch.error("give either per_worker or global, not both");
   const char* key = batch.has("global") ? "global" : "per_worker";
   if (!batch.has(key)) {
     batch.check_all_read();  // a misspelt key says more than a missing one
@@ -103,13 +114,16 @@ PhaseSettings make_phase(const std::vector<DeviceId>& workers, const BatchSettin
   const auto count = static_cast<std::int64_t>(workers.size());
   PhaseSettings phase{workers, batch.per_worker ? batch.value * count : batch.value, epochs, 0};
   if (phase.global_batch % count != 0)
-    throw batch.place.error(fmt::format("a global batch of {} cannot be divided over {} workers; nearest multiples: {} and {}",
-                                        batch.value, count, std::max<std::int64_t>(1, batch.value / count) * count,
-                                        (batch.value / count + 1) * count));
-  const std::int64_t per_epoch = drop_last ? samples / phase.global_batch : (samples + phase.global_batch - 1) / phase.global_batch;
-  if (per_epoch == 0)
-    throw batch.place.error(fmt::format("a global batch of {} is larger than the data set of {} samples; use a smaller batch or "
-                                        "drop_last: false", phase.global_batch, samples));
+    throw batch.place.error(
+        fmt::format("a global batch of {} cannot be divided over {} workers; nearest multiples: {} and {}", batch.value,
+                    count, std::max<std::int64_t>(1, batch.value / count) * count, (batch.value / count + 1) * count));
+  // A smaller last batch is simulated as a whole one, but one that the data set cannot fill at all is a mistake.
+  if (phase.global_batch > samples)
+    throw batch.place.error(
+        fmt::format("a global batch of {} is larger than the data set of {} samples; use a smaller batch",
+                    phase.global_batch, samples));
+  const std::int64_t per_epoch =
+      drop_last ? samples / phase.global_batch : (samples + phase.global_batch - 1) / phase.global_batch;
   phase.iterations = per_epoch * epochs;
   return phase;
 }
@@ -118,7 +132,8 @@ PhaseSettings make_phase(const std::vector<DeviceId>& workers, const BatchSettin
 BatchSetting entry_batch(const ConfigNode& entry, const BatchSetting& fallback) {
   if (entry.has("batch")) return read_batch(entry.at("batch"));
   const bool global = entry.has("batch.global");
-  if (global && entry.has("batch.per_worker")) throw entry.error("give either batch.per_worker or batch.global, not both");
+  if (global && entry.has("batch.per_worker"))
+    throw entry.error("give either batch.per_worker or batch.global, not both");
   if (!global && !entry.has("batch.per_worker")) return fallback;
   const ConfigNode value = entry.at(global ? "batch.global" : "batch.per_worker");
   return {value.as_int(Range{1, kMaxCount}), !global, value};
@@ -139,7 +154,8 @@ std::vector<PhaseSettings> read_phases(const ConfigNode& config, const Cluster& 
     phases.push_back(make_phase(entry.has("workers") ? read_workers(entry.at("workers"), cluster) : workers,
                                 entry_batch(entry, batch), samples, phase_epochs, drop_last));
   }
-  if (phases.empty()) throw config.at("schedule").error("a schedule needs at least one phase, as in `- {epochs: 10, batch.global: 64}`");
+  if (phases.empty())
+    throw config.at("schedule").error("a schedule needs at least one phase, as in `- {epochs: 10, batch.global: 64}`");
   return phases;
 }
 
@@ -151,7 +167,8 @@ CollectiveSettings read_collective(const ConfigNode& node) {
   return settings;
 }
 
-std::vector<double> read_stragglers(const ConfigNode& config, const Cluster& cluster, const std::vector<PhaseSettings>& phases) {
+std::vector<double> read_stragglers(const ConfigNode& config, const Cluster& cluster,
+                                    const std::vector<PhaseSettings>& phases) {
   if (!config.has("stragglers")) return {};
   std::size_t most = 0;
   for (const PhaseSettings& phase : phases) most = std::max(most, phase.workers.size());
@@ -159,7 +176,8 @@ std::vector<double> read_stragglers(const ConfigNode& config, const Cluster& clu
   for (const ConfigNode& entry : config.at("stragglers").items()) {
     const std::int64_t worker = entry.at("worker").as_int(Range{0});
     if (worker >= static_cast<std::int64_t>(most))
-      throw entry.at("worker").error(fmt::format("worker {} does not exist; workers are numbered 0..{}", worker, most - 1));
+      throw entry.at("worker").error(
+          fmt::format("worker {} does not exist; workers are numbered 0..{}", worker, most - 1));
     const double factor = entry.at("slowdown").as_double(Range{1e-3, 1e6});
     for (const PhaseSettings& phase : phases)
       if (worker < static_cast<std::int64_t>(phase.workers.size()))
@@ -172,18 +190,21 @@ std::vector<double> read_stragglers(const ConfigNode& config, const Cluster& clu
 void check_nodes_equal(const ScenarioSetup& setup, const PhaseSettings& phase, const ConfigNode& algorithm) {
   std::map<std::string, int> on_node;
   for (const DeviceId worker : phase.workers) ++on_node[setup.cluster.devices[static_cast<std::size_t>(worker)].node];
-  const auto [least, most] = std::minmax_element(on_node.begin(), on_node.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto [least, most] = std::minmax_element(on_node.begin(), on_node.end(),
+                                                 [](const auto& a, const auto& b) { return a.second < b.second; });
   if (least->second != most->second)
-    throw algorithm.error(fmt::format("hierarchical needs equally many workers on every node, but {} has {} and {} has {}; change workers or "
-                                      "use ring",
-                                      least->first, least->second, most->first, most->second));
+    throw algorithm.error(fmt::format(
+        "hierarchical needs equally many workers on every node, but {} has {} and {} has {}; change workers or "
+        "use ring",
+        least->first, least->second, most->first, most->second));
 }
 
 /// Refuses an algorithm that cannot do what the strategy wants of it; only the strategy's graph tells.
 void check_algorithm(const ScenarioSetup& setup, const ConfigNode& collective) {
   if (!collective.has("algorithm")) return;
   for (const PhaseSettings& phase : setup.phases) {
-    if (setup.collective.algorithm == CollectiveAlgorithm::hierarchical) check_nodes_equal(setup, phase, collective.at("algorithm"));
+    if (setup.collective.algorithm == CollectiveAlgorithm::hierarchical)
+      check_nodes_equal(setup, phase, collective.at("algorithm"));
     const TrainingStep step = setup.strategy->compile(setup.context(phase));
     for (const Task& task : step.graph.tasks()) {
       const auto* work = std::get_if<Collective>(&task.work);
@@ -191,8 +212,9 @@ void check_algorithm(const ScenarioSetup& setup, const ConfigNode& collective) {
       std::vector<std::string> able;
       for (const std::string& name : collective_algorithm_names())
         if (supports(parse_collective_algorithm(name), work->op)) able.push_back(name);
-      throw collective.at("algorithm").error(fmt::format("{} cannot do {}, which strategy {} needs; use one of {}", to_string(work->algorithm),
-                                                         to_string(work->op), setup.strategy_name, fmt::join(able, ", ")));
+      throw collective.at("algorithm")
+          .error(fmt::format("{} cannot do {}, which strategy {} needs; use one of {}", to_string(work->algorithm),
+                             to_string(work->op), setup.strategy_name, fmt::join(able, ", ")));
     }
   }
 }
@@ -218,7 +240,9 @@ ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registri
   config.at("study").as_string();
   config.get("description", "");
 
-  setup.cluster = load_platform(find_data_file(config.at("platform"), {"platform", data / "platforms", ".xml"}));
+  const ConfigNode platform = required(
+      config, "platform", "name a cluster, as in `platform: skylake_10gbe`; `epocast list platforms` shows them");
+  setup.cluster = load_platform(find_data_file(platform, {"platform", data / "platforms", ".xml"}));
 
   const ConfigNode strategy = read_strategy(config);
   setup.strategy_name = strategy.at("name").as_string();
@@ -232,7 +256,8 @@ ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registri
   if (config.has("optimizer")) setup.optimizer = parse_name(config.at("optimizer"), parse_optimizer);
 
   if (setup.strategy->needs_model() || config.has("model")) {
-    setup.model = load_model_named(config.at("model"), data);
+    setup.model = load_model_named(
+        required(config, "model", "name a network, as in `model: vgg16`; `epocast list models` shows them"), data);
     const ConfigNode compute = child_or_empty(config, "compute");
     const Device& device = setup.cluster.devices[static_cast<std::size_t>(setup.phases.front().workers.front())];
     setup.cost_model = make_cost_model(compute, {data, &setup.model, &device, setup.optimizer});

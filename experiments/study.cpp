@@ -35,8 +35,7 @@ ConfigNode set(const ConfigNode& config, const std::string& key, const ConfigNod
 
 Study expand(ConfigNode root, const std::vector<Override>& overrides) {
   if (!root.is_map()) throw root.error("a study is a map of keys; see docs/study-format.md");
-  for (const Override& o : overrides)
-    root = set(root, o.key, ConfigNode::load_text(o.value, "--set " + o.key));
+  for (const Override& o : overrides) root = set(root, o.key, ConfigNode::load_text(o.value, "--set " + o.key));
 
   Study study;
   study.name = root.at("study").as_string();
@@ -60,7 +59,8 @@ Study expand(ConfigNode root, const std::vector<Override>& overrides) {
       text += longest;
     }
     if (product * text > kMaxTextOfAll)
-      throw sweep.error(fmt::format("the axes have {} points, too many for a study of {} bytes; sweep fewer values", product, text));
+      throw sweep.error(
+          fmt::format("the axes have {} points, too many for a study of {} bytes; sweep fewer values", product, text));
   }
 
   std::vector<std::size_t> at(axes.size(), 0);

@@ -58,7 +58,7 @@ class Reader {
     if (const pugi::xml_node second = outer.next_sibling())
       xml_.fail(second, "SimGrid takes one outer zone only: put all into one <zone>");
     read_child(outer, -1, 0);
-    if (hosts_ == 0) xml_.fail(outer, "the platform has no hosts");
+    if (hosts_ == 0) xml_.fail(outer, "the platform has no hosts; add <host> elements or a <cluster>");
     return std::move(out_);
   }
 

@@ -255,7 +255,7 @@ void Execution::observe(Instance i, std::int64_t iteration) {
     else
       timeline_.truncated = true;
   }
-  if (!detector_.record(id, iteration, now - start_)) return;
+  if (!detector_.record(id, iteration, now)) return;
 
   observer_.iteration_ended(now);
   if (period_) return;
@@ -332,6 +332,10 @@ ExecutionResult Execution::run() {
     result.iteration_ci95 = ci95;
     const std::int64_t window = observer_.longest_window();
     if (window > 0) result.metrics = observer_.window(window);
+    // Bytes count when their message has arrived, so a window that is no period may hold more or fewer than its own. Every
+    // iteration sends the same bytes.
+    result.metrics.max_link_utilization = std::min(result.metrics.max_link_utilization, 1.0);
+    result.metrics.bytes = traffic_.total() / static_cast<double>(limit_);
   }
   result.exact = missing == 0 || period_.has_value();
   result.total = makespan + static_cast<double>(missing) * result.iteration;

@@ -31,19 +31,22 @@ const SteadyStateDetector::Row* SteadyStateDetector::row(std::int64_t iteration)
 bool SteadyStateDetector::record(std::uint64_t instance, std::int64_t iteration, double time) {
   frontier_ = std::max(frontier_, iteration + 1);
   Row& row = rows_[static_cast<std::size_t>(iteration) % rows_.size()];
-  if (row.iteration > iteration) {
-    // An instance far ahead has taken the row; this iteration can no longer be compared, only counted out.
-    return false;
-  }
   if (row.iteration < iteration) {
     row.iteration = iteration;
     row.ended = 0;
     row.end.resize(instances_);
   }
-  row.end[instance] = time;
-  if (++row.ended < instances_) return false;
-  row.frontier = frontier_;
-  completed_ = iteration + 1;
+  if (row.iteration == iteration) {
+    row.end[instance] = time;
+    ++row.ended;
+    row.frontier = frontier_;
+  }
+  // Each instance ends its iterations in order, so the first one in the line is the first to be complete.
+  const auto place = static_cast<std::size_t>(iteration - completed_);
+  if (place >= ended_.size()) ended_.resize(place + 1, 0);
+  if (++ended_[place] < instances_) return false;
+  ended_.pop_front();
+  ++completed_;
   return true;
 }
 
@@ -64,7 +67,10 @@ bool SteadyStateDetector::covers_leaders(std::int64_t streak, std::int64_t neede
 
 std::optional<Period> SteadyStateDetector::find_period() {
   const Row* last = row(completed_ - 1);
-  if (last == nullptr) return std::nullopt;
+  if (last == nullptr) {
+    std::fill(streak_.begin(), streak_.end(), 0);
+    return std::nullopt;
+  }
   for (std::int64_t length = 1; length < static_cast<std::int64_t>(streak_.size()); ++length) {
     std::int64_t& streak = streak_[static_cast<std::size_t>(length)];
     const Row* earlier = row(completed_ - 1 - length);

@@ -2,6 +2,7 @@
 // Tells when a simulated training loop has become periodic.
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <vector>
 
@@ -29,7 +30,7 @@ class SteadyStateDetector {
   /// longest period found (at least 1, at most 64 iterations).
   SteadyStateDetector(std::uint64_t instances, std::uint32_t max_lag, std::size_t memory_limit = std::size_t{128} << 20);
 
-  /// Records that an instance ended its `iteration`-th firing (from 0) at `time`.
+  /// Records that an instance ended its `iteration`-th firing (from 0) at `time` [s], of the clock whose resolution matters.
   /// Returns true if this was the last instance to end that iteration.
   bool record(std::uint64_t instance, std::int64_t iteration, double time);
 
@@ -54,7 +55,8 @@ class SteadyStateDetector {
 
   std::uint64_t instances_;
   std::int64_t repeats_needed_;
-  std::vector<Row> rows_;  ///< ring buffer by iteration
+  std::vector<Row> rows_;             ///< ring buffer by iteration; a leader far ahead of the others takes rows away
+  std::deque<std::uint64_t> ended_;   ///< instances that have ended iteration completed_ + i
   std::int64_t completed_ = 0;
   std::int64_t frontier_ = 0;  ///< iterations that the leading instance has ended
   std::vector<std::int64_t> streak_;  ///< by length: iterations in a row with a common shift

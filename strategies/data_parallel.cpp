@@ -61,7 +61,7 @@ DataParallel::DataParallel(const ConfigNode& options)
                            {"bucket", Granularity::bucket},
                            {"model", Granularity::model}},
                           Granularity::bucket)),
-      bucket_(options.get("bucket", Bytes(25.0 * (1 << 20)), Range{1})),
+      bucket_(options.get("bucket", Bytes(25.0 * (1 << 20)), Range{1, 1e15})),
       overlap_(options.get("overlap", true)) {
   if (options.has("bucket") && granularity_ != Granularity::bucket)
     throw options.at("bucket").error("a bucket size has no effect with this granularity; use granularity: bucket");

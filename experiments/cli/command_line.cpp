@@ -29,18 +29,22 @@ void open_standard_files() {
 
 void flush_output() {
   std::cout.flush();
-  if (!std::cout) throw ConfigError("cannot write the results to standard output: is the disk full, or the output closed?");
+  if (!std::cout)
+    throw ConfigError("cannot write the results to standard output: is the disk full, or the output closed?");
 }
 
 /// What is wrong with the arguments, on one line and with the nearest valid word.
-std::string usage_problem(const CLI::App& app, const CLI::ParseError& problem, const std::vector<std::string>& arguments) {
+std::string usage_problem(const CLI::App& app, const CLI::ParseError& problem,
+                          const std::vector<std::string>& arguments) {
   const std::vector<CLI::App*> chosen = app.get_subcommands();
   if (chosen.empty()) {
     std::vector<std::string> names;
-    for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) names.push_back(command->get_name());
+    for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+      names.push_back(command->get_name());
     if (arguments.empty()) return "no command" + name_hint("", names) + "; see epocast --help";
     if (!arguments.front().starts_with('-'))
-      return "unknown command '" + arguments.front() + "'" + name_hint(arguments.front(), names) + "; see epocast --help";
+      return "unknown command '" + arguments.front() + "'" + name_hint(arguments.front(), names) +
+             "; see epocast --help";
   }
   const CLI::App& command = chosen.empty() ? app : *chosen.front();
   const std::string help = std::string("; see epocast ") + (chosen.empty() ? "" : command.get_name() + " ") + "--help";
@@ -74,9 +78,10 @@ int run_guarded(CLI::App& app, CommandContext& context, int argc, char** argv) {
 int run_command_line(int argc, char** argv, Registries registries) {
   open_standard_files();
   CommandContext context{std::move(registries), {}};
-  CLI::App app{"Forecasts the time, traffic and memory of distributed neural-network training.\n"
-               "Example: epocast run experiments/studies/vgg16_skylake.yaml",
-               "epocast"};
+  CLI::App app{
+      "Forecasts the time, traffic and memory of distributed neural-network training.\n"
+      "Example: epocast run experiments/studies/vgg16_skylake.yaml",
+      "epocast"};
   app.set_version_flag("--version", "epocast " EPOCAST_VERSION);
   app.require_subcommand(1);
   add_run_command(app, context);

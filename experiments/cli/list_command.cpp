@@ -18,7 +18,8 @@ void print_entries(const std::vector<EntryInfo>& entries) {
   for (const EntryInfo& entry : entries) {
     std::cout << entry.name << ": " << entry.description << '\n';
     std::vector<std::vector<std::string>> rows{{"parameter", "unit", "range", "default", "meaning"}};
-    for (const ParameterInfo& p : entry.parameters) rows.push_back({p.name, p.unit, p.range, p.default_value, p.description});
+    for (const ParameterInfo& p : entry.parameters)
+      rows.push_back({p.name, p.unit, p.range, p.default_value, p.description});
     if (rows.size() > 1) std::cout << align_columns(rows);
     std::cout << '\n';
   }
@@ -34,7 +35,8 @@ void print_models() {
 void print_platforms() {
   std::vector<std::vector<std::string>> rows{{"platform", "devices", "device", "description"}};
   for (const PlatformInfo& p : list_platforms(data_directory() / "platforms"))
-    rows.push_back({p.name, std::to_string(p.devices), p.device_model, p.problem.empty() ? p.description : "cannot be loaded: " + p.problem});
+    rows.push_back({p.name, std::to_string(p.devices), p.device_model,
+                    p.problem.empty() ? p.description : "cannot be loaded: " + p.problem});
   std::cout << align_columns(rows);
 }
 
@@ -48,7 +50,8 @@ void print_algorithms() {
   for (const std::string& algorithm : collective_algorithm_names()) {
     std::string can;
     for (const std::string& op : collective_op_names())
-      if (supports(parse_collective_algorithm(algorithm), parse_collective_op(op))) can += (can.empty() ? "" : ", ") + op;
+      if (supports(parse_collective_algorithm(algorithm), parse_collective_op(op)))
+        can += (can.empty() ? "" : ", ") + op;
     std::cout << algorithm << ": " << can << '\n';
   }
 }
@@ -76,11 +79,13 @@ int list(const std::string& kind, const Registries& registries) {
 
 void add_list_command(CLI::App& app, CommandContext& context) {
   auto kind = std::make_shared<std::string>();
-  CLI::App* command = app.add_subcommand("list",
-                                         "Say what there is: strategies, models, platforms, cost-models, algorithms or targets.\n"
-                                         "Example: epocast list strategies");
+  CLI::App* command =
+      app.add_subcommand("list",
+                         "Say what there is: strategies, models, platforms, cost-models, algorithms or targets.\n"
+                         "Example: epocast list strategies");
   command->add_option("kind", *kind, "what to list")->required();
-  command->callback([kind, &context] { context.action = [kind, &context] { return list(*kind, context.registries); }; });
+  command->callback(
+      [kind, &context] { context.action = [kind, &context] { return list(*kind, context.registries); }; });
 }
 
 }  // namespace epocast

@@ -1,7 +1,7 @@
 #include <unistd.h>
 
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 #include <iostream>
 #include <memory>
 
@@ -30,7 +30,8 @@ void show_progress(std::size_t done, std::size_t of, const ScenarioResult& lates
   if (of < 2 || isatty(STDERR_FILENO) == 0) return;
   constexpr std::size_t kWidth = 24;
   const std::size_t filled = done * kWidth / of;
-  std::cerr << fmt::format("\r\033[K[{:#<{}}{:.<{}}] {}/{}  {:.60}", "", filled, "", kWidth - filled, done, of, latest.scenario);
+  std::cerr << fmt::format("\r\033[K[{:#<{}}{:.<{}}] {}/{}  {:.60}", "", filled, "", kWidth - filled, done, of,
+                           latest.scenario);
   if (done == of) std::cerr << "\r\033[K";
   std::cerr << std::flush;
 }
@@ -74,7 +75,8 @@ int run(const RunArguments& arguments, const Registries& registries) {
 
   const int code = report_errors(results);
   // Where nothing came out, the errors have said all there is to say.
-  if (std::any_of(results.begin(), results.end(), [](const auto& r) { return r.error.empty(); })) write_results(std::cout, results, format);
+  if (std::any_of(results.begin(), results.end(), [](const auto& r) { return r.error.empty(); }))
+    write_results(std::cout, results, format);
   return code;
 }
 
@@ -82,19 +84,27 @@ int run(const RunArguments& arguments, const Registries& registries) {
 
 void add_run_command(CLI::App& app, CommandContext& context) {
   auto arguments = std::make_shared<RunArguments>();
-  CLI::App* command = app.add_subcommand("run",
-                                         "Simulate studies; one with sweep axes runs their product on all processors.\n"
-                                         "Example: epocast run experiments/studies/vgg16_skylake.yaml --set workers=8 --explain");
+  CLI::App* command =
+      app.add_subcommand("run",
+                         "Simulate studies; one with sweep axes runs their product on all processors.\n"
+                         "Example: epocast run experiments/studies/vgg16_skylake.yaml --set workers=8 --explain");
   command->add_option("study", arguments->files, "study files (YAML)")->required();
   command->add_option("--format", arguments->format, "table, csv, json or jsonl")->capture_default_str();
-  command->add_option("--set", arguments->overrides, "change a key of the study, as in batch.per_worker=64; may be repeated")
+  command
+      ->add_option("--set", arguments->overrides,
+                   "change a key of the study, as in batch.per_worker=64; may be repeated")
       ->allow_extra_args(false);
-  command->add_option("--trace", arguments->trace, "write the timeline for chrome://tracing or ui.perfetto.dev to this file");
+  command->add_option("--trace", arguments->trace,
+                      "write the timeline for chrome://tracing or ui.perfetto.dev to this file");
   command->add_flag("--explain", arguments->explain, "say what limits each run, step by step");
-  command->add_flag("--exact", arguments->exact, "simulate all iterations instead of extrapolating from the steady state");
+  command->add_flag("--exact", arguments->exact,
+                    "simulate all iterations instead of extrapolating from the steady state");
   command->add_flag("--unfolded", arguments->unfolded, "simulate every worker even where they are interchangeable");
-  command->add_option("--jobs", arguments->jobs, "scenarios at a time; default: one per processor")->check(CLI::Range(1, 4096));
-  command->callback([arguments, &context] { context.action = [arguments, &context] { return run(*arguments, context.registries); }; });
+  command->add_option("--jobs", arguments->jobs, "scenarios at a time; default: one per processor")
+      ->check(CLI::Range(1, 4096));
+  command->callback([arguments, &context] {
+    context.action = [arguments, &context] { return run(*arguments, context.registries); };
+  });
 }
 
 }  // namespace epocast

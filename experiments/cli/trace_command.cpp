@@ -18,17 +18,21 @@ struct TraceArguments {
 
 int trace(const TraceArguments& arguments, const Registries& registries) {
   if (arguments.format != "csv" && arguments.format != "json")
-    throw ConfigError("--format: unknown format '" + arguments.format + "'" + name_hint(arguments.format, {"csv", "json"}));
+    throw ConfigError("--format: unknown format '" + arguments.format + "'" +
+                      name_hint(arguments.format, {"csv", "json"}));
   std::vector<Override> overrides;
   for (const std::string& text : arguments.overrides) overrides.push_back(parse_override(text));
   const Study study = load_study(arguments.file, overrides);
   if (arguments.scenario == 0 && study.scenarios.size() > 1)
-    throw ConfigError(fmt::format("study '{}' has {} scenarios; choose one with --scenario 1..{}, first: {}", study.name,
-                                  study.scenarios.size(), study.scenarios.size(), study.scenarios.front().name));
+    throw ConfigError(fmt::format("study '{}' has {} scenarios; choose one with --scenario 1..{}, first: {}",
+                                  study.name, study.scenarios.size(), study.scenarios.size(),
+                                  study.scenarios.front().name));
   if (arguments.scenario > study.scenarios.size())
-    throw ConfigError(fmt::format("--scenario {}: study '{}' has {}", arguments.scenario, study.name, study.scenarios.size()));
+    throw ConfigError(
+        fmt::format("--scenario {}: study '{}' has {}", arguments.scenario, study.name, study.scenarios.size()));
 
-  const ScenarioSetup setup = read_scenario(study.scenarios[std::max<std::size_t>(arguments.scenario, 1) - 1], registries);
+  const ScenarioSetup setup =
+      read_scenario(study.scenarios[std::max<std::size_t>(arguments.scenario, 1) - 1], registries);
   if (setup.model.layers.empty()) throw ConfigError("the study has no model to trace");
   const StrategyContext context = setup.context(setup.phases.front());
   const WorkloadTrace workload = context.trace(context.worker_batch());
@@ -40,14 +44,18 @@ int trace(const TraceArguments& arguments, const Registries& registries) {
 
 void add_trace_command(CLI::App& app, CommandContext& context) {
   auto arguments = std::make_shared<TraceArguments>();
-  CLI::App* command = app.add_subcommand("trace",
-                                         "Write the layer-wise workload trace of one worker that the strategies replay.\n"
-                                         "Example: epocast trace experiments/studies/vgg16_skylake.yaml > vgg16.csv");
+  CLI::App* command =
+      app.add_subcommand("trace",
+                         "Write the layer-wise workload trace of one worker that the strategies replay.\n"
+                         "Example: epocast trace experiments/studies/vgg16_skylake.yaml > vgg16.csv");
   command->add_option("study", arguments->file, "study file (YAML)")->required();
   command->add_option("--format", arguments->format, "csv or json")->capture_default_str();
-  command->add_option("--set", arguments->overrides, "change a key of the study; may be repeated")->allow_extra_args(false);
+  command->add_option("--set", arguments->overrides, "change a key of the study; may be repeated")
+      ->allow_extra_args(false);
   command->add_option("--scenario", arguments->scenario, "which scenario of a study with sweep axes, from 1");
-  command->callback([arguments, &context] { context.action = [arguments, &context] { return trace(*arguments, context.registries); }; });
+  command->callback([arguments, &context] {
+    context.action = [arguments, &context] { return trace(*arguments, context.registries); };
+  });
 }
 
 }  // namespace epocast

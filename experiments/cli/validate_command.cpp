@@ -1,6 +1,6 @@
+#include <fmt/format.h>
 #include <algorithm>
 #include <filesystem>
-#include <fmt/format.h>
 #include <iostream>
 #include <memory>
 #include <set>
@@ -20,10 +20,12 @@ std::string validate_study(const std::filesystem::path& file, const Registries& 
   std::set<std::filesystem::path> probed;  // loading a platform into SimGrid is the slow part
   for (const Scenario& scenario : study.scenarios) {
     const ScenarioSetup setup = read_scenario(scenario, registries);
-    for (const PhaseSettings& phase : setup.phases) setup.strategy->compile(setup.context(phase)).graph.validate(setup.cluster);
+    for (const PhaseSettings& phase : setup.phases)
+      setup.strategy->compile(setup.context(phase)).graph.validate(setup.cluster);
     if (probed.insert(setup.cluster.platform_file).second) probe_platform(setup.cluster);
   }
-  return fmt::format("study '{}' with {} scenario{}", study.name, study.scenarios.size(), study.scenarios.size() == 1 ? "" : "s");
+  return fmt::format("study '{}' with {} scenario{}", study.name, study.scenarios.size(),
+                     study.scenarios.size() == 1 ? "" : "s");
 }
 
 /// What the file is, if it is all right. Throws ConfigError otherwise.
@@ -39,7 +41,8 @@ std::string validate(const std::filesystem::path& file, const Registries& regist
   if (root.is_map() && root.has("study")) return validate_study(file, registries);
   if (root.is_map() && root.has("layers")) {
     const Model model = load_model(file);
-    return fmt::format("model '{}' with {} layers and {} parameters", model.name, model.layers.size(), model.parameter_count());
+    return fmt::format("model '{}' with {} layers and {} parameters", model.name, model.layers.size(),
+                       model.parameter_count());
   }
   throw root.error("neither a study (key `study`) nor a model (key `layers`)");
 }
@@ -65,11 +68,13 @@ int validate_all(const std::vector<std::string>& files, const Registries& regist
 
 void add_validate_command(CLI::App& app, CommandContext& context) {
   auto files = std::make_shared<std::vector<std::string>>();
-  CLI::App* command = app.add_subcommand("validate",
-                                         "Check studies, models (YAML), platforms (XML) and timings (CSV) without running them.\n"
-                                         "Example: epocast validate my_study.yaml my_cluster.xml");
+  CLI::App* command =
+      app.add_subcommand("validate",
+                         "Check studies, models (YAML), platforms (XML) and timings (CSV) without running them.\n"
+                         "Example: epocast validate my_study.yaml my_cluster.xml");
   command->add_option("file", *files, "files to check")->required();
-  command->callback([files, &context] { context.action = [files, &context] { return validate_all(*files, context.registries); }; });
+  command->callback(
+      [files, &context] { context.action = [files, &context] { return validate_all(*files, context.registries); }; });
 }
 
 }  // namespace epocast

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/cli/text.hpp"
+
 namespace epocast::test {
 
 /// How a run of the program ended.
@@ -38,11 +40,5 @@ class TemporaryFolder {
  private:
   std::filesystem::path path_;
 };
-
-std::string read_file(const std::filesystem::path& file);
-std::vector<std::string> split(const std::string& text, char separator);  ///< without an empty last part
-
-/// Fields of a CSV record (RFC 4180). REQUIRES: no line breaks in fields.
-std::vector<std::string> csv_fields(const std::string& line);
 
 }  // namespace epocast::test

@@ -16,9 +16,11 @@ const std::filesystem::path kRoot = EPOCAST_SOURCE_DIR;
 const std::string kQuickstart = (kRoot / "experiments/studies/vgg16_skylake.yaml").string();
 const std::string kColumns =
     "workers,global_batch,iteration_s,epoch_s,total_s,samples_per_s,speedup,efficiency,compute_s,comm_s,exposed_comm_s,"
-    "overlap_ratio,comm_bytes_per_iteration,comm_bytes_per_epoch,max_link_utilization,bubble_fraction,peak_memory_bytes,"
+    "overlap_ratio,comm_bytes_per_iteration,comm_bytes_per_epoch,max_link_utilization,bubble_fraction,peak_memory_"
+    "bytes,"
     "fits_memory,mean_staleness,max_staleness,bound_s,limited_by,iterations_simulated,exact";
-const std::string kStudy = "study: small\nplatform: skylake_10gbe\nmodel: mlp_mnist\nworkers: 2\ndataset: {samples: 6400, epochs: 2}\n";
+const std::string kStudy =
+    "study: small\nplatform: skylake_10gbe\nmodel: mlp_mnist\nworkers: 2\ndataset: {samples: 6400, epochs: 2}\n";
 const std::string kSweep = kStudy + "sweep:\n  workers: [1, 4]\n  batch.per_worker: [16, 32]\n";
 
 /// The program's CSV: a header and a map from column to text for each row.
@@ -54,7 +56,9 @@ Csv run_csv(std::vector<std::string> arguments, const TemporaryFolder& folder) {
   return read_csv(run_good(arguments, folder).out);
 }
 
-double number(const Csv& csv, std::size_t row, const std::string& column) { return std::stod(csv.rows.at(row).at(column)); }
+double number(const Csv& csv, std::size_t row, const std::string& column) {
+  return std::stod(csv.rows.at(row).at(column));
+}
 
 }  // namespace
 
@@ -119,7 +123,8 @@ TEST_CASE("scenarios come in the order of the axes, the last fastest, however ma
 TEST_CASE("--set changes a key, below a map and instead of its opposite") {
   const TemporaryFolder folder;
   folder.write("study.yaml", kStudy + "batch: {per_worker: 8}\n");
-  const Csv csv = run_csv({"run", "study.yaml", "--set", "workers=4", "--set", "batch.global=256", "--set", "dataset.epochs=3"}, folder);
+  const Csv csv = run_csv(
+      {"run", "study.yaml", "--set", "workers=4", "--set", "batch.global=256", "--set", "dataset.epochs=3"}, folder);
   CHECK(csv.rows.at(0).at("workers") == "4");
   CHECK(csv.rows.at(0).at("global_batch") == "256");
   CHECK(number(csv, 0, "total_s") == Approx(3 * number(csv, 0, "epoch_s")).epsilon(1e-12));
@@ -157,7 +162,8 @@ TEST_CASE("--trace writes one complete JSON file per scenario, and no other file
   folder.write("trace.json", "an older file");
   run_good({"run", "study.yaml", "--trace", "trace.json"}, folder);
   run_good({"run", "sweep.yaml", "--trace", "both.json"}, folder);
-  CHECK(folder.names() == std::vector<std::string>{"both-1.json", "both-2.json", "study.yaml", "sweep.yaml", "trace.json"});
+  CHECK(folder.names() ==
+        std::vector<std::string>{"both-1.json", "both-2.json", "study.yaml", "sweep.yaml", "trace.json"});
   for (const char* name : {"trace.json", "both-1.json", "both-2.json"}) {
     CAPTURE(name);
     const ordered_json trace = ordered_json::parse(read_file(folder.path() / name));
@@ -183,7 +189,8 @@ TEST_CASE("columns of the table stay aligned with words of any alphabet") {
   const TemporaryFolder folder;
   folder.write("naïve.xml", read_file(kRoot / "platforms/skylake_10gbe.xml"));
   folder.write("plain.xml", read_file(kRoot / "platforms/skylake_10gbe.xml"));
-  folder.write("study.yaml", "study: a\nplatform: plain.xml\nmodel: mlp_mnist\nsweep: {platform: [naïve.xml, plain.xml]}\n");
+  folder.write("study.yaml",
+               "study: a\nplatform: plain.xml\nmodel: mlp_mnist\nsweep: {platform: [naïve.xml, plain.xml]}\n");
   const std::vector<std::string> lines = split(run_good({"run", "study.yaml"}, folder).out, '\n');
   REQUIRE(lines.size() > 3);
   CHECK(lines[2].size() == lines[3].size() + 1);  // ï takes two bytes
@@ -198,8 +205,9 @@ TEST_CASE("a scenario that kills its process leaves the others' results alone") 
   REQUIRE(end != std::string::npos);
   text.insert(end, "<link id=\"skl_link_0_UP\" bandwidth=\"1GBps\" latency=\"0\"/>");
   folder.write("deadly.xml", text);
-  folder.write("study.yaml", "study: a\nplatform: deadly.xml\nmodel: mlp_mnist\nworkers: 2\n"
-                             "sweep: {platform: [skylake_10gbe, deadly.xml, skylake_opa]}\n");
+  folder.write("study.yaml",
+               "study: a\nplatform: deadly.xml\nmodel: mlp_mnist\nworkers: 2\n"
+               "sweep: {platform: [skylake_10gbe, deadly.xml, skylake_opa]}\n");
   const ProgramRun run = run_program({"run", "study.yaml", "--format", "csv"}, folder.path());
   CHECK(run.exit_code == 2);
   CHECK_THAT(run.err, Catch::StartsWith("deadly.xml: SimGrid") && Catch::Contains("[platform=deadly.xml]"));
@@ -228,8 +236,12 @@ TEST_CASE("results that cannot be written are an error, not a success") {
   const TemporaryFolder folder;
   folder.write("study.yaml", kStudy);
   for (const Stdout where : {Stdout::closed, Stdout::full})
-    for (const std::vector<std::string>& arguments :
-         {std::vector<std::string>{"run", "study.yaml"}, {"list", "models"}, {"trace", "study.yaml"}, {"validate", "study.yaml"}, {"--help"}, {"--version"}}) {
+    for (const std::vector<std::string>& arguments : {std::vector<std::string>{"run", "study.yaml"},
+                                                      {"list", "models"},
+                                                      {"trace", "study.yaml"},
+                                                      {"validate", "study.yaml"},
+                                                      {"--help"},
+                                                      {"--version"}}) {
       CAPTURE(arguments);
       const ProgramRun run = run_program(arguments, folder.path(), where);
       CHECK(run.exit_code == 2);

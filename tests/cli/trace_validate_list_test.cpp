@@ -17,8 +17,8 @@ namespace {
 const std::filesystem::path kRoot = EPOCAST_SOURCE_DIR;
 const std::string kQuickstart = (kRoot / "experiments/studies/vgg16_skylake.yaml").string();
 
-// Simonyan and Zisserman 2015, table 2, configuration D: 138 million; counted layer by layer 138,357,544, in 16 layers of
-// a weight and a bias. fp32 takes 4 bytes each.
+// Simonyan and Zisserman 2015, table 2, configuration D: 138 million; counted layer by layer 138,357,544, in 16 layers
+// of a weight and a bias. fp32 takes 4 bytes each.
 constexpr double kParameterBytes = 138'357'544 * 4.0;
 constexpr std::int64_t kTensors = 32;
 
@@ -53,14 +53,16 @@ void check_lists(const std::string& text, const std::vector<std::string>& names)
 TEST_CASE("the trace of VGG-16 holds its parameters, in CSV and in JSON") {
   const TemporaryFolder folder;
   const std::vector<std::string> lines = split(run_good({"trace", kQuickstart, "--scenario", "1"}, folder).out, '\n');
-  const nlohmann::ordered_json json =
-      nlohmann::ordered_json::parse(run_good({"trace", kQuickstart, "--scenario", "1", "--format", "json"}, folder).out);
+  const nlohmann::ordered_json json = nlohmann::ordered_json::parse(
+      run_good({"trace", kQuickstart, "--scenario", "1", "--format", "json"}, folder).out);
   REQUIRE(json.at("layers").size() + 1 == lines.size());
   CHECK(json.at("model") == "vgg16");
   CHECK(json.at("batch") == 32);
 
   const std::vector<std::string> columns = csv_fields(lines.front());
-  const auto column = [&](const char* name) { return std::find(columns.begin(), columns.end(), name) - columns.begin(); };
+  const auto column = [&](const char* name) {
+    return std::find(columns.begin(), columns.end(), name) - columns.begin();
+  };
   REQUIRE(column("gradient_tensors") < std::ssize(columns));
   double parameters = 0, gradients = 0;
   std::int64_t tensors = 0;
@@ -72,7 +74,8 @@ TEST_CASE("the trace of VGG-16 holds its parameters, in CSV and in JSON") {
     parameters += std::stod(fields[static_cast<std::size_t>(column("parameter_bytes"))]);
     tensors += std::stol(fields[static_cast<std::size_t>(column("gradient_tensors"))]);
     for (const auto& tensor : layer.at("gradients")) gradients += tensor.at("bytes").get<double>();
-    for (const char* same : {"forward_s", "backward_data_s", "backward_weights_s", "update_s", "output_bytes", "forward_flop"})
+    for (const char* same :
+         {"forward_s", "backward_data_s", "backward_weights_s", "update_s", "output_bytes", "forward_flop"})
       CHECK(std::stod(fields[static_cast<std::size_t>(column(same))]) == layer.at(same).get<double>());
   }
   CHECK(parameters == kParameterBytes);
@@ -86,15 +89,18 @@ TEST_CASE("a trace is that of one scenario") {
   CHECK(run.exit_code == 2);
   CHECK(run.out.empty());
   CHECK_THAT(run.err, Contains("has 4 scenarios; choose one with --scenario 1..4"));
-  CHECK_THAT(run_good({"trace", kQuickstart, "--scenario", "4", "--set", "batch.per_worker=64", "--format", "json"}, folder).out,
-             Contains("\"batch\": 64"));
+  CHECK_THAT(
+      run_good({"trace", kQuickstart, "--scenario", "4", "--set", "batch.per_worker=64", "--format", "json"}, folder)
+          .out,
+      Contains("\"batch\": 64"));
 }
 
 TEST_CASE("validate says what each good file is") {
   const TemporaryFolder folder;
   const auto said = [&](const char* file) { return run_good({"validate", (kRoot / file).string()}, folder).out; };
   CHECK_THAT(said("experiments/studies/vgg16_skylake.yaml"), Contains(": study 'vgg16-on-skylake' with 4 scenarios\n"));
-  CHECK_THAT(said("workloads/models/vgg16.yaml"), Contains(": model 'vgg16' with 40 layers and 138357544 parameters\n"));
+  CHECK_THAT(said("workloads/models/vgg16.yaml"),
+             Contains(": model 'vgg16' with 40 layers and 138357544 parameters\n"));
   CHECK_THAT(said("platforms/skylake_10gbe.xml"), Contains(": platform 'skylake_10gbe' with 64 devices\n"));
   CHECK_THAT(said("costmodels/timings/skylake_tf1_vgg16.csv"), Contains(": timings with 16 rows\n"));
 }
@@ -106,14 +112,15 @@ TEST_CASE("validate goes on after a bad file, and one of them is enough to fail"
   folder.write("neither.yaml", "colour: red\n");
   folder.write("bad.xml", "<platform/>");
   folder.write("bad.csv", "layer,batch\n");
-  const ProgramRun run =
-      run_program({"validate", "bad.yaml", "neither.yaml", "bad.xml", "missing.yaml", "bad.csv", "good.yaml"}, folder.path());
+  const ProgramRun run = run_program(
+      {"validate", "bad.yaml", "neither.yaml", "bad.xml", "missing.yaml", "bad.csv", "good.yaml"}, folder.path());
   CHECK(run.exit_code == 2);
   CHECK(run.out == "good.yaml: model 'm' with 2 layers and 4 parameters\n");
   const std::vector<std::string> errors = split(run.err, '\n');
   REQUIRE(errors.size() == 5);
   CHECK_THAT(errors[0], Catch::StartsWith("bad.yaml:3:"));
-  CHECK_THAT(errors[1], Catch::StartsWith("neither.yaml:1:1: neither a study (key `study`) nor a model (key `layers`)"));
+  CHECK_THAT(errors[1],
+             Catch::StartsWith("neither.yaml:1:1: neither a study (key `study`) nor a model (key `layers`)"));
   CHECK_THAT(errors[2], Catch::StartsWith("bad.xml:1:"));
   CHECK(errors[3] == "missing.yaml: no such file");
   CHECK_THAT(errors[4], Catch::StartsWith("bad.csv:1: column 'kind' is missing"));

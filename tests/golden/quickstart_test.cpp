@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
@@ -9,7 +10,7 @@
 
 #include "experiments/output.hpp"
 #include "experiments/run_study.hpp"
-#include "tests/cli/program.hpp"
+#include "tests/cli/text.hpp"
 
 using namespace epocast;
 
@@ -34,19 +35,29 @@ std::string without_comments(const std::string& text) {
   return out;
 }
 
+std::string version() {
+  std::string text(64, '\0');
+  FILE* const program = popen(EPOCAST_BINARY " --version", "r");
+  if (program == nullptr || std::fgets(text.data(), static_cast<int>(text.size()), program) == nullptr)
+    text = "unknown\n";
+  if (program != nullptr) pclose(program);
+  return text.c_str();
+}
+
 void approve(const std::string& csv) {
   const std::time_t now = std::time(nullptr);
   char date[16];
   std::strftime(date, sizeof date, "%Y-%m-%d", std::gmtime(&now));
-  std::ofstream(kGolden) << "# What `epocast run --format csv` gives for the quickstart study; no published numbers.\n"
-                            "# inputs: experiments/studies/vgg16_skylake.yaml, platforms/skylake_10gbe.xml,\n"
-                            "#   workloads/models/vgg16.yaml, costmodels/timings/skylake_tf1_vgg16.csv\n"
-                            "# tolerance: 1e-9 relative for numbers (below 1e-12: absolute), none for text\n"
-                            "# version: epocast "
-                         << EPOCAST_VERSION << "\n# date: " << date
-                         << "\n# After a change that is meant to change these numbers, say why in the commit and approve them by\n"
-                            "#   EPOCAST_APPROVE=1 ctest --preset dev -R '^golden$'\n"
-                         << csv;
+  std::ofstream(kGolden)
+      << "# What `epocast run --format csv` gives for the quickstart study; no published numbers.\n"
+         "# inputs: experiments/studies/vgg16_skylake.yaml, platforms/skylake_10gbe.xml,\n"
+         "#   workloads/models/vgg16.yaml, costmodels/timings/skylake_tf1_vgg16.csv\n"
+         "# tolerance: 1e-9 relative for numbers (below 1e-12: absolute), none for text\n"
+         "# version: "
+      << version() << "# date: " << date
+      << "\n# After a change that is meant to change these numbers, say why in the commit and approve them by\n"
+         "#   EPOCAST_APPROVE=1 ctest --preset dev -R '^golden$'\n"
+      << csv;
 }
 
 bool is_number(const std::string& text, double& value) {

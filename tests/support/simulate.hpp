@@ -21,14 +21,35 @@ inline Cluster platform(const std::string& name) {
   return load_platform(std::filesystem::path(EPOCAST_SOURCE_DIR) / "platforms" / (name + ".xml"));
 }
 
-/// A star of equal devices: `bandwidth` [B/s] of each device's up- and downlink, `latency` [s] from device to device.
-/// Device memory moves 500 GB/s. Its file is temporary.
-class Star {
+/// A platform file that exists as long as this does.
+class TemporaryPlatform {
  public:
-  Star(int devices, double bandwidth, double latency) {
+  explicit TemporaryPlatform(const std::string& xml) {
     static int made = 0;
-    file_ = std::filesystem::temp_directory_path() / fmt::format("epocast-star-{}-{}.xml", getpid(), made++);
-    std::ofstream(file_) << fmt::format(R"(<?xml version="1.0"?>
+    file_ = std::filesystem::temp_directory_path() / fmt::format("epocast-test-{}-{}.xml", getpid(), made++);
+    std::ofstream(file_) << xml;
+    cluster_ = load_platform(file_);
+  }
+  ~TemporaryPlatform() {
+    std::error_code ignored;
+    std::filesystem::remove(file_, ignored);
+  }
+  TemporaryPlatform(const TemporaryPlatform&) = delete;
+  TemporaryPlatform& operator=(const TemporaryPlatform&) = delete;
+
+  const Cluster& cluster() const { return cluster_; }
+
+ private:
+  std::filesystem::path file_;
+  Cluster cluster_;
+};
+
+/// A star of equal devices: `bandwidth` [B/s] of each device's up- and downlink, `latency` [s] from device to device.
+/// Device memory moves 500 GB/s.
+class Star : public TemporaryPlatform {
+ public:
+  Star(int devices, double bandwidth, double latency)
+      : TemporaryPlatform(fmt::format(R"(<?xml version="1.0"?>
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
 <platform version="4.1">
   <zone id="test_star" routing="Full">
@@ -39,21 +60,7 @@ class Star {
   </zone>
 </platform>
 )",
-                                        devices - 1, bandwidth, latency / 2);
-    cluster_ = load_platform(file_);
-  }
-  ~Star() {
-    std::error_code ignored;
-    std::filesystem::remove(file_, ignored);
-  }
-  Star(const Star&) = delete;
-  Star& operator=(const Star&) = delete;
-
-  const Cluster& cluster() const { return cluster_; }
-
- private:
-  std::filesystem::path file_;
-  Cluster cluster_;
+                                      devices - 1, bandwidth, latency / 2)) {}
 };
 
 /// A graph and how to execute it.
@@ -62,18 +69,27 @@ struct Run {
   ExecutionOptions options = {};
 };
 
-/// Executes the runs one after the other on one engine, in a child.
-inline std::vector<ExecutionResult> simulate(const Cluster& cluster, const std::vector<Run>& runs) {
+/// Executes the runs one after the other on one engine: the first of this process. Call it in a child; unpack() reads what
+/// it returns.
+inline std::string execute_packed(const Cluster& cluster, const std::vector<Run>& runs) {
+  SimEngine engine(cluster.platform_file.string());
   std::vector<ExecutionResult> results;
-  Archive archive(in_child([&] {
-    SimEngine engine(cluster.platform_file.string());
-    for (const Run& run : runs) results.push_back(execute(run.graph, cluster, engine, run.options));
-    Archive out;
-    out(results);
-    return out.bytes();
-  }));
+  for (const Run& run : runs) results.push_back(execute(run.graph, cluster, engine, run.options));
+  Archive archive;
+  archive(results);
+  return archive.bytes();
+}
+
+inline std::vector<ExecutionResult> unpack(const std::string& packed) {
+  std::vector<ExecutionResult> results;
+  Archive archive(packed);
   archive(results);
   return results;
+}
+
+/// Executes the runs one after the other on one engine, in a child.
+inline std::vector<ExecutionResult> simulate(const Cluster& cluster, const std::vector<Run>& runs) {
+  return unpack(in_child([&] { return execute_packed(cluster, runs); }));
 }
 
 inline ExecutionResult simulate(const Cluster& cluster, const CyclicTaskGraph& graph, const ExecutionOptions& options = {}) {

@@ -1,0 +1,304 @@
+// What must hold for every strategy, whatever it does: it is a function from options to a valid graph, and simulated time
+// obeys conservation laws and lower bounds. One suite for all; strategy_variants.hpp says which options are tried.
+//
+// Tolerances: 1e-9 relative is what extrapolation and folding promise. Sums of many doubles are compared to 1e-9 as well.
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/conformance/strategy_case.hpp"
+#include "tests/support/conservation.hpp"
+
+using namespace epocast;
+using namespace epocast::conformance;
+using testing::Run;
+using testing::sum;
+
+namespace {
+
+const Cluster& cluster() {
+  static const Cluster loaded = testing::platform("skylake_10gbe");
+  return loaded;
+}
+
+/// The same platform with links twice as fast.
+const Cluster& faster_cluster() {
+  static const testing::TemporaryPlatform platform([] {
+    std::stringstream text;
+    text << std::ifstream(cluster().platform_file).rdbuf();
+    std::string xml = text.str();
+    const std::string slow = "bw=\"10Gbps\"";
+    const std::size_t at = xml.find(slow);
+    REQUIRE(at != std::string::npos);
+    return xml.replace(at, slow.size(), "bw=\"20Gbps\"");
+  }());
+  return platform.cluster();
+}
+
+constexpr std::int64_t kLong = 500, kShort = 20;
+const NoiseModel kNoise{.compute_cv = 0.1, .seed = 1}, kOtherSeed{.compute_cv = 0.1, .seed = 2};
+
+// What a case is run with; positions in the list of results.
+enum RunIndex : std::size_t {
+  kRecorded, kRecordedAgain, kExact, kExtrapolated, kFolded, kFoldedAgain, kOne, kTwo, kMore, kNoisy, kNoisyAgain, kNoisyOther, kFaster
+};
+const std::vector<ExecutionOptions> kRuns{
+    {.iterations = kShort, .exact = true, .fold = false, .record_timeline = true},
+    {.iterations = kShort, .exact = true, .fold = false, .record_timeline = true},
+    {.iterations = kLong, .exact = true, .fold = false},
+    {.iterations = kLong, .fold = false},
+    {.iterations = kLong},
+    {.iterations = kLong},
+    {.iterations = 1},
+    {.iterations = 2},
+    {.iterations = kShort + 1},
+    {.iterations = kShort, .noise = kNoise},
+    {.iterations = kShort, .noise = kNoise},
+    {.iterations = kShort, .noise = kOtherSeed},
+    {.iterations = kLong, .fold = false},  // on the faster platform
+};
+
+struct Outcome {
+  Case is;
+  TrainingStep step;
+  std::vector<std::string> packed;       ///< by RunIndex
+  std::vector<ExecutionResult> results;  ///< by RunIndex
+};
+
+/// Runs all cases once, each run in a process of its own: the clock's resolution depends on its date, and where events tie
+/// even a rounding error may decide who goes first. Every test looks at the same outcomes.
+const std::vector<Outcome>& outcomes() {
+  static const std::vector<Outcome> all = [] {
+    std::vector<Outcome> made;
+    for (const Case& c : all_cases()) made.push_back({c, c.compile(cluster()), {}, {}});
+    const Cluster& fast = faster_cluster();
+    const auto packed = testing::in_children(static_cast<int>(made.size() * kRuns.size()), [&](int job) {
+      const Outcome& o = made[static_cast<std::size_t>(job) / kRuns.size()];
+      const std::size_t run = static_cast<std::size_t>(job) % kRuns.size();
+      if (run == kFaster) return testing::execute_packed(fast, {{o.is.compile(fast).graph, kRuns[run]}});
+      return testing::execute_packed(cluster(), {{o.step.graph, kRuns[run]}});
+    });
+    for (std::size_t job = 0; job < packed.size(); ++job) {
+      Outcome& o = made[job / kRuns.size()];
+      o.packed.push_back(packed[job]);
+      o.results.push_back(testing::unpack(packed[job]).front());
+    }
+    return made;
+  }();
+  return all;
+}
+
+double relative_difference(double a, double b) { return a == b ? 0 : std::abs(a - b) / std::max(std::abs(a), std::abs(b)); }
+
+/// Without a barrier workers need not settle: several servers make quasi-periodic orders, and a worker on its server's own
+/// host is faster than the others for ever. Then all iterations are simulated, or an estimate says that it is one.
+bool may_be_aperiodic(const Case& c) {
+  return c.variant.options.find("mode: async") != std::string::npos && c.workers > 1;
+}
+
+bool computes(const CyclicTaskGraph& graph) {
+  return std::any_of(graph.tasks().begin(), graph.tasks().end(), [](const Task& task) {
+    const auto* compute = std::get_if<Compute>(&task.work);
+    return compute != nullptr && compute->duration.value > 0;
+  });
+}
+
+}  // namespace
+
+TEST_CASE("every registered strategy and every word of its options is in the table of variants", "[conformance]") {
+  const auto table = strategy_variants();
+  const StrategyRegistry registry = builtin_strategies();
+  for (const EntryInfo& info : registry.infos()) {
+    INFO("strategy " << info.name << ": add variants to tests/conformance/strategy_variants.hpp");
+    REQUIRE(table.contains(info.name));
+    for (const ParameterInfo& parameter : info.parameters) {
+      if (parameter.range.find(" | ") == std::string::npos) continue;
+      std::stringstream words(parameter.range);
+      for (std::string word; words >> word;) {
+        if (word == "|") continue;
+        INFO("option " << parameter.name << ": " << word);
+        const auto& variants = table.at(info.name);
+        CHECK(std::any_of(variants.begin(), variants.end(), [&](const Variant& v) {
+          const std::string text = parameter.name + ": " + word;
+          const std::size_t at = v.options.find(text);
+          return at != std::string::npos && (v.options[at + text.size()] == ',' || v.options[at + text.size()] == '}');
+        }));
+      }
+    }
+  }
+  for (const auto& [name, variants] : table) CHECK(registry.find(name) != nullptr);
+}
+
+TEST_CASE("numbers of workers that a strategy cannot use are errors in the options", "[conformance]") {
+  for (const auto& [strategy, variants] : strategy_variants())
+    for (const Variant& variant : variants)
+      for (const int workers : {variant.min_workers - 1, variant.max_workers + 1})
+        if (workers >= 1 && workers <= 64) {
+          INFO(Case({strategy, variant, workers}).text());
+          CHECK_THROWS_AS(Case({strategy, variant, workers}).compile(cluster()), ConfigError);
+        }
+}
+
+TEST_CASE("graphs are valid and need memory", "[conformance]") {
+  for (const Case& c : all_cases()) {
+    INFO(c.text());
+    const TrainingStep step = c.compile(cluster());
+    CHECK_NOTHROW(step.graph.validate(cluster()));
+    if (builtin_strategies().find(c.strategy)->name != "collective_benchmark") CHECK(step.memory.total().value > 0);
+  }
+}
+
+TEST_CASE("the same run gives the same bits", "[conformance]") {
+  // Everything that a run returns, its timeline included.
+  for (const Outcome& o : outcomes()) {
+    INFO(o.is.text());
+    CHECK((o.packed[kRecorded] == o.packed[kRecordedAgain]));
+    CHECK((o.packed[kFolded] == o.packed[kFoldedAgain]));
+    CHECK((o.packed[kNoisy] == o.packed[kNoisyAgain]));
+  }
+}
+
+TEST_CASE("extrapolation gives what simulating every iteration gives", "[conformance]") {
+  double worst = 0;
+  for (const Outcome& o : outcomes()) {
+    INFO(o.is.text());
+    const ExecutionResult& exact = o.results[kExact];
+    const ExecutionResult& extrapolated = o.results[kExtrapolated];
+    CHECK(exact.iterations_simulated == kLong);
+    CHECK(extrapolated.exact);
+    CHECK((extrapolated.iterations_simulated < kLong / 2 || may_be_aperiodic(o.is)));
+    const double difference = relative_difference(exact.total, extrapolated.total);
+    CHECK(difference < 1e-9);
+    worst = std::max(worst, difference);
+    CHECK(relative_difference(exact.iteration, extrapolated.iteration) < 1e-9);
+    // The pace is that of the whole run but for its transient.
+    CHECK(exact.iteration == Approx(exact.total / kLong).epsilon(0.1));
+  }
+  if (std::getenv("EPOCAST_TEST_NUMBERS")) WARN("worst relative error of extrapolation: " << worst);
+}
+
+TEST_CASE("folded runs give what unfolded runs give", "[conformance]") {
+  std::set<std::string> folding;
+  double worst = 0;
+  for (const Outcome& o : outcomes()) {
+    INFO(o.is.text());
+    const ExecutionResult& folded = o.results[kFolded];
+    const ExecutionResult& unfolded = o.results[kExtrapolated];
+    REQUIRE_FALSE(unfolded.folded);
+    if (folded.folded) folding.insert(o.is.strategy);
+    worst = std::max(worst, relative_difference(folded.total, unfolded.total));
+    CHECK(relative_difference(folded.total, unfolded.total) < 1e-9);
+    CHECK(relative_difference(folded.iteration, unfolded.iteration) < 1e-9);
+    CHECK(relative_difference(folded.metrics.compute, unfolded.metrics.compute) < 1e-9);
+    CHECK(relative_difference(folded.metrics.communication, unfolded.metrics.communication) < 1e-9);
+    CHECK(folded.metrics.exposed_communication == Approx(unfolded.metrics.exposed_communication).margin(1e-9));
+    CHECK(relative_difference(folded.metrics.bytes, unfolded.metrics.bytes) < 1e-9);
+    CHECK(relative_difference(folded.metrics.max_link_utilization, unfolded.metrics.max_link_utilization) < 1e-9);
+    CHECK(relative_difference(folded.bound->seconds, unfolded.bound->seconds) < 1e-9);
+  }
+  // Ranks of a collective on a star are interchangeable; clients of a server are not, they are served in an order.
+  CHECK(folding.contains("data_parallel"));
+  CHECK(folding.contains("collective_benchmark"));
+  CHECK_FALSE(folding.contains("single"));
+  CHECK_FALSE(folding.contains("parameter_server"));
+  if (std::getenv("EPOCAST_TEST_NUMBERS")) {
+    std::string names;
+    for (const std::string& name : folding) names += " " + name;
+    WARN("strategies that fold:" << names << "; worst relative difference " << worst);
+  }
+}
+
+TEST_CASE("bytes are conserved from the graph to the links", "[conformance]") {
+  // On this star every message crosses one uplink and one downlink.
+  for (const Outcome& o : outcomes()) {
+    INFO(o.is.text());
+    const auto expected = testing::bytes_sent_per_iteration(o.step.graph, cluster().devices.size());
+    for (const RunIndex run : {kRecorded, kExact, kFolded, kNoisy}) {
+      const ExecutionResult& result = o.results[run];
+      const auto iterations = static_cast<double>(result.iterations_simulated);
+      for (std::size_t d = 0; d < expected.size(); ++d)
+        REQUIRE(result.totals.sent[d] == Approx(expected[d] * iterations).epsilon(1e-9));
+      CHECK(relative_difference(sum(result.totals.received), sum(result.totals.sent)) < 1e-9);
+      CHECK(relative_difference(sum(result.totals.on_link), 2 * sum(result.totals.sent)) < 1e-9);
+      CHECK(relative_difference(result.metrics.bytes, sum(expected)) < 1e-9);
+    }
+  }
+}
+
+TEST_CASE("idle and busy time of every device add up to the makespan", "[conformance]") {
+  for (const Outcome& o : outcomes()) {
+    INFO(o.is.text());
+    for (const ExecutionResult& result : o.results)
+      for (const ActivityTimes& times : result.totals.activity)
+        REQUIRE(relative_difference(times.total(), result.totals.makespan) < 1e-9);
+  }
+}
+
+TEST_CASE("no run beats its bound", "[conformance]") {
+  for (const Outcome& o : outcomes()) {
+    INFO(o.is.text());
+    for (const RunIndex run : {kRecorded, kExact, kExtrapolated, kFolded, kOne, kTwo, kMore, kFaster}) {
+      const ExecutionResult& result = o.results[run];
+      INFO("run " << run);
+      REQUIRE(result.bound);
+      CHECK(result.bound->seconds > 0);
+      CHECK(result.iteration >= result.bound->seconds - 1e-9);
+      // Messages are rounded to 1/1024 B, which is up to 1e-8 of the small ones here.
+      CHECK(result.totals.makespan >= result.bound->seconds * static_cast<double>(result.iterations_simulated) * (1 - 1e-8));
+    }
+  }
+}
+
+TEST_CASE("metrics are numbers that mean something", "[conformance]") {
+  for (const Outcome& o : outcomes()) {
+    INFO(o.is.text());
+    for (const ExecutionResult& result : o.results) {
+      const StepMetrics& m = result.metrics;
+      for (const double value : {result.total, result.iteration, result.iteration_ci95, m.compute, m.communication,
+                                 m.exposed_communication, m.bytes, m.max_link_utilization, m.mean_staleness.value_or(0)})
+        CHECK((std::isfinite(value) && value >= -1e-12));
+      CHECK(m.max_link_utilization <= 1 + 1e-9);
+      CHECK(m.exposed_communication <= m.communication + 1e-12);
+      // Estimates of the two come from different iterations.
+      CHECK(m.compute <= result.iteration * (result.period ? 1 + 1e-9 : 1.1) + 1e-12);
+      CHECK((m.overlap_ratio() >= -1e-9 && m.overlap_ratio() <= 1 + 1e-9));
+      CHECK(m.mean_staleness.value_or(0) <= static_cast<double>(m.max_staleness.value_or(0)));
+    }
+  }
+}
+
+TEST_CASE("more iterations take longer", "[conformance]") {
+  for (const Outcome& o : outcomes()) {
+    INFO(o.is.text());
+    const auto& r = o.results;
+    const std::vector<double> totals{r[kOne].total, r[kTwo].total, r[kRecorded].total, r[kMore].total, r[kFolded].total};
+    CHECK(std::adjacent_find(totals.begin(), totals.end(), std::greater_equal<>()) == totals.end());
+  }
+}
+
+TEST_CASE("links twice as fast slow nothing down", "[conformance]") {
+  for (const Outcome& o : outcomes()) {
+    INFO(o.is.text());
+    CHECK(o.results[kFaster].total <= o.results[kExtrapolated].total * (1 + 1e-9));
+  }
+}
+
+TEST_CASE("noise depends on its seed only", "[conformance]") {
+  for (const Outcome& o : outcomes()) {
+    INFO(o.is.text());
+    const auto& r = o.results;
+    CHECK_FALSE(r[kNoisy].bound);
+    if (computes(o.step.graph)) {
+      CHECK(relative_difference(r[kNoisy].total, r[kNoisyOther].total) > 1e-6);
+      CHECK(relative_difference(r[kNoisy].total, r[kRecorded].total) > 1e-6);
+    } else {
+      CHECK(relative_difference(r[kNoisy].total, r[kRecorded].total) < 1e-9);  // nothing to vary
+    }
+  }
+}

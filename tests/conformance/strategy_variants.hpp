@@ -1,0 +1,69 @@
+#pragma once
+// The options with which every strategy is put through the conformance suite. A strategy that is not in the table, or an
+// option word that appears in no variant, fails the suite: add your strategy here.
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sim/strategy.hpp"
+
+namespace epocast::conformance {
+
+struct Variant {
+  std::string options;               ///< YAML
+  CollectiveSettings collective = {};
+  int min_workers = 1;               ///< fewer must be refused
+  int max_workers = 64;              ///< more must be refused
+  std::vector<int> workers = {1, 2, 4, 5};  ///< to run with, as far as these limits allow
+};
+
+inline std::map<std::string, std::vector<Variant>> strategy_variants() {
+  using A = CollectiveAlgorithm;
+  using L = CollectiveLevel;
+  std::map<std::string, std::vector<Variant>> table;
+
+  table["single"] = {{.options = "{}", .max_workers = 1}};
+
+  std::vector<Variant>& data_parallel = table["data_parallel"];
+  for (const char* granularity : {"tensor", "layer", "bucket, bucket: 10 MB", "model"})
+    for (const char* overlap : {"true", "false"})
+      data_parallel.push_back({.options = std::string("{granularity: ") + granularity + ", overlap: " + overlap + "}"});
+  for (const CollectiveSettings settings : {CollectiveSettings{A::ring, L::flow, 1e-10},
+                                            {A::ring, L::message, 1e-10},
+                                            {A::ring, L::closed_form, 1e-10},
+                                            {A::halving_doubling, L::automatic, 1e-10},
+                                            {A::recursive_doubling, L::flow, 0},
+                                            {A::double_binary_tree, L::automatic, 1e-10},
+                                            {A::binomial_tree, L::automatic, 0},
+                                            {A::hierarchical, L::automatic, 0}})
+    data_parallel.push_back({.options = "{granularity: layer}", .collective = settings});
+
+  std::vector<Variant>& parameter_server = table["parameter_server"];
+  for (const std::string mode : {"sync", "async"}) {
+    parameter_server.push_back({.options = "{mode: " + mode + "}"});
+    parameter_server.push_back({.options = "{mode: " + mode + ", location: colocated}"});
+    for (const std::string placement : {"greedy", "round_robin", "even"})
+      for (const std::string location : {"dedicated", "colocated"})
+        for (const std::string granularity : {"layer", "model"})
+          parameter_server.push_back({.options = "{mode: " + mode + ", servers: 2, placement: " + placement +
+                                                 ", location: " + location + ", granularity: " + granularity + "}",
+                                      .min_workers = location == "colocated" ? 2 : 1,
+                                      .max_workers = location == "colocated" ? 64 : 62,
+                                      .workers = {2, 5}});
+  }
+
+  std::vector<Variant>& benchmark = table["collective_benchmark"];
+  const std::pair<const char*, A> operations[] = {
+      {"all_reduce", A::ring},       {"reduce_scatter", A::halving_doubling}, {"all_gather", A::bruck},
+      {"all_to_all", A::pairwise},   {"broadcast", A::double_binary_tree},    {"reduce", A::binomial_tree},
+      {"gather", A::binomial_tree},  {"scatter", A::pairwise}};
+  for (const auto& [operation, algorithm] : operations)
+    for (const L level : {L::automatic, L::flow, L::message})
+      benchmark.push_back({.options = std::string("{bytes: 3 MB, operation: ") + operation + "}",
+                           .collective = {algorithm, level, 1e-10},
+                           .min_workers = 2});
+  return table;
+}
+
+}  // namespace epocast::conformance

@@ -1,0 +1,118 @@
+// Whatever the graph, simulated training obeys the same laws: it does not get stuck, what is sent arrives, every device's
+// time adds up, no cycle is beaten, and when the loop has become periodic, arithmetic replaces simulation.
+//
+// Graphs are random with fixed seeds. Each is executed in a process of its own, so that all runs start at date 0: where
+// events tie, rounding may decide who goes first.
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "tests/property/execution_random_graph.hpp"
+#include "tests/support/conservation.hpp"
+#include "tests/support/simulate.hpp"
+
+using namespace epocast;
+using testing::sum;
+
+namespace {
+
+constexpr int kGraphs = 250, kDevices = 5;
+constexpr std::int64_t kIterations = 300;
+
+struct Sample {
+  CyclicTaskGraph graph;
+  ExecutionResult exact, extrapolated, folded;
+};
+
+const std::vector<Sample>& samples() {
+  static const std::vector<Sample> all = [] {
+    const testing::Star star(kDevices, 1e9, 100e-6);
+    std::vector<Sample> made(kGraphs);
+    for (int g = 0; g < kGraphs; ++g)
+      made[static_cast<std::size_t>(g)].graph = testing::RandomGraph(1000 + static_cast<std::uint64_t>(g), kDevices).make();
+    const std::vector<ExecutionOptions> options{{.iterations = kIterations, .exact = true, .fold = false},
+                                                {.iterations = kIterations, .fold = false},
+                                                {.iterations = kIterations}};
+    const auto packed = testing::in_children(3 * kGraphs, [&](int job) {
+      return testing::execute_packed(star.cluster(), {{made[static_cast<std::size_t>(job / 3)].graph, options[static_cast<std::size_t>(job % 3)]}});
+    });
+    for (std::size_t g = 0; g < kGraphs; ++g) {
+      made[g].exact = testing::unpack(packed[3 * g]).front();
+      made[g].extrapolated = testing::unpack(packed[3 * g + 1]).front();
+      made[g].folded = testing::unpack(packed[3 * g + 2]).front();
+    }
+    return made;
+  }();
+  return all;
+}
+
+double relative_difference(double a, double b) { return a == b ? 0 : std::abs(a - b) / std::max(std::abs(a), std::abs(b)); }
+
+template <class Check>
+void for_all(Check check) {
+  for (std::size_t g = 0; g < samples().size(); ++g) {
+    INFO("graph of seed " << 1000 + g);
+    check(samples()[g]);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("random graphs do not get stuck", "[execution][property]") {
+  for_all([](const Sample& s) {
+    CHECK(s.exact.iterations_simulated == kIterations);
+    CHECK(s.exact.exact);
+    CHECK(std::isfinite(s.exact.total));
+  });
+}
+
+TEST_CASE("extrapolating a random graph gives what simulating it gives", "[execution][property]") {
+  int periodic = 0;
+  double worst = 0;
+  for_all([&](const Sample& s) {
+    periodic += s.extrapolated.period.has_value() && s.extrapolated.iterations_simulated < kIterations;
+    const double difference = relative_difference(s.exact.total, s.extrapolated.total);
+    CHECK(difference < 1e-9);
+    worst = std::max(worst, difference);
+  });
+  CHECK(periodic > kGraphs / 2);  // or else little has been tested
+  if (std::getenv("EPOCAST_TEST_NUMBERS")) WARN(periodic << " of " << kGraphs << " extrapolated, worst error " << worst);
+}
+
+TEST_CASE("random graphs fold without a difference", "[execution][property]") {
+  int folded = 0;
+  for_all([&](const Sample& s) {
+    folded += s.folded.folded;
+    CHECK(relative_difference(s.folded.total, s.extrapolated.total) < 1e-9);
+  });
+  if (std::getenv("EPOCAST_TEST_NUMBERS")) WARN(folded << " folded");
+}
+
+TEST_CASE("random graphs conserve bytes and time", "[execution][property]") {
+  for_all([](const Sample& s) {
+    const auto expected = testing::bytes_sent_per_iteration(s.graph, kDevices);
+    for (const ExecutionResult* result : {&s.exact, &s.extrapolated}) {
+      const auto iterations = static_cast<double>(result->iterations_simulated);
+      for (std::size_t d = 0; d < kDevices; ++d) {
+        CHECK(result->totals.sent[d] == Approx(expected[d] * iterations).epsilon(1e-9));
+        CHECK(relative_difference(result->totals.activity[d].total(), result->totals.makespan) < 1e-9);
+      }
+      CHECK(relative_difference(sum(result->totals.received), sum(result->totals.sent)) < 1e-9);
+      CHECK(relative_difference(sum(result->totals.on_link), 2 * sum(result->totals.sent)) < 1e-9);  // up and down
+      CHECK(result->metrics.max_link_utilization <= 1 + 1e-9);
+    }
+  });
+}
+
+TEST_CASE("no random graph beats its bound", "[execution][property]") {
+  for_all([](const Sample& s) {
+    REQUIRE(s.exact.bound);
+    // An average over a window that is no period may be off by a part of an iteration.
+    if (s.exact.period) CHECK(s.exact.iteration >= s.exact.bound->seconds * (1 - 1e-8) - 1e-9);
+    // A cycle of lag L needs its first turn only after L iterations; lags are at most 3 here, and a cycle's at most 3 n.
+    CHECK(s.exact.total >= s.exact.bound->seconds * static_cast<double>(kIterations - 30) * (1 - 1e-8));
+  });
+}
