@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "costmodels/compute_calibration.hpp"
+#include "costmodels/fitted.hpp"
 #include "costmodels/measured_table.hpp"
 #include "costmodels/roofline.hpp"
 #include "costmodels/step_time.hpp"
@@ -34,6 +36,14 @@ EntryInfo measured_info() {
            step_time_parameter()}};
 }
 
+EntryInfo fitted_info() {
+  return {"fitted",
+          "a formula fitted to measured kernels of a device, with interpolation among them",
+          {{"calibration", "", "a name in costmodels/calibrations, or a path to a YAML file", "required",
+            "what `epocast calibrate compute` wrote"},
+           step_time_parameter()}};
+}
+
 std::unique_ptr<CostModel> make_roofline(const ConfigNode& options, const CostModelContext& context) {
   const RooflineOptions defaults;
   return std::make_unique<Roofline>(
@@ -51,12 +61,20 @@ std::unique_ptr<CostModel> make_measured(const ConfigNode& options, const CostMo
   return table;
 }
 
+std::unique_ptr<CostModel> make_fitted(const ConfigNode& options, const CostModelContext& context) {
+  const ConfigNode name = options.at("calibration");
+  const auto file = find_data_file(name, {"calibration", context.data_dir / "costmodels" / "calibrations", ".yaml"});
+  return std::make_unique<Fitted>(load_compute_calibration(file), name.as_string(), context.optimizer, *context.model,
+                                  *context.device);
+}
+
 }  // namespace
 
 CostModelRegistry make_cost_model_registry(const CostModelContext& context) {
   CostModelRegistry registry("cost model");
   registry.add(roofline_info(), [context](const ConfigNode& options) { return make_roofline(options, context); });
   registry.add(measured_info(), [context](const ConfigNode& options) { return make_measured(options, context); });
+  registry.add(fitted_info(), [context](const ConfigNode& options) { return make_fitted(options, context); });
   return registry;
 }
 

@@ -4,7 +4,7 @@
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/howard_cycle_ratio.hpp>
 #include <boost/graph/strong_components.hpp>
-#include <cmath>
+#include <cassert>
 #include <map>
 #include <memory>
 
@@ -25,52 +25,33 @@ struct FineFloat {
   static double epsilon() { return -1e-13; }
 };
 
-/// How many whole iterations each instance starts after its nominal one. Shifting every instance by it ("retiming") leaves
-/// the ratio of each cycle as it is and makes all lags non-negative, as Howard's algorithm needs.
-class Retiming {
- public:
-  Retiming(const std::vector<ServiceStart>& starts, double period) : period_(period) {
-    for (const ServiceStart& s : starts) first_[{s.task, s.rank}] = s.time - static_cast<double>(s.iteration) * period;
-  }
-  int shift(std::uint32_t task, std::uint32_t rank) const {
-    const auto it = first_.find({task, rank});
-    return it == first_.end() ? 0 : static_cast<int>(std::floor(it->second / period_ + 1e-9));
-  }
-  double phase(const ServiceStart& s) const {
-    return first_.at({s.task, s.rank}) - shift(s.task, s.rank) * period_;
-  }
-
- private:
-  std::map<std::pair<std::uint32_t, std::uint32_t>, double> first_;
-  double period_;
-};
-
+/// Adds an edge from each instance to the one served next on its slot. In a steady state of period 1 the last beginnings on a
+/// slot are one of each of its instances, in the order of service.
 void add_service_order(const CompiledGraph& graph, const std::function<double(Instance)>& duration,
-                       const std::vector<ServiceStart>& starts, const Retiming& retiming, Graph& out) {
-  std::map<std::int32_t, std::vector<const ServiceStart*>> by_slot;
-  for (const ServiceStart& s : starts)
-    if (s.slot >= 0) by_slot[s.slot].push_back(&s);
+                       const std::vector<ServiceCount>& counts, Graph& out) {
+  std::map<std::int32_t, std::vector<const ServiceCount*>> by_slot;
+  for (const ServiceCount& c : counts)
+    if (c.slot >= 0) by_slot[c.slot].push_back(&c);
   for (auto& [slot, served] : by_slot) {
-    std::sort(served.begin(), served.end(),
-              [&](const ServiceStart* a, const ServiceStart* b) { return retiming.phase(*a) < retiming.phase(*b); });
+    std::sort(served.begin(), served.end(), [](const ServiceCount* a, const ServiceCount* b) { return a->order < b->order; });
     for (std::size_t k = 0; k < served.size(); ++k) {
-      const ServiceStart& from = *served[k];
-      const ServiceStart& to = *served[(k + 1) % served.size()];
-      const int lag = k + 1 == served.size() ? 1 : 0;
-      const int true_lag = lag + retiming.shift(from.task, from.rank) - retiming.shift(to.task, to.rank);
-      boost::add_edge(graph.instance_id({from.task, from.rank}), graph.instance_id({to.task, to.rank}),
-                      Arc{duration({from.task, from.rank}), static_cast<double>(lag), true_lag}, out);
+      const ServiceCount& from = *served[k];
+      const ServiceCount& to = *served[(k + 1) % served.size()];
+      const int lag = k + 1 == served.size() ? 1 : 0;  // the next round
+      const Instance before{from.task, from.rank};
+      boost::add_edge(graph.instance_id(before), graph.instance_id({to.task, to.rank}),
+                      Arc{duration(before), static_cast<double>(lag), static_cast<int>(lag + to.begun - from.begun)}, out);
     }
   }
 }
 
-/// Adds all arcs to `out`. False if rounding has moved start times across the edge of an iteration, which would make a lag
-/// negative; the graph is useless then.
-bool build(const CompiledGraph& graph, const std::function<double(Instance)>& duration,
-           const std::vector<ServiceStart>& starts, double iteration_seconds, Graph& out) {
-  const bool ordered = iteration_seconds > 0 && !starts.empty();
-  const Retiming retiming(ordered ? starts : std::vector<ServiceStart>{}, ordered ? iteration_seconds : 1);
-  bool feasible = true;
+/// Adds all arcs to `out`. Every lag is replaced by lag + begun(before) - begun(after). This "retiming" leaves the ratio of
+/// each cycle as it is and makes all lags non-negative, as Howard's algorithm needs, service order included: nothing begins
+/// its iteration k before what it waits for has begun its iteration k - lag.
+void build(const CompiledGraph& graph, const std::function<double(Instance)>& duration, const std::vector<ServiceCount>& counts,
+           Graph& out) {
+  std::vector<std::int64_t> begun(graph.instances, 0);
+  for (const ServiceCount& c : counts) begun[graph.instance_id({c.task, c.rank})] = c.begun;
   for (std::uint32_t t = 0; t < graph.tasks.size(); ++t) {
     // Waiting for one's own previous firing.
     for (std::uint32_t r = 0; r < graph.tasks[t].width; ++r) {
@@ -82,25 +63,21 @@ bool build(const CompiledGraph& graph, const std::function<double(Instance)>& du
     const bool one_before = graph.tasks[edge.before].width == 1, one_after = graph.tasks[edge.after].width == 1;
     for (std::uint32_t r = 0; r < edge.width; ++r) {
       const Instance from{edge.before, one_before ? 0 : r}, to{edge.after, one_after ? 0 : r};
-      const int lag = static_cast<int>(edge.lag) + retiming.shift(to.task, to.rank) - retiming.shift(from.task, from.rank);
-      feasible &= lag >= 0;
-      boost::add_edge(graph.instance_id(from), graph.instance_id(to),
-                      Arc{duration(from), static_cast<double>(lag), static_cast<int>(edge.lag)}, out);
+      const auto before = graph.instance_id(from), after = graph.instance_id(to);
+      const auto lag = static_cast<std::int64_t>(edge.lag) + begun[before] - begun[after];
+      assert(lag >= 0);
+      boost::add_edge(before, after, Arc{duration(from), static_cast<double>(lag), static_cast<int>(edge.lag)}, out);
     }
   }
-  if (ordered && feasible) add_service_order(graph, duration, starts, retiming, out);
-  return feasible;
+  add_service_order(graph, duration, counts, out);
 }
 
 }  // namespace
 
 CycleBound maximum_cycle_ratio(const CompiledGraph& graph, const std::function<double(Instance)>& duration,
-                               const std::vector<ServiceStart>& starts, double iteration_seconds) {
-  auto owner = std::make_unique<Graph>(graph.instances);
-  if (!build(graph, duration, starts, iteration_seconds, *owner)) {
-    owner = std::make_unique<Graph>(graph.instances);
-    build(graph, duration, {}, 0, *owner);
-  }
+                               const std::vector<ServiceCount>& counts) {
+  const auto owner = std::make_unique<Graph>(graph.instances);
+  build(graph, duration, counts, *owner);
   const Graph& whole = *owner;
   std::vector<std::uint32_t> task_of(graph.instances);
   for (std::uint32_t t = 0; t < graph.tasks.size(); ++t)

@@ -78,6 +78,9 @@ class Execution final : SimEngine::Listener {
   std::int64_t max_started_ = 0;
   std::vector<std::uint32_t> started_;  ///< by instance
   std::vector<double> began_;           ///< by instance: when it last began
+  std::vector<ServiceCount> begun_;     ///< by instance, for the bound; a copy is kept when the period is found
+  std::vector<ServiceCount> steady_;
+  std::uint64_t beginnings_ = 0;
   std::deque<Instance> instant_;        ///< ended at once, still to be finished
   std::optional<Period> period_;
   StepMetrics metrics_;
@@ -109,7 +112,10 @@ Execution::Execution(const CyclicTaskGraph& graph, const Cluster& cluster, SimEn
       start_(engine.now()),
       limit_(options.iterations),
       started_(compiled_.instances, 0),
-      began_(compiled_.instances, 0) {}
+      began_(compiled_.instances, 0) {
+  for (std::uint32_t t = 0; t < compiled_.tasks.size(); ++t)
+    for (std::uint32_t r = 0; r < compiled_.tasks[t].width; ++r) begun_.push_back({.task = t, .rank = r});
+}
 
 std::vector<DeviceId> Execution::simulated_workers() const {
   std::vector<bool> computes(cluster_.devices.size(), false);
@@ -153,6 +159,8 @@ void Execution::begin(Instance i) {
   const std::uint64_t id = compiled_.instance_id(i);
   const double now = engine_.now();
   began_[id] = now;
+  ++begun_[id].begun;
+  begun_[id].order = ++beginnings_;
   account(i, true);
   if (task.version.store != StoreId::none && task.version.kind == VersionEffect::read_at_start)
     versions_.read(task.version.store, i.rank);
@@ -265,6 +273,7 @@ void Execution::observe(Instance i, std::int64_t iteration) {
   }
   period_ = detector_.find_period();
   if (period_) {
+    if (period_->length == 1) steady_ = begun_;
     metrics_ = observer_.window(period_->length);
     // Nothing has started beyond max_started_ yet, so ending there changes nothing that has happened; whole periods
     // between there and the real end can be added by arithmetic.
@@ -291,21 +300,19 @@ CycleBound Execution::bound() const {
   const bool one_rank = !compiled_.folded && network_.ranks_interchangeable() && options_.slowdown.empty();
   const CompiledGraph folded = one_rank ? compile(graph_, true) : CompiledGraph{};
   const CompiledGraph& used = one_rank ? folded : compiled_;
-  std::vector<ServiceStart> starts;
-  if (!used.slot_discipline.empty() && period_ && period_->length == 1) {
+  std::vector<ServiceCount> counts;
+  if (!used.slot_discipline.empty() && !steady_.empty()) {
     for (std::uint32_t t = 0; t < used.tasks.size(); ++t)
       for (std::uint32_t r = 0; r < used.tasks[t].width; ++r) {
-        const std::uint64_t id = compiled_.instance_id({t, r});
-        const std::int32_t slot = used.tasks[t].first_slot < 0
-                                      ? -1
-                                      : used.tasks[t].first_slot + static_cast<std::int32_t>(used.tasks[t].slot_stride * r);
-        starts.push_back({t, r, slot, began_[id] - start_, std::int64_t{started_[id]} - 1});
+        counts.push_back(steady_[compiled_.instance_id({t, r})]);
+        if (used.tasks[t].first_slot >= 0)
+          counts.back().slot = used.tasks[t].first_slot + static_cast<std::int32_t>(used.tasks[t].slot_stride * r);
       }
   }
   const auto duration = [&](Instance i) {
     return std::holds_alternative<Compute>(used.task(i.task).work) ? compute_time(i, -1) : network_.idle_time(i.task, i.rank);
   };
-  return maximum_cycle_ratio(used, duration, starts, period_ ? period_->iteration() : 0);
+  return maximum_cycle_ratio(used, duration, counts);
 }
 
 ExecutionResult Execution::run() {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "sim/error.hpp"
 
@@ -87,6 +88,21 @@ double NetworkPlan::idle_time(std::uint32_t task, std::uint32_t rank) const {
   return 0;
 }
 
+/// Whether two collectives run over groups that have devices in common but are not the same. Rank 0 of one then does not see
+/// on its links what the other's rank 0 sends.
+bool NetworkPlan::collectives_overlap(const Cluster& cluster) const {
+  std::vector<const Group*> group_of(cluster.devices.size(), nullptr);
+  for (const Task& task : graph_.tasks()) {
+    if (!std::holds_alternative<Collective>(task.work)) continue;
+    const Group& group = graph_.group(task.ranks);
+    const Group* known = group_of[idx(group.devices.front())];
+    if (known == &group || (known != nullptr && known->devices == group.devices)) continue;
+    for (const DeviceId device : group.devices)
+      if (std::exchange(group_of[idx(device)], &group) != nullptr) return true;
+  }
+  return false;
+}
+
 bool NetworkPlan::find_interchangeable(const Cluster& cluster) const {
   bool wide = false;
   for (const Group& group : graph_.groups()) {
@@ -95,7 +111,7 @@ bool NetworkPlan::find_interchangeable(const Cluster& cluster) const {
     for (const DeviceId device : group.devices)
       if (!equal_hardware(cluster.devices[idx(device)], first)) return false;
   }
-  if (!wide) return false;  // nothing to gain
+  if (!wide || collectives_overlap(cluster)) return false;  // nothing to gain; or not the same for all
   for (std::size_t t = 0; t < graph_.tasks().size(); ++t) {
     const Task& task = graph_.tasks()[t];
     const std::size_t ranks = graph_.group(task.ranks).devices.size();

@@ -35,6 +35,7 @@ class NetworkPlan {
 
  private:
   bool find_interchangeable(const Cluster& cluster) const;
+  bool collectives_overlap(const Cluster& cluster) const;
 
   const CyclicTaskGraph& graph_;
   SimEngine& engine_;

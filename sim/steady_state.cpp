@@ -13,6 +13,10 @@ std::int64_t rows_within(std::uint64_t instances, std::size_t memory_limit) {
   return std::clamp<std::int64_t>(static_cast<std::int64_t>(memory_limit / row_bytes), 3, 66);
 }
 
+/// By how much two shifts may differ and still be the same, at date `now`. A clock of t seconds has a resolution of about
+/// 2e-16 t; SimGrid's own arithmetic adds a few of these.
+double tolerance(double shift, double now) { return kRelativeTolerance * shift + 1e-14 * std::abs(now); }
+
 }  // namespace
 
 SteadyStateDetector::SteadyStateDetector(std::uint64_t instances, std::uint32_t max_lag, std::size_t memory_limit)
@@ -20,7 +24,8 @@ SteadyStateDetector::SteadyStateDetector(std::uint64_t instances, std::uint32_t 
       repeats_needed_(std::max<std::int64_t>(1, max_lag)),
       rows_(static_cast<std::size_t>(rows_within(instances, memory_limit))),
       // Fast instances run ahead of slow ones by an iteration or so: leave them a row.
-      streak_(rows_.size() - 1, 0) {}
+      streak_(rows_.size() - 1, 0),
+      shift_(streak_.size(), 0) {}
 
 const SteadyStateDetector::Row* SteadyStateDetector::row(std::int64_t iteration) const {
   if (iteration < 0) return nullptr;
@@ -52,10 +57,9 @@ bool SteadyStateDetector::record(std::uint64_t instance, std::int64_t iteration,
 
 std::optional<double> SteadyStateDetector::common_shift(const Row& earlier, const Row& later) const {
   const double shift = later.end[0] - earlier.end[0];
-  // A clock of t seconds has a resolution of about 2e-16 t; SimGrid's own arithmetic adds a few of these.
-  const double tolerance = kRelativeTolerance * shift + 1e-14 * std::abs(later.end[0]);
+  const double allowed = tolerance(shift, later.end[0]);
   for (std::uint64_t i = 1; i < instances_; ++i)
-    if (std::abs(later.end[i] - earlier.end[i] - shift) > tolerance) return std::nullopt;
+    if (std::abs(later.end[i] - earlier.end[i] - shift) > allowed) return std::nullopt;
   return shift;
 }
 
@@ -75,10 +79,14 @@ std::optional<Period> SteadyStateDetector::find_period() {
     std::int64_t& streak = streak_[static_cast<std::size_t>(length)];
     const Row* earlier = row(completed_ - 1 - length);
     const std::optional<double> shift = earlier != nullptr ? common_shift(*earlier, *last) : std::nullopt;
-    streak = shift ? streak + 1 : 0;
+    double& held = shift_[static_cast<std::size_t>(length)];
+    const bool continues = shift && streak > 0 && std::abs(*shift - held) <= tolerance(*shift, last->end[0]);
+    streak = continues ? streak + 1 : (shift ? 1 : 0);
+    held = shift.value_or(0);
     // A period of several iterations must hold for each of them.
     const std::int64_t needed = std::max(repeats_needed_, length);
-    if (streak >= needed && covers_leaders(streak, needed)) return Period{length, *shift};
+    // Where instances lead, one period more: the last one is then periodic in all that happens in it, not only in its ends.
+    if (streak >= needed && covers_leaders(streak, needed + (frontier_ > completed_ ? length : 0))) return Period{length, *shift};
   }
   return std::nullopt;
 }

@@ -59,7 +59,8 @@ class SteadyStateDetector {
   std::deque<std::uint64_t> ended_;   ///< instances that have ended iteration completed_ + i
   std::int64_t completed_ = 0;
   std::int64_t frontier_ = 0;  ///< iterations that the leading instance has ended
-  std::vector<std::int64_t> streak_;  ///< by length: iterations in a row with a common shift
+  std::vector<std::int64_t> streak_;  ///< by length: iterations in a row with one common shift
+  std::vector<double> shift_;         ///< by length: that shift [s]
 };
 
 }  // namespace epocast

@@ -27,10 +27,12 @@ class RandomGraph {
 
  private:
   int below(int n) { return static_cast<int>(random_() % static_cast<std::uint64_t>(n)); }
-  bool chance(double p) { return std::uniform_real_distribution(0.0, 1.0)(random_) < p; }
-  /// Times and sizes from a few values, so that ties happen, and sometimes zero.
-  double duration() { return chance(0.1) ? 0 : 1e-3 * (1 + below(8)); }
-  double bytes() { return chance(0.05) ? 0 : 1e6 * (1 + below(6)); }
+  bool chance(double p) { return between(0, 1) < p; }
+  double between(double low, double high) { return std::uniform_real_distribution(low, high)(random_); }
+  // No two durations or sizes are alike: where unlike events tie, rounding decides who goes first, and may decide otherwise
+  // in the next iteration.
+  double duration() { return chance(0.1) ? 0 : 1e-3 * between(1, 9); }
+  double bytes() { return chance(0.05) ? 0 : 1e6 * between(1, 7); }
 
   void add_groups() {
     const int width = 2 + below(devices_ - 2);

@@ -57,10 +57,10 @@ CyclicTaskGraph graph_of(const std::vector<double>& duration, const std::vector<
   return graph;
 }
 
-CycleBound bound_of(const CyclicTaskGraph& graph, const std::vector<ServiceStart>& starts = {}, double iteration = 0) {
+CycleBound bound_of(const CyclicTaskGraph& graph, const std::vector<ServiceCount>& counts = {}) {
   const CompiledGraph compiled = compile(graph, false);
   return maximum_cycle_ratio(
-      compiled, [&](Instance i) { return std::get<Compute>(compiled.task(i.task).work).duration.value; }, starts, iteration);
+      compiled, [&](Instance i) { return std::get<Compute>(compiled.task(i.task).work).duration.value; }, counts);
 }
 
 }  // namespace
@@ -146,9 +146,9 @@ TEST_CASE("the order in which a queue serves its tasks is part of the cycle", "[
   graph.compute(queue, Seconds(3), {"a", ""});
   graph.compute(queue, Seconds(2), {"b", ""});
   CHECK(bound_of(graph).seconds == Approx(3).epsilon(1e-12));
-  // a began its 7th iteration (number 6) at 30 s, b its 7th at 33 s.
-  const std::vector<ServiceStart> starts{{0, 0, 0, 30, 6}, {1, 0, 0, 33, 6}};
-  const CycleBound bound = bound_of(graph, starts, 5);
+  // Both have begun 7 times, b after a.
+  const std::vector<ServiceCount> counts{{0, 0, 0, 7, 13}, {1, 0, 0, 7, 14}};
+  const CycleBound bound = bound_of(graph, counts);
   CHECK(bound.seconds == Approx(5).epsilon(1e-12));
   CHECK(bound.tasks.size() == 2);
 }
@@ -165,16 +165,17 @@ TEST_CASE("service order holds across iterations", "[cycle_bound]") {
   const TaskId serve = graph.compute_for(pair, shared, Seconds(4), {"serve", ""});
   graph.after(compute, serve);
   graph.after(serve, compute, 1);
-  // Iteration 3 of both: rank 0 computes from 42 and is served from 52, rank 1 from 46 and from 56.
-  const std::vector<ServiceStart> starts{{0, 0, -1, 42, 3}, {0, 1, -1, 46, 3}, {1, 0, 0, 52, 3}, {1, 1, 0, 56, 3}};
-  CHECK(bound_of(graph, starts, 14).seconds == Approx(14).epsilon(1e-12));
-  // With 8 s of service the server is the bottleneck: 16 s for both, whatever the ranks' own 18 s... which still is more.
+  // At some moment both are computing their fourth iteration and have been served three times, rank 1 after rank 0.
+  const std::vector<ServiceCount> counts{{0, 0, -1, 4, 20}, {0, 1, -1, 4, 22}, {1, 0, 0, 3, 19}, {1, 1, 0, 3, 21}};
+  CHECK(bound_of(graph, counts).seconds == Approx(14).epsilon(1e-12));
+  // With another 6 s of service the server works 2 x (4 + 6) s = 20 s per iteration, in the order serve 0, serve 1, check 0,
+  // check 1, while a rank's own loop still takes 14 s.
   CyclicTaskGraph slow = graph;
-  const TaskId third = slow.compute_for(pair, shared, Seconds(6), {"check", ""});
-  slow.after(compute, third);
-  // Per iteration the server works 2 x (4 + 6) s = 20 s in the order serve 0, serve 1, check 0, check 1, and a rank's own
-  // loop takes only 14 s.
-  const std::vector<ServiceStart> busy{{0, 0, -1, 60, 3},  {0, 1, -1, 64, 3}, {1, 0, 0, 70, 3},
-                                       {1, 1, 0, 74, 3}, {2, 0, 0, 78, 3},  {2, 1, 0, 84, 3}};
-  CHECK(bound_of(slow, busy, 20).seconds == Approx(20).epsilon(1e-12));
+  slow.after(compute, slow.compute_for(pair, shared, Seconds(6), {"check", ""}));
+  const std::vector<ServiceCount> busy{{0, 0, -1, 4, 20}, {0, 1, -1, 4, 22}, {1, 0, 0, 3, 19},
+                                       {1, 1, 0, 3, 21},  {2, 0, 0, 3, 23},  {2, 1, 0, 3, 24}};
+  CHECK(bound_of(slow, busy).seconds == Approx(20).epsilon(1e-12));
+  // The order may reach across iterations: rank 1 has been served once less, and its turn comes next.
+  const std::vector<ServiceCount> apart{{0, 0, -1, 4, 20}, {0, 1, -1, 3, 18}, {1, 0, 0, 3, 19}, {1, 1, 0, 2, 17}};
+  CHECK(bound_of(graph, apart).seconds == Approx(14).epsilon(1e-12));
 }

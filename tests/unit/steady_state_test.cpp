@@ -87,6 +87,18 @@ TEST_CASE("loops of period 2 and 3 are found as such", "[steady_state]") {
   }
 }
 
+TEST_CASE("a shift that is common to all instances must also stay the same", "[steady_state]") {
+  // Iterations of 7 and 6.1 s in turn, for all instances alike: possible with edges of lag 2. Period 2, not 1.
+  const auto found = watch(3, 2, 40, [](std::uint64_t i, std::int64_t k) {
+    return 13.1 * real(k / 2) + (k % 2 == 0 ? 0 : 7) + 0.1 * static_cast<double>(i);
+  });
+  REQUIRE(found);
+  CHECK(found->period.length == 2);
+  CHECK(found->period.shift == Approx(13.1).epsilon(1e-14));
+  // And iterations that get longer and longer, for ever.
+  CHECK_FALSE(watch(3, 2, 200, [](std::uint64_t, std::int64_t k) { return real(k) + 0.0005 * real(k) * real(k); }));
+}
+
 TEST_CASE("a loop that converges geometrically is not periodic before it has converged", "[steady_state]") {
   // Ends 2 k + 2^-k: the shift differs from 2 s by 2^-k/2, which falls below 1e-11 of it after about 35 iterations; from
   // then on extrapolating it is off by less than 1e-11.

@@ -1,0 +1,54 @@
+#pragma once
+// The file that `epocast calibrate compute` writes and that studies name: `compute: {cost_model: fitted, calibration: v100}`.
+//
+//     calibration: compute
+//     device: NVIDIA V100 (DGX-1)
+//     source: ...                    # of the measurements; also library, date, confidence
+//     precision: fp32
+//     rates: {peak_rate: 15700 GFLOP/s, memory_bandwidth: 900 GB/s, units: 80}
+//     fits:                          # one per operator and pass; see kernel_fit.hpp for the formula
+//       - operator: convolution
+//         pass: forward
+//         quality: {points: 94, shapes: 90, roofline_error: 0.284, physical_error: 0.0845, error: 0.088, error_90: 0.207}
+//         parameters: {overhead: [1.6e-05, 1.3e-05, 2.1e-05], ...}      # value, ends of the 95 % interval; overhead in s
+//         class_factors: {1x1: [0.985, 0.7, 1.4], ...}
+//         interpolation: {amplitude: 0.12, noise: 0.034, lengths: [0.56, 1.6, 0.95, 2.8, 2.1, 1.3]}
+//         points:                    # the measurements: shape, time in s
+//           - [n=8 c=64 h=56 w=56 k=64 r=3 s=3 oh=56 ow=56 stride=1, 0.000106]
+//
+// A device that was not measured borrows another's fits at its own rates:
+//
+//     scaled_from: p100              # a calibration in the same folder
+//     expected_error: 0.3            # median, as found where both devices were measured
+//
+// and `device`, `source`, `confidence`, `precision` and `rates` of its own.
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "costmodels/kernel_fit.hpp"
+#include "sim/config.hpp"
+
+namespace epocast {
+
+struct ComputeCalibration {
+  std::string device, source, library, date;
+  std::string confidence;  ///< for people: how sure it is, and of what
+  DeviceRates rates;
+  std::vector<KernelFit> fits;
+  std::string scaled_from;    ///< empty if measured on this device
+  double expected_error = 0;  ///< median relative error of a scaled calibration
+
+  /// The fit for an operator family and pass, or null. A gemm fit serves all passes.
+  const KernelFit* find(const std::string& family, KernelPass pass) const;
+};
+
+/// Throws ConfigError with file and line for anything that is not as described above.
+ComputeCalibration load_compute_calibration(const std::filesystem::path& file);
+ComputeCalibration read_compute_calibration(const ConfigNode& root);
+
+/// The file's text.
+std::string to_yaml(const ComputeCalibration& calibration);
+
+}  // namespace epocast

@@ -1,0 +1,104 @@
+#include "costmodels/fitted.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <utility>
+
+#include "costmodels/roofline.hpp"
+
+namespace epocast {
+namespace {
+
+constexpr double kMemoryEfficiency = 0.8;  // as the roofline's default
+constexpr Seconds kOverhead{5e-6};         // engineering estimate of a kernel launch
+constexpr double kFar = 0.9;               // of the residuals' own spread: nothing was learnt from neighbours
+constexpr KernelPass kPasses[] = {KernelPass::forward, KernelPass::backward_data, KernelPass::backward_weights};
+
+struct Chosen {
+  const KernelFit* fit = nullptr;
+  KernelWork work;
+  double share = 1;  ///< of the fit's time
+};
+
+/// The fit for a kernel; none if there is none, not even one of both gradients together.
+Chosen choose(const ComputeCalibration& calibration, KernelShape shape) {
+  if (const KernelFit* fit = calibration.find(shape.family(), shape.pass)) return {fit, kernel_work(shape), 1};
+  const KernelFit* both = shape.pass == KernelPass::forward ? nullptr : calibration.find(shape.family(), KernelPass::backward);
+  if (both == nullptr) return {};
+  shape.pass = KernelPass::backward;
+  return {both, kernel_work(shape), 0.5};
+}
+
+/// Fits of memory-bound layers hold only for the kinds that were measured.
+bool knows_kind(const Chosen& chosen) {
+  if (chosen.fit == nullptr || chosen.fit->family != "memory") return chosen.fit != nullptr;
+  for (const auto& [name, factor] : chosen.fit->class_factors)
+    if (name == chosen.work.kernel_class) return true;
+  return false;
+}
+
+}  // namespace
+
+Fitted::Fitted(ComputeCalibration calibration, std::string name, Optimizer optimizer, const Model& model, const Device& device)
+    : calibration_(std::move(calibration)), name_(std::move(name)), optimizer_(optimizer), model_(model), device_(device) {
+  for (const Layer& layer : model_.layers)
+    for (const KernelPass pass : kPasses)
+      if (const auto kernel = layer_kernel(layer, 1, pass);
+          kernel && std::string(kernel->family()) != "memory" && choose(calibration_, *kernel).fit == nullptr)
+        throw ConfigError(fmt::format("calibration '{}' has no {} times of operator {}, which layer '{}' of model '{}' needs; "
+                                      "measure it, or use another cost model",
+                                      name_, to_string(pass), kernel->family(), layer.name, model_.name));
+}
+
+Seconds Fitted::time(const Layer& layer, std::int64_t batch, KernelPass pass) const {
+  const auto kernel = layer_kernel(layer, batch, pass);
+  if (!kernel) return Seconds(0);
+  const Chosen chosen = choose(calibration_, *kernel);
+  if (knows_kind(chosen)) return Seconds(chosen.share * chosen.fit->time(chosen.work, calibration_.rates));
+  const KernelWork work = kernel_work(*kernel);
+  return kOverhead + Seconds(work.bytes / (kMemoryEfficiency * calibration_.rates.memory_bandwidth.value));
+}
+
+PassTimes Fitted::times(const Layer& layer, std::int64_t batch, const Device& /*device*/) const {
+  Device measured = device_;
+  measured.memory_bandwidth = calibration_.rates.memory_bandwidth;
+  PassTimes times;
+  times.forward = time(layer, batch, KernelPass::forward);
+  times.backward_data = time(layer, batch, KernelPass::backward_data);
+  times.backward_weights = time(layer, batch, KernelPass::backward_weights);
+  times.update = kOverhead * static_cast<double>(layer.parameters.size()) +
+                 update_time(layer, measured, optimizer_, kMemoryEfficiency);
+  return times;
+}
+
+std::vector<std::string> Fitted::caveats(std::int64_t batch) const {
+  std::vector<std::string> out;
+  if (!calibration_.scaled_from.empty())
+    out.push_back(fmt::format("calibration '{}' is scaled from '{}' by nominal rates, not measured: expect errors of about {:.0f} %",
+                              name_, calibration_.scaled_from, 100 * calibration_.expected_error));
+  const double ratio = device_.peak_rate.value / calibration_.rates.peak_rate.value;
+  if (ratio > 0 && std::abs(std::log(ratio)) > std::log(1.25))
+    out.push_back(fmt::format("calibration '{}' is for {} ({}); the platform's device has {}", name_, calibration_.device,
+                              to_string(calibration_.rates.peak_rate), to_string(device_.peak_rate)));
+  int kernels = 0;
+  std::vector<std::string> far;
+  for (const Layer& layer : model_.layers) {
+    bool is_far = false;
+    for (const KernelPass pass : kPasses) {
+      const auto kernel = layer_kernel(layer, batch, pass);
+      if (!kernel || std::string(kernel->family()) == "memory") continue;
+      ++kernels;
+      const Chosen chosen = choose(calibration_, *kernel);
+      if (chosen.fit != nullptr && chosen.fit->residuals.uncertainty(chosen.work.features) > kFar) is_far = true;
+    }
+    if (is_far) far.push_back(layer.name);
+  }
+  if (!far.empty())
+    out.push_back(fmt::format("batch {}: {} of {} layers with weights lie outside what calibration '{}' measured, first '{}'; their "
+                              "times are extrapolated by formula",
+                              batch, far.size(), (kernels + 2) / 3, name_, far.front()));
+  return out;
+}
+
+}  // namespace epocast

@@ -1,0 +1,96 @@
+#pragma once
+// The compute model of `fitted`: how long one kernel takes on one device, fitted to measured kernels.
+//
+//     time = (overhead * repeats + (T_flop^4 + T_bytes^4)^(1/4)) * exp(interpolated residual)
+//     T_flop = FLOP / (peak * efficiency * class factor * s(m, m_half) s(n, n_half) s(k, k_half) s(m n / units, work_half))
+//     T_bytes = bytes / (bandwidth * memory_efficiency),   s(x, half) = x / (x + half)
+//
+// One set of constants for each operator family and pass. A kernel is seen as the matrix product m x k by k x n it
+// amounts to: short sides waste register tiles, a short k does not amortise loading them, and fewer than so many
+// results per core leave cores idle. Class factors above 1 are fast algorithms (Winograd, FFT), which need fewer FLOP
+// than the direct one that is counted.
+//
+// Scope and limits: fp32, one device, one library version. Near measured shapes the residual is interpolated between
+// them (residual_interpolation.hpp); far from them the formula alone stands. Validation: docs/calibration.md,
+// tests/published/calibration_test.cpp (leave-one-shape-out on DeepBench). Reference: Williams, Waterman, Patterson
+// 2009, "Roofline"; the fourth-power sum is a smooth maximum.
+
+#include <string>
+#include <vector>
+
+#include "costmodels/kernel_shape.hpp"
+#include "costmodels/residual_interpolation.hpp"
+#include "costmodels/robust_fit.hpp"
+#include "sim/quantity.hpp"
+
+namespace epocast {
+
+/// What a calibration needs to know of the device.
+struct DeviceRates {
+  FlopPerSecond peak_rate;          ///< fp32
+  BytesPerSecond memory_bandwidth;  ///< nominal
+  double units = 1;                 ///< cores or multiprocessors
+};
+
+struct KernelTiming {
+  KernelShape shape;
+  Seconds time;
+  int line = 0;  ///< in the file it came from
+};
+
+/// How well a fit predicts shapes that it has not seen: medians of |predicted / measured - 1|.
+struct FitQuality {
+  int points = 0;
+  int shapes = 0;         ///< distinct ones, which were left out one at a time
+  double roofline = 0;    ///< of a roofline with one fitted efficiency, for comparison
+  double physical = 0;    ///< of the formula without interpolation
+  double final = 0;       ///< of the whole
+  double ninetieth = 0;   ///< 90th percentile of the whole
+};
+
+/// The model of one operator family and pass (gemm: all passes, since the transposition tells them apart).
+struct KernelFit {
+  std::string family;
+  KernelPass pass = KernelPass::forward;
+  std::vector<FittedParameter> parameters;                            ///< kernel_parameters() in their order
+  std::vector<std::pair<std::string, FittedParameter>> class_factors;  ///< by KernelWork::kernel_class
+  ResidualInterpolation residuals{{}, {}, {}};
+  std::vector<KernelTiming> points;  ///< what it was fitted to
+  FitQuality quality;
+
+  /// Time by the formula alone.
+  double physical_time(const KernelWork& work, const DeviceRates& rates) const;
+  /// Time with the interpolated residual.
+  double time(const KernelWork& work, const DeviceRates& rates) const;
+};
+
+/// Names, units, expected values and spreads of the formula's constants, in the order of KernelFit::parameters.
+std::vector<FitParameter> kernel_parameters(const std::string& family);
+
+/// Sets `residuals` from `points`, given the constants. REQUIRES settings with a length for each coordinate.
+void interpolate_residuals(KernelFit& fit, const DeviceRates& rates, const InterpolationSettings& settings);
+
+/// Fits points that are all of one family and (but for gemm) pass. REQUIRES at least one.
+KernelFit fit_kernels(const std::vector<KernelTiming>& points, const DeviceRates& rates);
+
+/// What cross-validation predicted for one measurement without having seen its shape.
+struct HeldOut {
+  KernelTiming timing;
+  double roofline = 0, physical = 0, final = 0;  ///< [s]
+};
+
+/// Leaves out each distinct shape in turn (for gemm, all transpositions of m, n, k; for the others, all repetitions),
+/// refits the constants without it and predicts it. Length scales come from eight fits that each leave out an eighth of
+/// the shapes, among them the one predicted. The rival roofline has one efficiency, refitted alike for the least median
+/// error, 0.8 of the memory bandwidth and no overhead. With Grouping::layer, all batch sizes of a layer are left out
+/// together, which is harder.
+enum class Grouping { shape, layer };
+std::vector<HeldOut> cross_validate(const std::vector<KernelTiming>& points, const DeviceRates& rates,
+                                    Grouping grouping = Grouping::shape);
+
+FitQuality quality_of(const std::vector<HeldOut>& held_out);
+
+/// Groups by family and pass, fits each with its cross-validated quality.
+std::vector<KernelFit> fit_all(const std::vector<KernelTiming>& points, const DeviceRates& rates);
+
+}  // namespace epocast

@@ -1,0 +1,247 @@
+#include "costmodels/kernel_shape.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <stdexcept>
+
+#include "sim/config.hpp"
+
+namespace epocast {
+namespace {
+
+constexpr double kBytesPerValue = 4;          // fp32
+constexpr std::int64_t kLargest = 1LL << 40;  // of any dimension; products still fit a double
+
+template <class... Visitors>
+struct Overloaded : Visitors... {
+  using Visitors::operator()...;
+};
+template <class... Visitors>
+Overloaded(Visitors...) -> Overloaded<Visitors...>;
+
+double d(std::int64_t x) { return static_cast<double>(x); }
+double log2_of(std::int64_t x) { return std::log2(d(x)); }
+
+/// Twice the work where one number covers both gradients.
+double passes(KernelPass pass) { return pass == KernelPass::backward ? 2 : 1; }
+
+KernelWork work_of(const ConvolutionShape& s, KernelPass pass) {
+  const double taps = d(s.kernel_height * s.kernel_width);
+  const double channels = d(s.channels) / d(s.groups);
+  const double outputs = d(s.batch) * d(s.out_height) * d(s.out_width);
+  KernelWork w;
+  w.flop = passes(pass) * 2 * outputs * d(s.filters) * channels * taps;
+  w.bytes = passes(pass) * kBytesPerValue *
+            (d(s.batch) * d(s.channels) * d(s.height) * d(s.width) + outputs * d(s.filters) + d(s.filters) * channels * taps);
+  if (pass == KernelPass::backward_data) {
+    w.m = d(s.batch) * d(s.height) * d(s.width);
+    w.n = d(s.channels);
+    w.k = d(s.filters) / d(s.groups) * taps;
+  } else if (pass == KernelPass::backward_weights) {
+    w.m = channels * taps;
+    w.n = d(s.filters);
+    w.k = outputs;
+  } else {
+    w.m = outputs;
+    w.n = d(s.filters);
+    w.k = channels * taps;
+  }
+  const std::int64_t size = s.kernel_height * s.kernel_width;
+  w.kernel_class = size == 1 ? "1x1" : s.kernel_height == 3 && s.kernel_width == 3 ? "3x3" : "large";
+  if (s.stride > 1) w.kernel_class += " strided";
+  // Categories are 3 apart: as far as an eightfold size.
+  w.features = {log2_of(s.batch),   log2_of(s.out_height * s.out_width), std::log2(channels),
+                log2_of(s.filters), std::log2(taps),                     s.stride > 1 ? 3.0 : 0.0};
+  return w;
+}
+
+KernelWork work_of(const GemmShape& s, KernelPass pass) {
+  KernelWork w;
+  w.m = d(s.m);
+  w.n = d(s.n);
+  w.k = d(s.k);
+  w.flop = passes(pass) * 2 * w.m * w.n * w.k;
+  w.bytes = passes(pass) * kBytesPerValue * (w.m * w.n + w.m * w.k + w.n * w.k);
+  w.kernel_class = std::string(s.transpose_a ? "t" : "n") + (s.transpose_b ? "t" : "n");
+  w.features = {std::log2(w.m), std::log2(w.n), std::log2(w.k), s.transpose_a ? 3.0 : 0.0, s.transpose_b ? 3.0 : 0.0};
+  return w;
+}
+
+KernelWork work_of(const RecurrentShape& s, KernelPass pass) {
+  KernelWork w;
+  w.m = d(s.gates * s.hidden);
+  w.n = d(s.batch);
+  w.k = d(s.hidden);
+  w.repeats = d(s.steps);
+  w.flop = passes(pass) * 2 * w.m * w.n * w.k * w.repeats;
+  // Weights are read anew in every step: a persistent kernel, which keeps them in registers, is faster than this.
+  w.bytes = passes(pass) * kBytesPerValue * (w.m * w.n + w.m * w.k + w.n * w.k) * w.repeats;
+  if (pass == KernelPass::backward_weights) {  // one product over all steps
+    w.n = d(s.hidden);
+    w.k = d(s.batch) * d(s.steps);
+    w.repeats = 1;
+    w.bytes = kBytesPerValue * (w.m * w.n + w.m * w.k + w.n * w.k);
+  }
+  w.kernel_class = s.gates == 1 ? "vanilla" : s.gates == 3 ? "gru" : s.gates == 4 ? "lstm" : "other";
+  w.features = {log2_of(s.hidden), log2_of(s.batch), log2_of(s.steps), 3 * log2_of(s.gates)};
+  return w;
+}
+
+KernelWork work_of(const MemoryShape& s, KernelPass pass) {
+  KernelWork w;
+  w.bytes = passes(pass) * kBytesPerValue * d(s.values);
+  w.kernel_class = s.op;
+  w.features = {log2_of(s.values)};
+  return w;
+}
+
+/// The `key=value` pairs of a shape's text, each of which must be asked for.
+class Fields {
+ public:
+  explicit Fields(std::string_view text) {
+    while (!text.empty()) {
+      const auto end = std::min(text.find(' '), text.size());
+      const std::string_view word = text.substr(0, end);
+      text.remove_prefix(std::min(end + 1, text.size()));
+      if (word.empty()) continue;
+      const auto equals = word.find('=');
+      if (equals == std::string_view::npos) throw std::invalid_argument(fmt::format("'{}' is not KEY=VALUE", word));
+      const std::string key(word.substr(0, equals));
+      if (!values_.emplace(key, word.substr(equals + 1)).second)
+        throw std::invalid_argument("'" + key + "' is given twice");
+    }
+  }
+
+  std::int64_t number(const std::string& key, std::int64_t least = 1) {
+    const std::string text = word(key);
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc{} || end != text.data() + text.size() || value < least || value > kLargest)
+      throw std::invalid_argument(fmt::format("{}: '{}' is not a whole number from {} to 2^40", key, text, least));
+    return value;
+  }
+  std::int64_t number_or(const std::string& key, std::int64_t fallback) {
+    return values_.contains(key) ? number(key) : fallback;
+  }
+  bool flag(const std::string& key) {
+    const std::int64_t value = number(key, 0);
+    if (value > 1) throw std::invalid_argument(key + " must be 0 or 1");
+    return value == 1;
+  }
+  std::string word(const std::string& key) {
+    asked_.push_back(key);
+    const auto found = values_.find(key);
+    if (found == values_.end()) throw std::invalid_argument("'" + key + "' is missing");
+    std::string out = found->second;
+    values_.erase(found);
+    return out;
+  }
+  void check_all_read() const {
+    if (!values_.empty())
+      throw std::invalid_argument("unknown key '" + values_.begin()->first + "'" +
+                                  name_hint(values_.begin()->first, asked_));
+  }
+
+ private:
+  std::map<std::string, std::string> values_;
+  std::vector<std::string> asked_;
+};
+
+decltype(KernelShape::of) parse_dimensions(std::string_view family, Fields& f) {
+  if (family == "convolution")
+    return ConvolutionShape{f.number("n"), f.number("c"),  f.number("h"),  f.number("w"),      f.number("k"),         f.number("r"),
+                            f.number("s"), f.number("oh"), f.number("ow"), f.number("stride"), f.number_or("groups", 1)};
+  if (family == "gemm") return GemmShape{f.number("m"), f.number("n"), f.number("k"), f.flag("ta"), f.flag("tb")};
+  if (family == "recurrent")
+    return RecurrentShape{f.number("gates"), f.number("hidden"), f.number("batch"), f.number("steps")};
+  if (family == "memory") {
+    std::string op = f.word("op");
+    if (op.empty()) throw std::invalid_argument("'op' is empty");
+    return MemoryShape{std::move(op), f.number("values")};
+  }
+  throw std::invalid_argument(
+      fmt::format("unknown operator '{}'{}", family,
+                  name_hint(family, {"convolution", "gemm", "recurrent", "memory"})));
+}
+
+}  // namespace
+
+const char* to_string(KernelPass pass) {
+  switch (pass) {
+    case KernelPass::forward: return "forward";
+    case KernelPass::backward_data: return "backward_data";
+    case KernelPass::backward_weights: return "backward_weights";
+    case KernelPass::backward: return "backward";
+  }
+  return "";
+}
+
+std::vector<std::string> kernel_pass_names() { return {"forward", "backward_data", "backward_weights", "backward"}; }
+
+const char* KernelShape::family() const {
+  constexpr const char* kNames[] = {"convolution", "gemm", "recurrent", "memory"};
+  return kNames[of.index()];
+}
+
+std::string KernelShape::text() const {
+  return std::visit(
+      Overloaded{[](const ConvolutionShape& s) {
+                   std::string out = fmt::format("n={} c={} h={} w={} k={} r={} s={} oh={} ow={} stride={}", s.batch,
+                                                 s.channels, s.height, s.width, s.filters, s.kernel_height,
+                                                 s.kernel_width, s.out_height, s.out_width, s.stride);
+                   return s.groups == 1 ? out : out + fmt::format(" groups={}", s.groups);
+                 },
+                 [](const GemmShape& s) {
+                   return fmt::format("m={} n={} k={} ta={:d} tb={:d}", s.m, s.n, s.k, s.transpose_a, s.transpose_b);
+                 },
+                 [](const RecurrentShape& s) {
+                   return fmt::format("gates={} hidden={} batch={} steps={}", s.gates, s.hidden, s.batch, s.steps);
+                 },
+                 [](const MemoryShape& s) { return fmt::format("op={} values={}", s.op, s.values); }},
+      of);
+}
+
+KernelShape parse_kernel_shape(std::string_view family, std::string_view pass, std::string_view text) {
+  KernelShape shape;
+  const std::vector<std::string> names = kernel_pass_names();
+  const auto found = std::find(names.begin(), names.end(), pass);
+  if (found == names.end()) throw std::invalid_argument(fmt::format("unknown pass '{}'{}", pass, name_hint(pass, names)));
+  shape.pass = static_cast<KernelPass>(found - names.begin());
+  Fields fields(text);
+  shape.of = parse_dimensions(family, fields);
+  fields.check_all_read();
+  return shape;
+}
+
+KernelWork kernel_work(const KernelShape& shape) {
+  return std::visit([&](const auto& s) { return work_of(s, shape.pass); }, shape.of);
+}
+
+std::optional<KernelShape> layer_kernel(const Layer& layer, std::int64_t batch, KernelPass pass) {
+  if (layer.kind == LayerKind::input || layer.kind == LayerKind::flatten) return std::nullopt;
+  // A concatenation's gradient is cut into its parts: no FLOP, but a copy.
+  if (pass == KernelPass::backward_data && layer.backward_data_flop <= 0 && layer.kind != LayerKind::concat)
+    return std::nullopt;
+  if (pass == KernelPass::backward_weights && layer.backward_weights_flop <= 0) return std::nullopt;
+  if (layer.kind == LayerKind::convolution)
+    return KernelShape{ConvolutionShape{batch, layer.input.channels, layer.input.height, layer.input.width,
+                                        layer.output.channels, layer.kernel_height, layer.kernel_width,
+                                        layer.output.height, layer.output.width, layer.stride, layer.groups},
+                       pass};
+  if (layer.kind == LayerKind::fully_connected) {
+    const std::int64_t inputs = layer.input_values;
+    const std::int64_t outputs = layer.output.values();
+    if (pass == KernelPass::forward) return KernelShape{GemmShape{outputs, batch, inputs, true, false}, pass};
+    if (pass == KernelPass::backward_data) return KernelShape{GemmShape{inputs, batch, outputs, false, false}, pass};
+    return KernelShape{GemmShape{inputs, outputs, batch, false, true}, pass};
+  }
+  return KernelShape{
+      MemoryShape{to_string(layer.kind), batch * (layer.input_values + layer.output.values()) + layer.parameter_count()},
+      pass};
+}
+
+}  // namespace epocast

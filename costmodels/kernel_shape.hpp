@@ -1,0 +1,75 @@
+#pragma once
+// What a kernel computes, apart from the device that computes it: the work measures that its time depends on.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "sim/model.hpp"
+
+namespace epocast {
+
+enum class KernelPass {
+  forward,
+  backward_data,
+  backward_weights,
+  backward,  ///< both gradients, where a profile does not tell them apart
+};
+const char* to_string(KernelPass pass);
+std::vector<std::string> kernel_pass_names();
+
+/// Direct convolution of a batch.
+struct ConvolutionShape {
+  std::int64_t batch = 1, channels = 1, height = 1, width = 1, filters = 1, kernel_height = 1, kernel_width = 1;
+  std::int64_t out_height = 1, out_width = 1, stride = 1, groups = 1;
+};
+
+/// C (m x n) = A (m x k) B (k x n), column by column as BLAS has it. A fully connected layer's forward pass has m outputs,
+/// n samples and k inputs.
+struct GemmShape {
+  std::int64_t m = 1, n = 1, k = 1;
+  bool transpose_a = false, transpose_b = false;
+};
+
+/// A recurrent layer over a whole sequence, without the product with its inputs. gates: 1 vanilla, 3 GRU, 4 LSTM.
+struct RecurrentShape {
+  std::int64_t gates = 1, hidden = 1, batch = 1, steps = 1;
+};
+
+/// A layer that moves data rather than computing: pooling, normalisation, activation, ...
+struct MemoryShape {
+  std::string op;           ///< layer kind
+  std::int64_t values = 1;  ///< read and written, each counted once, for the batch
+};
+
+struct KernelShape {
+  std::variant<ConvolutionShape, GemmShape, RecurrentShape, MemoryShape> of;
+  KernelPass pass = KernelPass::forward;
+
+  /// "convolution", "gemm", "recurrent" or "memory".
+  const char* family() const;
+  /// "n=8 c=64 h=56 w=56 k=64 r=3 s=3 oh=56 ow=56 stride=1", "m=1760 n=16 k=1760 ta=0 tb=0" and so on.
+  std::string text() const;
+};
+
+/// Parses what text() writes. Throws std::invalid_argument naming the wrong or missing key.
+KernelShape parse_kernel_shape(std::string_view family, std::string_view pass, std::string_view text);
+
+/// Work of a kernel seen as `repeats` matrix products of m x k by k x n (an implicit product for a convolution).
+struct KernelWork {
+  double m = 1, n = 1, k = 1;
+  double repeats = 1;        ///< launches one after the other
+  double flop = 0;           ///< in total, by the direct algorithm; a multiply-add counts 2
+  double bytes = 0;          ///< operands and result once each, fp32
+  std::string kernel_class;  ///< kernels that share code: "1x1", "3x3 stride 2", "tn", "lstm"
+  std::vector<double> features;  ///< coordinates for interpolation among measured kernels; mostly log2 of sizes
+};
+KernelWork kernel_work(const KernelShape& shape);
+
+/// The kernel that a layer runs in one pass (not KernelPass::backward); none if it runs none.
+std::optional<KernelShape> layer_kernel(const Layer& layer, std::int64_t batch, KernelPass pass);
+
+}  // namespace epocast

@@ -1,0 +1,141 @@
+#include "costmodels/residual_interpolation.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <cstddef>
+#include <utility>
+
+namespace epocast {
+namespace {
+
+const double kRoot3 = std::sqrt(3.0);
+
+double distance(const Coordinates& a, const Coordinates& b, const std::vector<double>& lengths) {
+  double sum = 0;
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    const double step = (a[i] - b[i]) / lengths[i];
+    sum += step * step;
+  }
+  return std::sqrt(sum);
+}
+
+double matern(double r) { return (1 + kRoot3 * r) * std::exp(-kRoot3 * r); }
+
+SquareMatrix covariance(const InterpolationSettings& s, const std::vector<Coordinates>& points) {
+  SquareMatrix k(points.size());
+  const double variance = s.amplitude * s.amplitude;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) k(i, j) = k(j, i) = variance * matern(distance(points[i], points[j], s.lengths));
+    k(i, i) = variance + s.noise * s.noise;
+  }
+  return k;
+}
+
+// Before seeing data: logarithms of lengths, amplitude and noise are normal with these centres and deviations.
+constexpr double kLength = 3, kLengthSpread = 0.8;
+constexpr double kAmplitude = 0.3, kNoise = 0.03, kSizeSpread = 0.7;
+
+/// Logarithms of lengths, then of amplitude and noise.
+InterpolationSettings settings_of(const std::vector<double>& h) {
+  InterpolationSettings s;
+  for (std::size_t i = 0; i + 2 < h.size(); ++i) s.lengths.push_back(std::exp(h[i]));
+  s.amplitude = std::exp(h[h.size() - 2]);
+  s.noise = std::exp(h[h.size() - 1]);
+  return s;
+}
+
+/// Gradient of the log posterior density by the elements of `h` (Rasmussen and Williams, eq. 5.9): for each parameter p,
+/// (tr(a a^T dK/dp) - tr(K^-1 dK/dp)) / 2, a = K^-1 y. Empty if the covariance is singular.
+std::vector<double> posterior_slope(const std::vector<double>& h, const std::vector<Coordinates>& points,
+                                    const std::vector<double>& y) {
+  const InterpolationSettings s = settings_of(h);
+  const std::size_t dimensions = s.lengths.size();
+  const Cholesky factor(covariance(s, points));
+  if (!factor.ok()) return {};
+  const std::vector<double> a = factor.solve(y);
+  const SquareMatrix inverse = factor.inverse();
+  const double variance = s.amplitude * s.amplitude;
+  std::vector<double> slope(h.size(), 0.0);
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const double own = 0.5 * (a[i] * a[i] - inverse(i, i));
+    slope[dimensions] += own * 2 * variance;
+    slope[dimensions + 1] += own * 2 * s.noise * s.noise;
+    for (std::size_t j = 0; j < i; ++j) {
+      const double weight = a[i] * a[j] - inverse(i, j);  // both triangles
+      const double r = distance(points[i], points[j], s.lengths);
+      const double decay = variance * std::exp(-kRoot3 * r);
+      slope[dimensions] += weight * 2 * decay * (1 + kRoot3 * r);
+      for (std::size_t c = 0; c < dimensions; ++c) {
+        const double step = (points[i][c] - points[j][c]) / s.lengths[c];
+        slope[c] += weight * 3 * decay * step * step;
+      }
+    }
+  }
+  for (std::size_t c = 0; c < dimensions; ++c)
+    slope[c] -= (h[c] - std::log(kLength)) / (kLengthSpread * kLengthSpread);
+  slope[dimensions] -= (h[dimensions] - std::log(kAmplitude)) / (kSizeSpread * kSizeSpread);
+  slope[dimensions + 1] -= (h[dimensions + 1] - std::log(kNoise)) / (kSizeSpread * kSizeSpread);
+  return slope;
+}
+
+}  // namespace
+
+ResidualInterpolation::ResidualInterpolation(InterpolationSettings settings, std::vector<Coordinates> points,
+                                             std::vector<double> residuals)
+    : settings_(std::move(settings)),
+      points_(std::move(points)),
+      residuals_(std::move(residuals)),
+      factor_(covariance(settings_, points_)) {
+  assert(points_.size() == residuals_.size());
+  if (factor_.ok()) weights_ = factor_.solve(residuals_);
+}
+
+std::vector<double> ResidualInterpolation::covariances(const Coordinates& at) const {
+  std::vector<double> out;
+  out.reserve(points_.size());
+  for (const Coordinates& point : points_)
+    out.push_back(settings_.amplitude * settings_.amplitude * matern(distance(at, point, settings_.lengths)));
+  return out;
+}
+
+double ResidualInterpolation::mean(const Coordinates& at) const {
+  if (weights_.empty()) return 0;
+  const std::vector<double> k = covariances(at);
+  double sum = 0;
+  for (std::size_t i = 0; i < k.size(); ++i) sum += k[i] * weights_[i];
+  return sum;
+}
+
+double ResidualInterpolation::uncertainty(const Coordinates& at) const {
+  if (weights_.empty()) return 1;
+  const std::vector<double> y = factor_.solve_lower(covariances(at));
+  double explained = 0;
+  for (double x : y) explained += x * x;
+  return std::sqrt(std::clamp(1 - explained / (settings_.amplitude * settings_.amplitude), 0.0, 1.0));
+}
+
+InterpolationSettings fit_interpolation(const std::vector<Coordinates>& points, const std::vector<double>& residuals) {
+  // Climbs with steps that grow while the slope keeps its sign and halve when it changes (Riedmiller, Braun 1993).
+  std::vector<double> h(points.empty() ? 0 : points.front().size(), std::log(kLength));
+  h.push_back(std::log(kAmplitude));
+  h.push_back(std::log(kNoise));
+  std::vector<double> step(h.size(), 0.2);
+  std::vector<double> last(h.size(), 0.0);
+  for (int iteration = 0; iteration < 40 && points.size() > 1; ++iteration) {
+    std::vector<double> slope = posterior_slope(h, points, residuals);
+    if (slope.empty()) break;
+    for (std::size_t i = 0; i < h.size(); ++i) {
+      if (slope[i] * last[i] > 0) step[i] = std::min(step[i] * 1.2, 0.5);
+      if (slope[i] * last[i] < 0) {
+        step[i] *= 0.5;
+        slope[i] = 0;  // stay for one round after a change of sign
+      }
+      if (slope[i] != 0) h[i] = std::clamp(h[i] + (slope[i] > 0 ? step[i] : -step[i]), std::log(1e-3), std::log(1e3));
+    }
+    last = std::move(slope);
+  }
+  return settings_of(h);
+}
+
+}  // namespace epocast

@@ -1,0 +1,54 @@
+#pragma once
+// Gaussian-process interpolation of what a physical model leaves over, among measured points.
+//
+// Scope and limits: zero-mean process with a Matern-3/2 kernel, one length per coordinate, plus measurement noise.
+// Far from every measured point the mean returns to 0, so that the physical model alone decides there; uncertainty()
+// says how far that has gone. A few hundred points: cost grows with their cube.
+// Reference: Rasmussen, Williams 2006, "Gaussian Processes for Machine Learning", eq. 2.25, 2.26, 5.9.
+
+#include <span>
+#include <vector>
+
+#include "costmodels/dense.hpp"
+
+namespace epocast {
+
+using Coordinates = std::vector<double>;
+
+/// Shape of the process. Fitted; see fit_interpolation().
+struct InterpolationSettings {
+  std::vector<double> lengths;  ///< per coordinate, distance over which residuals are alike
+  double amplitude = 0.3;       ///< standard deviation of residuals (of ln time)
+  double noise = 0.03;          ///< standard deviation of measurement noise (of ln time)
+};
+
+class ResidualInterpolation {
+ public:
+  /// Coordinates and residuals of the measured points; may be empty. REQUIRES equal numbers, and a length for each
+  /// coordinate.
+  ResidualInterpolation(InterpolationSettings settings, std::vector<Coordinates> points, std::vector<double> residuals);
+
+  /// Expected residual at a point.
+  double mean(const Coordinates& at) const;
+  /// Standard deviation there over `amplitude`: near 0 at measured points, 1 far from all.
+  double uncertainty(const Coordinates& at) const;
+
+  const InterpolationSettings& settings() const { return settings_; }
+  const std::vector<Coordinates>& points() const { return points_; }
+  const std::vector<double>& residuals() const { return residuals_; }
+
+ private:
+  std::vector<double> covariances(const Coordinates& at) const;
+
+  InterpolationSettings settings_;
+  std::vector<Coordinates> points_;
+  std::vector<double> residuals_;
+  Cholesky factor_;
+  std::vector<double> weights_;
+};
+
+/// Settings of the greatest posterior density given the points, with lengths expected near 3 (an eightfold size), noise
+/// near 3 % and amplitude near 30 %. Deterministic.
+InterpolationSettings fit_interpolation(const std::vector<Coordinates>& points, const std::vector<double>& residuals);
+
+}  // namespace epocast
