@@ -43,7 +43,9 @@ TrainingStep compile_step(const std::string& options, int workers) {
   for (DeviceId d = 0; d < workers; ++d) context.workers.push_back(d);
   context.global_batch = 32 * workers;
   const Roofline cost{RooflineOptions{}};
-  context.trace = [&cost](std::int64_t batch) { return make_trace(resnet50(), cost, batch, cluster().devices.front()); };
+  context.trace = [&cost](std::int64_t batch) {
+    return make_trace(resnet50(), cost, batch, cluster().devices.front());
+  };
   return strategy->compile(context);
 }
 
@@ -72,15 +74,18 @@ void parameter_server_async(benchmark::State& state) {
 BENCHMARK(parameter_server_async)->Arg(4)->Arg(64)->Arg(256)->Unit(benchmark::kMillisecond);
 
 void cycle_ratio(benchmark::State& state) {
-  const TrainingStep step = compile_step("{name: parameter_server, mode: async, granularity: layer}", static_cast<int>(state.range(0)));
+  const TrainingStep step =
+      compile_step("{name: parameter_server, mode: async, granularity: layer}", static_cast<int>(state.range(0)));
   const CompiledGraph graph = compile(step.graph, false);
-  for (auto _ : state) benchmark::DoNotOptimize(maximum_cycle_ratio(graph, [](Instance i) { return 1e-3 + 1e-6 * i.task; }, {}, 0).seconds);
+  for (auto _ : state)
+    benchmark::DoNotOptimize(maximum_cycle_ratio(graph, [](Instance i) { return 1e-3 + 1e-6 * i.task; }, {}).seconds);
   state.counters["instances"] = static_cast<double>(graph.instances);
 }
 BENCHMARK(cycle_ratio)->Arg(1)->Arg(16)->Arg(64)->Unit(benchmark::kMillisecond);
 
 void load_resnet50(benchmark::State& state) {
-  for (auto _ : state) benchmark::DoNotOptimize(load_model(data() / "workloads" / "models" / "resnet50.yaml").layers.size());
+  for (auto _ : state)
+    benchmark::DoNotOptimize(load_model(data() / "workloads" / "models" / "resnet50.yaml").layers.size());
 }
 BENCHMARK(load_resnet50)->Unit(benchmark::kMicrosecond);
 

@@ -70,7 +70,8 @@ std::string cycle_text(const std::vector<Stretch>& cycle) {
   constexpr std::size_t kMost = 6;
   std::vector<std::size_t> by_length(cycle.size());
   std::iota(by_length.begin(), by_length.end(), std::size_t{0});
-  std::stable_sort(by_length.begin(), by_length.end(), [&](std::size_t a, std::size_t b) { return cycle[a].seconds > cycle[b].seconds; });
+  std::stable_sort(by_length.begin(), by_length.end(),
+                   [&](std::size_t a, std::size_t b) { return cycle[a].seconds > cycle[b].seconds; });
   by_length.resize(std::min(by_length.size(), kMost));
 
   std::string out;
@@ -109,7 +110,8 @@ double lower_bound(const ExecutionResult& result) {
 std::string limited_by(const CyclicTaskGraph& graph, const ExecutionResult& result) {
   const StepMetrics& m = result.metrics;
   if (link_bound(result)) return link_text(m);
-  if (!result.bound || result.bound->tasks.empty()) return m.exposed_communication > m.compute ? "communication" : "computation";
+  if (!result.bound || result.bound->tasks.empty())
+    return m.exposed_communication > m.compute ? "communication" : "computation";
   const std::vector<Stretch> cycle = stretches(graph, *result.bound);
   if (cycle.size() == 1) return text(cycle.front());
   return cycle_text(cycle);
@@ -122,26 +124,31 @@ std::string explain(const CyclicTaskGraph& graph, const ExecutionResult& result)
     const CycleBound& bound = *result.bound;
     int lag = 0;
     for (const int l : bound.lags) lag += l;
-    out += fmt::format("The longest cycle of dependencies takes {} per iteration; the run takes {}.\n", to_string(Seconds(bound.seconds)),
-                       to_string(Seconds(result.iteration)));
+    out += fmt::format("The longest cycle of dependencies takes {} per iteration; the run takes {}.\n",
+                       to_string(Seconds(bound.seconds)), to_string(Seconds(result.iteration)));
     for (const Stretch& s : stretches(graph, bound))
-      out += fmt::format("  {:>10}  {}{}\n", to_string(Seconds(s.seconds)), text(s), s.lag > 0 ? "   (then the next iteration)" : "");
+      out += fmt::format("  {:>10}  {}{}\n", to_string(Seconds(s.seconds)), text(s),
+                         s.lag > 0 ? "   (then the next iteration)" : "");
     const double computing = compute_seconds(graph, bound);
     out += fmt::format("  computation {}, communication {}{}\n", to_string(Seconds(computing)),
                        to_string(Seconds(bound.seconds * std::max(lag, 1) - computing)),
                        lag > 1 ? fmt::format(", over {} iterations", lag) : "");
     if (const double gap = result.iteration - bound.seconds; gap > 1e-6 * result.iteration)
-      out += fmt::format("Sharing links and queues costs the other {} ({:.1f} %).\n", to_string(Seconds(gap)), 100 * gap / result.iteration);
+      out += fmt::format("Sharing links and queues costs the other {} ({:.1f} %).\n", to_string(Seconds(gap)),
+                         100 * gap / result.iteration);
     if (link_bound(result))
-      out += fmt::format("What it must carry keeps the busiest link busy for {} per iteration, longer than that cycle.\n",
-                         to_string(Seconds(m.max_link_utilization * result.iteration)));
+      out +=
+          fmt::format("What it must carry keeps the busiest link busy for {} per iteration, longer than that cycle.\n",
+                      to_string(Seconds(m.max_link_utilization * result.iteration)));
   }
-  out += fmt::format("Per iteration a worker computes {}, communicates {}, of which {} exposed.\n", to_string(Seconds(m.compute)),
-                     to_string(Seconds(m.communication)), to_string(Seconds(m.exposed_communication)));
+  out += fmt::format("Per iteration a worker computes {}, communicates {}, of which {} exposed.\n",
+                     to_string(Seconds(m.compute)), to_string(Seconds(m.communication)),
+                     to_string(Seconds(m.exposed_communication)));
   if (m.compute > 0)
     out += fmt::format("Perfect overlap would give {}.\n", to_string(Seconds(std::max(m.compute, m.communication))));
   if (!m.busiest_link.empty())
-    out += fmt::format("The busiest link is {}, used {:.1f} % of the time.\n", m.busiest_link, 100 * m.max_link_utilization);
+    out += fmt::format("The busiest link is {}, used {:.1f} % of the time.\n", m.busiest_link,
+                       100 * m.max_link_utilization);
   return out;
 }
 

@@ -94,7 +94,8 @@ void run_forked(int jobs, int parallel, const std::function<std::string(int)>& j
   std::vector<Child> running;
   int next = 0;
   while (next < jobs || !running.empty()) {
-    while (next < jobs && static_cast<int>(running.size()) < std::max(1, parallel)) running.push_back(start(next++, job));
+    while (next < jobs && static_cast<int>(running.size()) < std::max(1, parallel))
+      running.push_back(start(next++, job));
 
     std::vector<pollfd> watched;
     for (const Child& child : running)
@@ -102,7 +103,8 @@ void run_forked(int jobs, int parallel, const std::function<std::string(int)>& j
         if (fd >= 0) watched.push_back({fd, POLLIN, 0});
     if (poll(watched.data(), watched.size(), -1) < 0 && errno != EINTR) fail("poll");
     const auto ready = [&](int fd) {
-      return fd >= 0 && std::any_of(watched.begin(), watched.end(), [fd](const pollfd& p) { return p.fd == fd && p.revents != 0; });
+      return fd >= 0 && std::any_of(watched.begin(), watched.end(),
+                                    [fd](const pollfd& p) { return p.fd == fd && p.revents != 0; });
     };
     for (Child& child : running) {
       if (ready(child.output)) drain(child.output, child.outcome.output);

@@ -49,17 +49,25 @@ void for_each_column(Result& r, Visit visit) {
 struct Write {
   ordered_json& json;
   template <class T>
-  void operator()(const char* key, const T& value) const { json[key] = value; }
+  void operator()(const char* key, const T& value) const {
+    json[key] = value;
+  }
   template <class T>
-  void operator()(const char* key, const std::optional<T>& value) const { json[key] = or_null(value); }
+  void operator()(const char* key, const std::optional<T>& value) const {
+    json[key] = or_null(value);
+  }
 };
 
 struct Read {
   const ordered_json& json;
   template <class T>
-  void operator()(const char* key, T& value) const { json.at(key).get_to(value); }
+  void operator()(const char* key, T& value) const {
+    json.at(key).get_to(value);
+  }
   template <class T>
-  void operator()(const char* key, std::optional<T>& value) const { read(json, key, value); }
+  void operator()(const char* key, std::optional<T>& value) const {
+    read(json, key, value);
+  }
 };
 
 /// An axis' label as the number or truth value that it is, or as text.

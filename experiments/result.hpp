@@ -41,10 +41,10 @@ struct ScenarioResult {
   bool exact = false;
 
   // Not columns: for people.
-  std::string error;                   ///< why there is no result; everything above but study and scenario is void then
-  int exit_code = 0;                   ///< what the program should exit with because of this scenario
-  double iteration_ci95 = 0;           ///< half width, s; 0 if the result is no estimate
-  std::string explanation;             ///< several lines, if asked for
+  std::string error;          ///< why there is no result; everything above but study and scenario is void then
+  int exit_code = 0;          ///< what the program should exit with because of this scenario
+  double iteration_ci95 = 0;  ///< half width, s; 0 if the result is no estimate
+  std::string explanation;    ///< several lines, if asked for
   std::vector<std::string> warnings;
 };
 

@@ -53,7 +53,7 @@ struct RunOptions {
   bool exact = false;
   bool fold = true;
   bool explain = false;
-  std::filesystem::path trace_file;        ///< Chrome trace to write; empty for none
+  std::filesystem::path trace_file;  ///< Chrome trace to write; empty for none
   std::size_t trace_intervals = 1'000'000;
 };
 

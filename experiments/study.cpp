@@ -33,48 +33,91 @@ ConfigNode set(const ConfigNode& config, const std::string& key, const ConfigNod
   return config.with(key, value);
 }
 
+struct Axis {
+  std::string key;
+  std::vector<ConfigNode> values;
+};
+
+/// Whether setting `key` makes an axis over `axis` pointless: it is the same key, one inside it, or the other way to
+/// give the batch size.
+bool overrules(const std::string& key, const std::string& axis) {
+  const bool same_batch = key.starts_with("batch.") && axis.starts_with("batch.");
+  return axis == key || axis.starts_with(key + ".") || same_batch;
+}
+
+void add_axis(std::vector<Axis>& axes, const std::string& key, const ConfigNode& values) {
+  if (!values.is_list() || values.items().empty())
+    throw values.error("an axis is a list of one or more values, as in `" + key + ": [..]`");
+  if (key == "sweep" || key == "study" || key == "schedule") throw values.error("'" + key + "' cannot be swept");
+  const auto same = std::find_if(axes.begin(), axes.end(), [&](const Axis& axis) { return axis.key == key; });
+  if (same != axes.end())
+    same->values = values.items();
+  else
+    axes.push_back({key, values.items()});
+}
+
+/// The study's axes as the command line changes them: `--set sweep.KEY=[..]` gives an axis new values or adds one,
+/// `--set KEY=value` removes it.
+std::vector<Axis> read_axes(const ConfigNode& root, const std::vector<Override>& overrides) {
+  std::vector<Axis> axes;
+  if (root.has("sweep")) {
+    const ConfigNode sweep = root.at("sweep");
+    for (const std::string& key : sweep.keys()) add_axis(axes, key, sweep.at(key));
+  }
+  for (const Override& o : overrides) {
+    if (o.key.starts_with("sweep."))
+      add_axis(axes, o.key.substr(6), ConfigNode::load_text(o.value, "--set " + o.key));
+    else
+      std::erase_if(axes, [&](const Axis& axis) { return overrules(o.key, axis.key); });
+  }
+  return axes;
+}
+
+void check_size(const ConfigNode& root, const std::vector<Axis>& axes) {
+  const ConfigNode place = root.has("sweep") ? root.at("sweep") : root;
+  std::size_t product = 1, text = root.flow_text().size();
+  for (const Axis& axis : axes) {
+    product *= axis.values.size();
+    if (product > kMaxScenarios)
+      throw place.error(fmt::format("the axes have more than {} points; sweep fewer values", kMaxScenarios));
+    std::size_t longest = 0;
+    for (const ConfigNode& value : axis.values) longest = std::max(longest, axis.key.size() + value.flow_text().size());
+    text += longest;
+  }
+  if (product * text > kMaxTextOfAll)
+    throw place.error(
+        fmt::format("the axes have {} points, too many for a study of {} bytes; sweep fewer values", product, text));
+}
+
 Study expand(ConfigNode root, const std::vector<Override>& overrides) {
   if (!root.is_map()) throw root.error("a study is a map of keys; see docs/study-format.md");
-  for (const Override& o : overrides) root = set(root, o.key, ConfigNode::load_text(o.value, "--set " + o.key));
+  std::vector<Override> inside;  // changes of scenarios, as opposed to axes
+  for (const Override& o : overrides) {
+    if (o.key == "sweep") root = root.with(o.key, ConfigNode::load_text(o.value, "--set " + o.key));
+    if (o.key != "sweep" && !o.key.starts_with("sweep.")) inside.push_back(o);
+  }
 
   Study study;
   study.name = root.at("study").as_string();
-  std::vector<std::pair<std::string, std::vector<ConfigNode>>> axes;
+  const std::vector<Axis> axes = read_axes(root, overrides);
+  check_size(root, axes);
+  for (const Axis& axis : axes) study.axes.push_back(axis.key);
   const ConfigNode base = root.without("sweep");
-  if (root.has("sweep")) {
-    const ConfigNode sweep = root.at("sweep");
-    std::size_t product = 1, text = base.flow_text().size();
-    for (const std::string& key : sweep.keys()) {
-      const ConfigNode values = sweep.at(key);
-      if (!values.is_list() || values.items().empty())
-        throw values.error("an axis is a list of one or more values, as in `" + key + ": [..]`");
-      if (key == "sweep" || key == "study" || key == "schedule") throw values.error("'" + key + "' cannot be swept");
-      axes.emplace_back(key, values.items());
-      study.axes.push_back(key);
-      product *= values.items().size();
-      if (product > kMaxScenarios)
-        throw sweep.error(fmt::format("the axes have more than {} points; sweep fewer values", kMaxScenarios));
-      std::size_t longest = 0;
-      for (const ConfigNode& value : values.items()) longest = std::max(longest, key.size() + value.flow_text().size());
-      text += longest;
-    }
-    if (product * text > kMaxTextOfAll)
-      throw sweep.error(
-          fmt::format("the axes have {} points, too many for a study of {} bytes; sweep fewer values", product, text));
-  }
 
   std::vector<std::size_t> at(axes.size(), 0);
   while (true) {
     Scenario scenario{study.name, "", {}, base};
     for (std::size_t a = 0; a < axes.size(); ++a) {
-      const ConfigNode& value = axes[a].second[at[a]];
-      scenario.axes.emplace_back(axes[a].first, axis_label(value));
-      scenario.name += (a == 0 ? "" : ", ") + axes[a].first + "=" + scenario.axes.back().second;
-      scenario.config = set(scenario.config, axes[a].first, value);
+      const ConfigNode& value = axes[a].values[at[a]];
+      scenario.axes.emplace_back(axes[a].key, axis_label(value));
+      scenario.name += (a == 0 ? "" : ", ") + axes[a].key + "=" + scenario.axes.back().second;
+      scenario.config = set(scenario.config, axes[a].key, value);
     }
+    for (const Override& o : inside)
+      scenario.config = set(scenario.config, o.key, ConfigNode::load_text(o.value, "--set " + o.key));
     study.scenarios.push_back(std::move(scenario));
     std::size_t a = axes.size();
-    while (a > 0 && ++at[a - 1] == axes[a - 1].second.size()) at[--a] = 0;
+    while (a > 0 && ++at[a - 1] == axes[a - 1].values.size()) at[--a] = 0;
     if (a == 0) return study;
   }
 }

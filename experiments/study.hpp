@@ -13,8 +13,8 @@ namespace epocast {
 /// One point of a study: a complete configuration without axes.
 struct Scenario {
   std::string study;
-  std::string name;                                        ///< "workers=4, strategy=data_parallel"; "" without axes
-  std::vector<std::pair<std::string, std::string>> axes;   ///< key and value, as columns of the output
+  std::string name;                                       ///< "workers=4, strategy=data_parallel"; "" without axes
+  std::vector<std::pair<std::string, std::string>> axes;  ///< key and value, as columns of the output
   ConfigNode config;
 };
 

@@ -55,6 +55,7 @@ class Execution final : SimEngine::Listener {
   void stop_at(std::int64_t iterations);
   void check_all_ended() const;
   double compute_time(Instance i, std::int64_t iteration) const;
+  void measure_traffic(ExecutionResult& result) const;
   CycleBound bound() const;
   std::vector<DeviceId> simulated_workers() const;
 
@@ -108,7 +109,7 @@ Execution::Execution(const CyclicTaskGraph& graph, const Cluster& cluster, SimEn
       activity_(cluster.devices.size(), engine.now()),
       versions_(graph.stores().size(), max_ranks(graph)),
       detector_(compiled_.instances, compiled_.max_lag),
-      observer_(engine, activity_, traffic_, simulated_workers(), 66),
+      observer_(activity_, simulated_workers(), 66, engine.now()),
       start_(engine.now()),
       limit_(options.iterations),
       started_(compiled_.instances, 0),
@@ -315,6 +316,20 @@ CycleBound Execution::bound() const {
   return maximum_cycle_ratio(used, duration, counts);
 }
 
+/// Every iteration sends the same bytes over the same links.
+void Execution::measure_traffic(ExecutionResult& result) const {
+  const auto iterations = static_cast<double>(limit_);
+  result.metrics.bytes = traffic_.total() / iterations;
+  for (std::size_t link = 0; result.iteration > 0 && link < traffic_.on_link().size(); ++link) {
+    const double rate = traffic_.on_link()[link] / iterations / result.iteration;
+    // An estimated iteration may come out too short.
+    const double utilization = std::min(1.0, rate / engine_.link_bandwidth(static_cast<int>(link)));
+    if (utilization <= result.metrics.max_link_utilization) continue;
+    result.metrics.max_link_utilization = utilization;
+    result.metrics.busiest_link = engine_.link_name(static_cast<int>(link));
+  }
+}
+
 ExecutionResult Execution::run() {
   engine_.set_listener(*this);
   for (std::uint32_t t = 0; t < compiled_.tasks.size(); ++t)
@@ -339,11 +354,8 @@ ExecutionResult Execution::run() {
     result.iteration_ci95 = ci95;
     const std::int64_t window = observer_.longest_window();
     if (window > 0) result.metrics = observer_.window(window);
-    // Bytes count when their message has arrived, so a window that is no period may hold more or fewer than its own. Every
-    // iteration sends the same bytes.
-    result.metrics.max_link_utilization = std::min(result.metrics.max_link_utilization, 1.0);
-    result.metrics.bytes = traffic_.total() / static_cast<double>(limit_);
   }
+  measure_traffic(result);
   result.exact = missing == 0 || period_.has_value();
   result.total = makespan + static_cast<double>(missing) * result.iteration;
   result.metrics.mean_staleness = versions_.mean();

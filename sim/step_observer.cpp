@@ -20,15 +20,13 @@ std::optional<double> VersionCounter::mean() const {
 
 std::optional<std::int64_t> VersionCounter::max() const { return writes_ > 0 ? std::optional(max_) : std::nullopt; }
 
-StepObserver::StepObserver(const SimEngine& engine, const ActivityAccounts& accounts, const TrafficCounter& traffic,
-                           std::vector<DeviceId> workers, std::size_t history)
-    : engine_(engine), accounts_(accounts), traffic_(traffic), workers_(std::move(workers)), history_(std::max<std::size_t>(history, 2)) {
-  iteration_ended(engine.now());
-  ends_.assign(1, engine.now());
+StepObserver::StepObserver(const ActivityAccounts& accounts, std::vector<DeviceId> workers, std::size_t history, double start)
+    : accounts_(accounts), workers_(std::move(workers)), history_(std::max<std::size_t>(history, 2)) {
+  iteration_ended(start);
 }
 
 void StepObserver::iteration_ended(double now) {
-  Snapshot snapshot{now, {}, traffic_.on_link(), traffic_.total()};
+  Snapshot snapshot{now, {}};
   for (const DeviceId worker : workers_) snapshot.activity.push_back(accounts_.times(worker, now));
   snapshots_.push_back(std::move(snapshot));
   if (snapshots_.size() > history_) snapshots_.pop_front();
@@ -50,16 +48,6 @@ StepMetrics StepObserver::window(std::int64_t iterations) const {
   metrics.compute *= scale;
   metrics.communication *= scale;
   metrics.exposed_communication *= scale;
-  metrics.bytes = (last.bytes - first.bytes) / n;
-  const double elapsed = last.time - first.time;
-  for (std::size_t link = 0; elapsed > 0 && link < last.on_link.size(); ++link) {
-    const double bytes = last.on_link[link] - first.on_link[link];
-    const double utilization = bytes / (elapsed * engine_.link_bandwidth(static_cast<int>(link)));
-    if (utilization > metrics.max_link_utilization) {
-      metrics.max_link_utilization = utilization;
-      metrics.busiest_link = engine_.link_name(static_cast<int>(link));
-    }
-  }
   return metrics;
 }
 

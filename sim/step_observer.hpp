@@ -8,7 +8,6 @@
 
 #include "sim/activity.hpp"
 #include "sim/execution.hpp"
-#include "sim/traffic.hpp"
 
 namespace epocast {
 
@@ -36,13 +35,13 @@ class VersionCounter {
 class StepObserver {
  public:
   /// `workers`: devices to average over.
-  StepObserver(const SimEngine& engine, const ActivityAccounts& accounts, const TrafficCounter& traffic,
-               std::vector<DeviceId> workers, std::size_t history);
+  StepObserver(const ActivityAccounts& accounts, std::vector<DeviceId> workers, std::size_t history, double start);
 
   /// An iteration has ended everywhere, now.
   void iteration_ended(double now);
 
-  /// Averages over the last `iterations` iterations. REQUIRES: no more than have ended and are kept.
+  /// Averages over the last `iterations` iterations, of all that is a matter of time: not the bytes, which count when a message
+  /// arrives, perhaps at the very end of the window. REQUIRES: no more than have ended and are kept.
   StepMetrics window(std::int64_t iterations) const;
   /// The longest window available.
   std::int64_t longest_window() const { return static_cast<std::int64_t>(snapshots_.size()) - 1; }
@@ -54,13 +53,9 @@ class StepObserver {
   struct Snapshot {
     double time = 0;
     std::vector<ActivityTimes> activity;  ///< by worker
-    std::vector<double> on_link;
-    double bytes = 0;
   };
 
-  const SimEngine& engine_;
   const ActivityAccounts& accounts_;
-  const TrafficCounter& traffic_;
   std::vector<DeviceId> workers_;
   std::size_t history_;
   std::deque<Snapshot> snapshots_;

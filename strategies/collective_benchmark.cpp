@@ -17,7 +17,8 @@ CollectiveOp read_operation(const ConfigNode& options) {
 EntryInfo CollectiveBenchmark::info() {
   return {"collective_benchmark",
           "one collective over all workers, over and over; needs no model",
-          {{"operation", "", "all_reduce | reduce_scatter | all_gather | all_to_all | broadcast | reduce | gather | scatter",
+          {{"operation", "",
+            "all_reduce | reduce_scatter | all_gather | all_to_all | broadcast | reduce | gather | scatter",
             "all_reduce", "what to do; the algorithm is the study's collective.algorithm"},
            {"bytes", "bytes", "> 0", "required", "vector size, as MPI and NCCL count it"}}};
 }
@@ -33,11 +34,12 @@ TrainingStep CollectiveBenchmark::compile(const StrategyContext& context) const 
                          to_string(default_algorithm(operation_)));
   TrainingStep step;
   const GroupId workers = step.graph.add_group("workers", context.workers);
-  const QueueId queue = step.graph.add_queue("communication", workers, QueueRole::communication, Discipline::program_order);
-  step.graph.collective(queue,
-                        {operation_, context.collective.algorithm, context.collective.level, workers, bytes_,
-                         context.collective.gamma},
-                        {to_string(operation_), ""});
+  const QueueId queue =
+      step.graph.add_queue("communication", workers, QueueRole::communication, Discipline::program_order);
+  step.graph.collective(
+      queue,
+      {operation_, context.collective.algorithm, context.collective.level, workers, bytes_, context.collective.gamma},
+      {to_string(operation_), ""});
   return step;
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 /// Gradients that one all-reduce carries.
 struct Bucket {
-  std::string name;         ///< of the tensor or layer, or of the first and last layer in it
+  std::string name;  ///< of the tensor or layer, or of the first and last layer in it
   Bytes bytes;
   std::size_t ready_after;  ///< layer whose backward pass makes the last of them
 };

@@ -10,7 +10,8 @@ LayerPass add_forward(CyclicTaskGraph& graph, QueueId compute, const WorkloadTra
   LayerPass pass;
   for (const LayerTrace& layer : trace.layers) {
     pass.position.push_back(pass.tasks.size());
-    if (layer.times.forward.value > 0) pass.tasks.push_back(graph.compute(compute, layer.times.forward, {"forward", layer.name}));
+    if (layer.times.forward.value > 0)
+      pass.tasks.push_back(graph.compute(compute, layer.times.forward, {"forward", layer.name}));
   }
   if (pass.tasks.empty()) throw SimulationError("no layer of the network takes time in the forward pass");
   for (std::size_t& p : pass.position) p = std::min(p, pass.tasks.size() - 1);

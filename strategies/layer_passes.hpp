@@ -10,20 +10,21 @@ namespace epocast {
 
 /// The tasks of one pass. Layers that take no time in it have none.
 struct LayerPass {
-  std::vector<TaskId> tasks;          ///< in running order
-  std::vector<std::size_t> position;  ///< by layer: index into `tasks` of its own, or of the nearest one that does its duty
+  std::vector<TaskId> tasks;  ///< in running order
+  std::vector<std::size_t>
+      position;  ///< by layer: index into `tasks` of its own, or of the nearest one that does its duty
 
   /// The task that stands for a layer. REQUIRES: some layer takes time.
   TaskId at(std::size_t layer) const { return tasks[position[layer]]; }
 };
 
-/// Adds the forward pass of every layer to a program-order queue, first layer first. For a layer that takes no time, the next
-/// one that does stands: what has to be there for the layer has to be there for that one.
-/// Throws SimulationError if no layer takes time.
+/// Adds the forward pass of every layer to a program-order queue, first layer first. For a layer that takes no time,
+/// the next one that does stands: what has to be there for the layer has to be there for that one. Throws
+/// SimulationError if no layer takes time.
 LayerPass add_forward(CyclicTaskGraph& graph, QueueId compute, const WorkloadTrace& trace);
 
-/// Adds the backward pass of every layer, last layer first. For a layer that takes no time, the last one before it in running
-/// order stands: when that has ended, the layer's gradients are there.
+/// Adds the backward pass of every layer, last layer first. For a layer that takes no time, the last one before it in
+/// running order stands: when that has ended, the layer's gradients are there.
 LayerPass add_backward(CyclicTaskGraph& graph, QueueId compute, const WorkloadTrace& trace);
 
 }  // namespace epocast

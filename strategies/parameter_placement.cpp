@@ -6,7 +6,8 @@ namespace epocast {
 namespace {
 
 /// One piece per layer, or per layer and server.
-std::vector<ParameterPiece> place_layers(const WorkloadTrace& trace, int servers, ParameterServer::Placement placement) {
+std::vector<ParameterPiece> place_layers(const WorkloadTrace& trace, int servers,
+                                         ParameterServer::Placement placement) {
   std::vector<ParameterPiece> pieces;
   std::vector<Bytes> load(static_cast<std::size_t>(servers));
   int turn = 0;
@@ -28,7 +29,8 @@ std::vector<ParameterPiece> place_layers(const WorkloadTrace& trace, int servers
 
 }  // namespace
 
-std::vector<ParameterPiece> place_parameters(const WorkloadTrace& trace, int servers, ParameterServer::Placement placement,
+std::vector<ParameterPiece> place_parameters(const WorkloadTrace& trace, int servers,
+                                             ParameterServer::Placement placement,
                                              ParameterServer::Granularity granularity) {
   std::vector<ParameterPiece> pieces = place_layers(trace, servers, placement);
   if (granularity == ParameterServer::Granularity::layer) return pieces;

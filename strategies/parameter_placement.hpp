@@ -11,7 +11,7 @@ namespace epocast {
 
 /// Parameters that travel together between a worker and one server.
 struct ParameterPiece {
-  std::string name;                 ///< of its layer, or of its server if it holds several layers
+  std::string name;  ///< of its layer, or of its server if it holds several layers
   int server = 0;
   Bytes bytes;
   std::vector<std::size_t> layers;  ///< of the trace, ascending
@@ -20,7 +20,8 @@ struct ParameterPiece {
 /// Distributes the layers' parameters over servers. greedy: each layer, in order, to the server with the fewest bytes;
 /// round_robin: in turn; even: every layer split equally over all. With Granularity::model all of a server's parameters
 /// travel as one piece. Servers left without parameters have no piece.
-std::vector<ParameterPiece> place_parameters(const WorkloadTrace& trace, int servers, ParameterServer::Placement placement,
+std::vector<ParameterPiece> place_parameters(const WorkloadTrace& trace, int servers,
+                                             ParameterServer::Placement placement,
                                              ParameterServer::Granularity granularity);
 
 }  // namespace epocast

@@ -32,7 +32,8 @@ EntryInfo ParameterServer::info() {
           {{"mode", "", "sync | async", "sync", "wait for the gradients of all workers, or apply each as it comes"},
            {"servers", "count", "1 .. hosts", "1", "number of parameter servers"},
            {"placement", "", "greedy | round_robin | even", "greedy", "which server holds which layer's parameters"},
-           {"location", "", "dedicated | colocated", "dedicated", "servers on hosts of their own, or on the workers' hosts"},
+           {"location", "", "dedicated | colocated", "dedicated",
+            "servers on hosts of their own, or on the workers' hosts"},
            {"granularity", "", "layer | model", "layer",
             "what one message carries: a layer, overlapping computation, or all that a server holds"}}};
 }
@@ -41,9 +42,10 @@ ParameterServer::ParameterServer(const ConfigNode& options)
     : options_(options),
       mode_(choose(options, "mode", {{"sync", Mode::sync}, {"async", Mode::async}}, Mode::sync)),
       servers_(static_cast<int>(options.get("servers", 1, Range{1, 1e6}))),
-      placement_(choose(options, "placement",
-                        {{"greedy", Placement::greedy}, {"round_robin", Placement::round_robin}, {"even", Placement::even}},
-                        Placement::greedy)),
+      placement_(
+          choose(options, "placement",
+                 {{"greedy", Placement::greedy}, {"round_robin", Placement::round_robin}, {"even", Placement::even}},
+                 Placement::greedy)),
       location_(choose(options, "location", {{"dedicated", Location::dedicated}, {"colocated", Location::colocated}},
                        Location::dedicated)),
       granularity_(choose(options, "granularity", {{"layer", Granularity::layer}, {"model", Granularity::model}},
@@ -62,7 +64,8 @@ std::vector<DeviceId> ParameterServer::server_devices(const StrategyContext& con
     const std::string have = std::to_string(devices.size());
     const ConfigNode at = options_.has("servers") ? options_.at("servers") : options_;
     throw at.error(location_ == Location::colocated
-                       ? std::to_string(servers_) + " servers on the hosts of " + have + " workers; set servers to at most " + have
+                       ? std::to_string(servers_) + " servers on the hosts of " + have +
+                             " workers; set servers to at most " + have
                        : std::to_string(servers_) + " servers on hosts of their own, but the workers leave " + have +
                              " of the platform's " + std::to_string(context.cluster.devices.size()) +
                              " hosts; use fewer workers or servers, or location: colocated");
@@ -88,7 +91,8 @@ TrainingStep ParameterServer::compile(const StrategyContext& context) const {
   for (const DeviceId device : server_devices(context)) {
     const std::string name = "server " + std::to_string(servers.size());
     const GroupId group = graph.add_group(name, {device});
-    servers.push_back({device, group, graph.add_queue(name, group, QueueRole::server, Discipline::fifo), graph.add_store(name)});
+    servers.push_back(
+        {device, group, graph.add_queue(name, group, QueueRole::server, Discipline::fifo), graph.add_store(name)});
   }
 
   const LayerPass forward = add_forward(graph, compute, trace);
@@ -107,14 +111,16 @@ TrainingStep ParameterServer::compile(const StrategyContext& context) const {
     const TaskId pull = travel(server.group, workers, "pull");
     const TaskId push = travel(workers, server.group, "push");
 
-    // On its way forward, a worker needs the piece at the first layer in it; on its way back it reaches that layer last.
+    // On its way forward, a worker needs the piece at the first layer in it; on its way back it reaches that layer
+    // last.
     const std::size_t first = piece.layers.front();
     graph.after(pull, forward.at(first));
     graph.after(backward.at(first), push);
 
     TaskId updated{};
     if (mode_ == Mode::sync) {
-      const TaskId sum = graph.compute_for(workers, server.queue, accumulation_time(piece.bytes, device), {"accumulate", piece.name});
+      const TaskId sum =
+          graph.compute_for(workers, server.queue, accumulation_time(piece.bytes, device), {"accumulate", piece.name});
       updated = graph.compute(server.queue, update_time(piece, trace), {"update", piece.name});
       graph.after(push, sum);
       graph.after(sum, updated);

@@ -1,13 +1,12 @@
 #pragma once
 // Parameter servers: workers push gradients to servers, which update the parameters, and pull the new ones.
 //
-// Scope: synchronous (each update waits for the gradients of all workers) and asynchronous (each gradient is applied as it
-// comes; which worker is served first emerges from the servers' queues and the network); one or several servers, on hosts of
-// their own or on the workers'; whole parts of the model or layer by layer, the latter overlapping backward and the next
-// forward pass (Li et al. 2014; Abadi et al. 2016).
-// Limits: no bounded staleness, no backup workers; a server's arithmetic is memory-bound and does not slow down a worker on
-// the same host.
-// Validation: tests/conformance, tests/unit/parameter_server_test.cpp.
+// Scope: synchronous (each update waits for the gradients of all workers) and asynchronous (each gradient is applied as
+// it comes; which worker is served first emerges from the servers' queues and the network); one or several servers, on
+// hosts of their own or on the workers'; whole parts of the model or layer by layer, the latter overlapping backward
+// and the next forward pass (Li et al. 2014; Abadi et al. 2016). Limits: no bounded staleness, no backup workers; a
+// server's arithmetic is memory-bound and does not slow down a worker on the same host. Validation: tests/conformance,
+// tests/unit/parameter_server_test.cpp.
 
 #include "sim/strategy.hpp"
 

@@ -8,8 +8,8 @@ EntryInfo Single::info() { return {"single", "one device trains the whole networ
 
 TrainingStep Single::compile(const StrategyContext& context) const {
   if (context.workers.size() != 1)
-    throw options_.error("strategy 'single' trains on one worker, but the study has " + std::to_string(context.workers.size()) +
-                         "; set workers: 1 or choose data_parallel");
+    throw options_.error("strategy 'single' trains on one worker, but the study has " +
+                         std::to_string(context.workers.size()) + "; set workers: 1 or choose data_parallel");
   const WorkloadTrace trace = context.trace(context.global_batch);
   TrainingStep step;
   const GroupId workers = step.graph.add_group("worker", context.workers);

@@ -23,6 +23,7 @@ struct RunArguments {
   bool exact = false;
   bool unfolded = false;
   int jobs = 0;
+  std::size_t scenario = 0;  ///< from 1; 0: all
 };
 
 /// A line on the terminal that tells how far a long run is; nothing where stderr is not a terminal.
@@ -64,6 +65,10 @@ int run(const RunArguments& arguments, const Registries& registries) {
   std::vector<Scenario> scenarios;
   for (const std::string& file : arguments.files) {
     Study study = load_study(file, overrides);
+    if (arguments.scenario > study.scenarios.size())
+      throw ConfigError(
+          fmt::format("--scenario {}: study '{}' has {}", arguments.scenario, study.name, study.scenarios.size()));
+    if (arguments.scenario > 0) study.scenarios = {study.scenarios[arguments.scenario - 1]};
     std::move(study.scenarios.begin(), study.scenarios.end(), std::back_inserter(scenarios));
   }
   const RunOptions options{.exact = arguments.exact,
@@ -100,6 +105,7 @@ void add_run_command(CLI::App& app, CommandContext& context) {
   command->add_flag("--exact", arguments->exact,
                     "simulate all iterations instead of extrapolating from the steady state");
   command->add_flag("--unfolded", arguments->unfolded, "simulate every worker even where they are interchangeable");
+  command->add_option("--scenario", arguments->scenario, "run only this scenario of a study with sweep axes, from 1");
   command->add_option("--jobs", arguments->jobs, "scenarios at a time; default: one per processor")
       ->check(CLI::Range(1, 4096));
   command->callback([arguments, &context] {
