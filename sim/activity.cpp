@@ -3,7 +3,8 @@
 namespace epocast {
 
 ActivityTimes operator-(const ActivityTimes& a, const ActivityTimes& b) {
-  return {a.idle - b.idle, a.compute_only - b.compute_only, a.communication_only - b.communication_only, a.both - b.both};
+  return {a.idle - b.idle, a.compute_only - b.compute_only, a.communication_only - b.communication_only,
+          a.both - b.both};
 }
 
 void ActivityAccounts::Account::advance(double now) {

@@ -67,10 +67,10 @@ struct Permutation {
   int source_of(int rank, int ranks) const;  ///< from whom `rank` receives
 };
 
-/// Messages that may be in flight together. A message starts when both its ranks have entered the round; a rank enters the
-/// next round when all it sends and receives in this one (and the reduction after it) are done. `repeat` identical rounds
-/// follow one another.
-/// A rank sends at most one message in a round and receives at most one, in every algorithm here.
+/// Messages that may be in flight together. A message starts when both its ranks have entered the round; a rank enters
+/// the next round when all it sends and receives in this one (and the reduction after it) are done. `repeat` identical
+/// rounds follow one another. A rank sends at most one message in a round and receives at most one, in every algorithm
+/// here.
 struct Round {
   std::vector<Message> messages = {};  ///< empty if `permutation` is set
   int repeat = 1;

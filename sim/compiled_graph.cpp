@@ -25,7 +25,8 @@ struct QueueUse {
 void assign_slots(const CyclicTaskGraph& graph, CompiledGraph& out) {
   std::vector<QueueUse> use(graph.queues().size());
   for (const Task& task : graph.tasks())
-    if (task.queue != QueueId::none) (is_collective(task) ? use[idx(task.queue)].collectives : use[idx(task.queue)].others) = true;
+    if (task.queue != QueueId::none)
+      (is_collective(task) ? use[idx(task.queue)].collectives : use[idx(task.queue)].others) = true;
 
   std::vector<std::int32_t> first(graph.queues().size(), -1);
   std::vector<std::uint32_t> count(graph.queues().size(), 0);
@@ -33,7 +34,8 @@ void assign_slots(const CyclicTaskGraph& graph, CompiledGraph& out) {
     const Queue& queue = graph.queues()[q];
     if (queue.discipline == Discipline::program_order) continue;  // implied edges do it all
     if (queue.discipline == Discipline::priority && use[q].collectives && use[q].others)
-      throw GraphError(fmt::format("priority queue '{}' mixes collectives with other tasks; use two queues", queue.name));
+      throw GraphError(
+          fmt::format("priority queue '{}' mixes collectives with other tasks; use two queues", queue.name));
     // Ranks whose queue holds only collectives see one and the same sequence: one slot stands for all.
     const bool one_slot = out.folded || !use[q].others;
     count[q] = one_slot ? 1 : static_cast<std::uint32_t>(graph.group(queue.group).devices.size());

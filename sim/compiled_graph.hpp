@@ -1,6 +1,6 @@
 #pragma once
-// A cyclic task graph flattened for execution: dense instances, tokens and queue slots. Task t has `width` instances, one
-// per rank; instance ids are consecutive, so lock-step ranks walk memory in order.
+// A cyclic task graph flattened for execution: dense instances, tokens and queue slots. Task t has `width` instances,
+// one per rank; instance ids are consecutive, so lock-step ranks walk memory in order.
 
 #include <cstdint>
 #include <vector>
@@ -38,7 +38,7 @@ struct CompiledGraph {
   bool folded = false;  ///< every group is represented by its rank 0
   std::vector<CompiledTask> tasks;
   std::vector<CompiledEdge> edges;
-  std::vector<std::uint32_t> in, out;      ///< edge indices by task
+  std::vector<std::uint32_t> in, out;       ///< edge indices by task
   std::vector<Discipline> slot_discipline;  ///< one per slot
   std::uint64_t instances = 0;
   std::uint64_t tokens = 0;

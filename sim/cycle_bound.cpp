@@ -25,31 +25,33 @@ struct FineFloat {
   static double epsilon() { return -1e-13; }
 };
 
-/// Adds an edge from each instance to the one served next on its slot. In a steady state of period 1 the last beginnings on a
-/// slot are one of each of its instances, in the order of service.
+/// Adds an edge from each instance to the one served next on its slot. In a steady state of period 1 the last
+/// beginnings on a slot are one of each of its instances, in the order of service.
 void add_service_order(const CompiledGraph& graph, const std::function<double(Instance)>& duration,
                        const std::vector<ServiceCount>& counts, Graph& out) {
   std::map<std::int32_t, std::vector<const ServiceCount*>> by_slot;
   for (const ServiceCount& c : counts)
     if (c.slot >= 0) by_slot[c.slot].push_back(&c);
   for (auto& [slot, served] : by_slot) {
-    std::sort(served.begin(), served.end(), [](const ServiceCount* a, const ServiceCount* b) { return a->order < b->order; });
+    std::sort(served.begin(), served.end(),
+              [](const ServiceCount* a, const ServiceCount* b) { return a->order < b->order; });
     for (std::size_t k = 0; k < served.size(); ++k) {
       const ServiceCount& from = *served[k];
       const ServiceCount& to = *served[(k + 1) % served.size()];
       const int lag = k + 1 == served.size() ? 1 : 0;  // the next round
       const Instance before{from.task, from.rank};
       boost::add_edge(graph.instance_id(before), graph.instance_id({to.task, to.rank}),
-                      Arc{duration(before), static_cast<double>(lag), static_cast<int>(lag + to.begun - from.begun)}, out);
+                      Arc{duration(before), static_cast<double>(lag), static_cast<int>(lag + to.begun - from.begun)},
+                      out);
     }
   }
 }
 
-/// Adds all arcs to `out`. Every lag is replaced by lag + begun(before) - begun(after). This "retiming" leaves the ratio of
-/// each cycle as it is and makes all lags non-negative, as Howard's algorithm needs, service order included: nothing begins
-/// its iteration k before what it waits for has begun its iteration k - lag.
-void build(const CompiledGraph& graph, const std::function<double(Instance)>& duration, const std::vector<ServiceCount>& counts,
-           Graph& out) {
+/// Adds all arcs to `out`. Every lag is replaced by lag + begun(before) - begun(after). This "retiming" leaves the
+/// ratio of each cycle as it is and makes all lags non-negative, as Howard's algorithm needs, service order included:
+/// nothing begins its iteration k before what it waits for has begun its iteration k - lag.
+void build(const CompiledGraph& graph, const std::function<double(Instance)>& duration,
+           const std::vector<ServiceCount>& counts, Graph& out) {
   std::vector<std::int64_t> begun(graph.instances, 0);
   for (const ServiceCount& c : counts) begun[graph.instance_id({c.task, c.rank})] = c.begun;
   for (std::uint32_t t = 0; t < graph.tasks.size(); ++t) {
@@ -89,7 +91,8 @@ CycleBound maximum_cycle_ratio(const CompiledGraph& graph, const std::function<d
   CycleBound best;
   if (scale <= 0) return best;
 
-  // Boost's implementation compares all vertices with the best cycle found anywhere, which needs a strongly connected graph.
+  // Boost's implementation compares all vertices with the best cycle found anywhere, which needs a strongly connected
+  // graph.
   std::vector<std::size_t> component(graph.instances), local(graph.instances);
   const std::size_t components = boost::strong_components(
       whole, boost::make_iterator_property_map(component.begin(), boost::get(boost::vertex_index, whole)));

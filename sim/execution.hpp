@@ -29,9 +29,9 @@ struct ExecutionOptions {
   bool exact = false;           ///< simulate them all
   bool fold = true;             ///< simulate interchangeable ranks once, where that gives the same result
   NoiseModel noise = {};
-  std::vector<double> slowdown = {};       ///< factor on compute times by device; empty: all 1
-  std::int64_t sample_iterations = 200;   ///< simulated when noise makes extrapolation an estimate
-  std::int64_t patience = 2000;           ///< iterations to wait for a period before falling back to an estimate
+  std::vector<double> slowdown = {};     ///< factor on compute times by device; empty: all 1
+  std::int64_t sample_iterations = 200;  ///< simulated when noise makes extrapolation an estimate
+  std::int64_t patience = 2000;          ///< iterations to wait for a period before falling back to an estimate
   bool record_timeline = false;
   std::size_t max_intervals = 2'000'000;  ///< of the recorded timeline
 };
@@ -52,9 +52,9 @@ struct StepMetrics {
 
 /// Totals over everything that was simulated; for conservation checks.
 struct SimulatedTotals {
-  double makespan = 0;                                 ///< s
-  std::vector<ActivityTimes> activity;                 ///< by device
-  std::vector<double> sent, received, on_link;         ///< B by host, host, link
+  double makespan = 0;                          ///< s
+  std::vector<ActivityTimes> activity;          ///< by device
+  std::vector<double> sent, received, on_link;  ///< B by host, host, link
 };
 
 /// The longest cycle of the graph: no execution of it can have a shorter period.
@@ -66,11 +66,11 @@ struct CycleBound {
 };
 
 struct ExecutionResult {
-  double total = 0;                ///< s for all iterations
-  double iteration = 0;            ///< s per iteration in the steady state
-  double iteration_ci95 = 0;       ///< half width of the 95 % confidence interval of `iteration`; 0 if not an estimate
+  double total = 0;           ///< s for all iterations
+  double iteration = 0;       ///< s per iteration in the steady state
+  double iteration_ci95 = 0;  ///< half width of the 95 % confidence interval of `iteration`; 0 if not an estimate
   std::int64_t iterations_simulated = 0;
-  bool exact = false;              ///< total is what simulating all iterations gives
+  bool exact = false;  ///< total is what simulating all iterations gives
   std::optional<Period> period;
   bool folded = false;
   StepMetrics metrics;

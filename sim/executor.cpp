@@ -32,8 +32,8 @@ Instance unpack(std::uint64_t token) {
   return {static_cast<std::uint32_t>(token >> 24 & 0xffffff), static_cast<std::uint32_t>(token & 0xffffff)};
 }
 
-/// One run of one graph. The token game decides what is ready, queues decide who goes first, the engine tells when things
-/// end; everything else here is bookkeeping.
+/// One run of one graph. The token game decides what is ready, queues decide who goes first, the engine tells when
+/// things end; everything else here is bookkeeping.
 class Execution final : SimEngine::Listener {
  public:
   Execution(const CyclicTaskGraph& graph, const Cluster& cluster, SimEngine& engine, const NetworkPlan& network,
@@ -56,6 +56,8 @@ class Execution final : SimEngine::Listener {
   void check_all_ended() const;
   double compute_time(Instance i, std::int64_t iteration) const;
   void measure_traffic(ExecutionResult& result) const;
+  bool bound_from_one_rank() const;
+  std::vector<ServiceCount> service_counts() const;
   CycleBound bound() const;
   std::vector<DeviceId> simulated_workers() const;
 
@@ -75,15 +77,21 @@ class Execution final : SimEngine::Listener {
   StepObserver observer_;
 
   double start_;
-  std::int64_t limit_;               ///< iterations each instance may start
+  std::int64_t limit_;  ///< iterations each instance may start
   std::int64_t max_started_ = 0;
   std::vector<std::uint32_t> started_;  ///< by instance
   std::vector<double> began_;           ///< by instance: when it last began
-  std::vector<ServiceCount> begun_;     ///< by instance, for the bound; a copy is kept when the period is found
-  std::vector<ServiceCount> steady_;
+  struct Turn {
+    std::uint64_t order = 0;  ///< of its last beginning among all
+    bool waits = false;       ///< in line for the next one
+  };
+  std::vector<Turn> turns_;              ///< by instance that waits for a slot
+  std::vector<std::size_t> first_turn_;  ///< by task: of its rank 0
   std::uint64_t beginnings_ = 0;
-  std::deque<Instance> instant_;        ///< ended at once, still to be finished
+  std::vector<ServiceCount> steady_;  ///< when the period was found, if it is 1
+  std::deque<Instance> instant_;      ///< ended at once, still to be finished
   std::optional<Period> period_;
+  bool running_down_ = false;  ///< some instance has ended its last iteration
   StepMetrics metrics_;
   Timeline timeline_;
 };
@@ -94,8 +102,8 @@ std::size_t max_ranks(const CyclicTaskGraph& graph) {
   return most;
 }
 
-Execution::Execution(const CyclicTaskGraph& graph, const Cluster& cluster, SimEngine& engine, const NetworkPlan& network,
-                     const ExecutionOptions& options, bool folded)
+Execution::Execution(const CyclicTaskGraph& graph, const Cluster& cluster, SimEngine& engine,
+                     const NetworkPlan& network, const ExecutionOptions& options, bool folded)
     : graph_(graph),
       cluster_(cluster),
       engine_(engine),
@@ -114,8 +122,10 @@ Execution::Execution(const CyclicTaskGraph& graph, const Cluster& cluster, SimEn
       limit_(options.iterations),
       started_(compiled_.instances, 0),
       began_(compiled_.instances, 0) {
-  for (std::uint32_t t = 0; t < compiled_.tasks.size(); ++t)
-    for (std::uint32_t r = 0; r < compiled_.tasks[t].width; ++r) begun_.push_back({.task = t, .rank = r});
+  for (const CompiledTask& task : compiled_.tasks) {
+    first_turn_.push_back(turns_.size());
+    if (task.first_slot >= 0) turns_.resize(turns_.size() + task.width);
+  }
 }
 
 std::vector<DeviceId> Execution::simulated_workers() const {
@@ -138,15 +148,18 @@ void Execution::offer(Instance i) {
   if (started >= limit_) return;
   readiness_.fire(i);
   max_started_ = std::max<std::int64_t>(max_started_, ++started);
-  if (slots_.waits_for_slot(i))
+  if (slots_.waits_for_slot(i)) {
+    turns_[first_turn_[i.task] + i.rank].waits = true;
     slots_.enter(i, started, [this](Instance next) { begin(next); });
-  else
+  } else {
     begin(i);
+  }
 }
 
 double Execution::compute_time(Instance i, std::int64_t iteration) const {
   const double base = std::get<Compute>(compiled_.task(i.task).work).duration.value;
-  const Queue* queue = compiled_.task(i.task).queue == QueueId::none ? nullptr : &graph_.queue(compiled_.task(i.task).queue);
+  const Queue* queue =
+      compiled_.task(i.task).queue == QueueId::none ? nullptr : &graph_.queue(compiled_.task(i.task).queue);
   double factor = 1;
   if (!options_.slowdown.empty() && queue != nullptr) {
     const auto& devices = graph_.group(queue->group).devices;
@@ -160,8 +173,7 @@ void Execution::begin(Instance i) {
   const std::uint64_t id = compiled_.instance_id(i);
   const double now = engine_.now();
   began_[id] = now;
-  ++begun_[id].begun;
-  begun_[id].order = ++beginnings_;
+  if (slots_.waits_for_slot(i)) turns_[first_turn_[i.task] + i.rank] = {++beginnings_, false};
   account(i, true);
   if (task.version.store != StoreId::none && task.version.kind == VersionEffect::read_at_start)
     versions_.read(task.version.store, i.rank);
@@ -264,17 +276,18 @@ void Execution::observe(Instance i, std::int64_t iteration) {
     else
       timeline_.truncated = true;
   }
+  running_down_ |= iteration + 1 >= limit_;
   if (!detector_.record(id, iteration, now)) return;
 
   observer_.iteration_ended(now);
-  if (period_) return;
+  if (period_ || running_down_) return;  // what the last ones do when others are done is no steady state
   if (options_.noise.compute_cv > 0) {
     if (!options_.exact && detector_.completed() >= options_.sample_iterations) stop_at(max_started_);
     return;
   }
   period_ = detector_.find_period();
   if (period_) {
-    if (period_->length == 1) steady_ = begun_;
+    if (period_->length == 1) steady_ = service_counts();
     metrics_ = observer_.window(period_->length);
     // Nothing has started beyond max_started_ yet, so ending there changes nothing that has happened; whole periods
     // between there and the real end can be added by arithmetic.
@@ -292,26 +305,40 @@ void Execution::check_all_ended() const {
   for (std::uint32_t t = 0; t < compiled_.tasks.size() && waiting.size() < 500; ++t)
     for (std::uint32_t r = 0; r < compiled_.tasks[t].width && waiting.size() < 500; ++r)
       if (const auto done = started_[compiled_.instance_id({t, r})]; done < limit_)
-        waiting += fmt::format("\n  '{}' of rank {} waits to start iteration {}", compiled_.task(t).label.text(), r, done + 1);
+        waiting +=
+            fmt::format("\n  '{}' of rank {} waits to start iteration {}", compiled_.task(t).label.text(), r, done + 1);
   if (!waiting.empty()) throw SimulationError("deadlock: nothing can happen any more, but" + waiting);
 }
 
+/// Interchangeable ranks have the same cycles: one of them is enough.
+bool Execution::bound_from_one_rank() const {
+  return !compiled_.folded && network_.ranks_interchangeable() && options_.slowdown.empty();
+}
+
+std::vector<ServiceCount> Execution::service_counts() const {
+  std::vector<ServiceCount> counts;
+  for (std::uint32_t t = 0; t < compiled_.tasks.size(); ++t)
+    for (std::uint32_t r = 0; r < (bound_from_one_rank() ? 1 : compiled_.tasks[t].width); ++r) {
+      counts.push_back({.task = t, .rank = r, .begun = started_[compiled_.instance_id({t, r})]});
+      if (compiled_.tasks[t].first_slot < 0) continue;
+      const Turn& turn = turns_[first_turn_[t] + r];
+      counts.back().begun -= turn.waits ? 1 : 0;
+      counts.back().order = turn.order;
+    }
+  return counts;
+}
+
 CycleBound Execution::bound() const {
-  // Interchangeable ranks have the same cycles: one of them is enough.
-  const bool one_rank = !compiled_.folded && network_.ranks_interchangeable() && options_.slowdown.empty();
+  const bool one_rank = bound_from_one_rank();
   const CompiledGraph folded = one_rank ? compile(graph_, true) : CompiledGraph{};
   const CompiledGraph& used = one_rank ? folded : compiled_;
-  std::vector<ServiceCount> counts;
-  if (!used.slot_discipline.empty() && !steady_.empty()) {
-    for (std::uint32_t t = 0; t < used.tasks.size(); ++t)
-      for (std::uint32_t r = 0; r < used.tasks[t].width; ++r) {
-        counts.push_back(steady_[compiled_.instance_id({t, r})]);
-        if (used.tasks[t].first_slot >= 0)
-          counts.back().slot = used.tasks[t].first_slot + static_cast<std::int32_t>(used.tasks[t].slot_stride * r);
-      }
-  }
+  std::vector<ServiceCount> counts = used.slot_discipline.empty() ? std::vector<ServiceCount>{} : steady_;
+  for (ServiceCount& c : counts)
+    if (const CompiledTask& task = used.tasks[c.task]; task.first_slot >= 0)
+      c.slot = task.first_slot + static_cast<std::int32_t>(task.slot_stride * c.rank);
   const auto duration = [&](Instance i) {
-    return std::holds_alternative<Compute>(used.task(i.task).work) ? compute_time(i, -1) : network_.idle_time(i.task, i.rank);
+    return std::holds_alternative<Compute>(used.task(i.task).work) ? compute_time(i, -1)
+                                                                   : network_.idle_time(i.task, i.rank);
   };
   return maximum_cycle_ratio(used, duration, counts);
 }
@@ -322,8 +349,8 @@ void Execution::measure_traffic(ExecutionResult& result) const {
   result.metrics.bytes = traffic_.total() / iterations;
   for (std::size_t link = 0; result.iteration > 0 && link < traffic_.on_link().size(); ++link) {
     const double rate = traffic_.on_link()[link] / iterations / result.iteration;
-    // An estimated iteration may come out too short.
-    const double utilization = std::min(1.0, rate / engine_.link_bandwidth(static_cast<int>(link)));
+    double utilization = rate / engine_.link_bandwidth(static_cast<int>(link));
+    if (!period_) utilization = std::min(utilization, 1.0);  // an estimated iteration may come out too short
     if (utilization <= result.metrics.max_link_utilization) continue;
     result.metrics.max_link_utilization = utilization;
     result.metrics.busiest_link = engine_.link_name(static_cast<int>(link));

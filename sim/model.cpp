@@ -4,7 +4,8 @@ namespace epocast {
 
 std::string to_string(const Shape& shape) {
   std::string text = std::to_string(shape.channels);
-  if (shape.height != 1 || shape.width != 1)
+  if (shape.depth != 1) text += "x" + std::to_string(shape.depth);
+  if (shape.depth != 1 || shape.height != 1 || shape.width != 1)
     text += "x" + std::to_string(shape.height) + "x" + std::to_string(shape.width);
   return text;
 }
@@ -23,8 +24,27 @@ const char* to_string(LayerKind kind) {
     case LayerKind::dropout: return "dropout";
     case LayerKind::flatten: return "flatten";
     case LayerKind::softmax: return "softmax";
+    case LayerKind::linear: return "linear";
+    case LayerKind::embedding: return "embedding";
+    case LayerKind::layer_norm: return "layer_norm";
+    case LayerKind::attention: return "attention";
+    case LayerKind::lstm: return "lstm";
+    case LayerKind::e3d_lstm: return "e3d_lstm";
+    case LayerKind::multiply: return "multiply";
+    case LayerKind::rearrange: return "rearrange";
   }
   return "unknown";
+}
+
+bool multiplies_weights(LayerKind kind) {
+  switch (kind) {
+    case LayerKind::convolution:
+    case LayerKind::fully_connected:
+    case LayerKind::linear:
+    case LayerKind::lstm:
+    case LayerKind::e3d_lstm: return true;
+    default: return false;
+  }
 }
 
 std::int64_t Layer::parameter_count() const {
@@ -47,8 +67,7 @@ double Model::forward_flop() const {
 
 std::int64_t Model::activation_values() const {
   std::int64_t sum = 0;
-  for (const auto& layer : layers)
-    if (layer.keeps_output) sum += layer.output.values();
+  for (const auto& layer : layers) sum += layer.kept_values();
   return sum;
 }
 

@@ -9,16 +9,19 @@
 
 namespace epocast {
 
-/// Feature-map shape of one sample. Vectors have height = width = 1.
+/// Feature-map shape of one sample. Vectors have height = width = 1. A sequence has its features as channels and its
+/// length as width, height = 1. Volumes and videos have their slices or frames as depth.
 struct Shape {
   std::int64_t channels = 0;
   std::int64_t height = 1;
   std::int64_t width = 1;
-  std::int64_t values() const { return channels * height * width; }
+  std::int64_t depth = 1;
+  std::int64_t positions() const { return height * width * depth; }
+  std::int64_t values() const { return channels * height * width * depth; }
   friend bool operator==(const Shape&, const Shape&) = default;
 };
 
-/// "64x112x112" (channels x height x width), or "4096" for a vector.
+/// "64x112x112" (channels x height x width), "4096" for a vector, "64x16x112x112" if the depth is 16.
 std::string to_string(const Shape& shape);
 
 enum class LayerKind {
@@ -34,9 +37,23 @@ enum class LayerKind {
   dropout,
   flatten,
   softmax,
+  linear,      ///< a fully connected layer at every position of a sequence or map
+  embedding,   ///< rows of a table, looked up by token or added by position
+  layer_norm,  ///< over the channels of each position
+  attention,   ///< every position reads every other: scores, softmax, weighted sum
+  lstm,        ///< along the width
+  e3d_lstm,    ///< eidetic 3D LSTM, along windows of the depth
+  multiply,
+  rearrange,  ///< copies values to other places: pixel shuffle, selection, padding
 };
 
+/// The last of the list, for loops over all kinds.
+inline constexpr LayerKind kLastLayerKind = LayerKind::rearrange;
+
 const char* to_string(LayerKind kind);
+
+/// Whether the kind multiplies its input by trained weights: where most FLOP are, and all three passes cost much.
+bool multiplies_weights(LayerKind kind);
 
 /// One trainable tensor, e.g. a convolution's weight or bias.
 struct ParameterTensor {
@@ -54,13 +71,19 @@ struct Layer {
   std::int64_t input_values = 0;  ///< summed over all inputs
   int kernel_height = 0, kernel_width = 0, stride = 1, groups = 1;
   int padding_height = 0, padding_width = 0;  ///< rows above and columns to the left of the input
+  int kernel_depth = 1, padding_depth = 0;    ///< slices; a layer with a depth of 1 works on each slice by itself
+  int heads = 0;                              ///< of attention
+  int steps = 1;                              ///< that must run one after the other: of recurrent layers
+  int tied_to = -1;                           ///< index of the layer whose weight this one uses as its own, or -1
   double forward_flop = 0;                    ///< a multiply-add counts 2
   double backward_data_flop = 0;              ///< gradient of the input; 0 where nothing upstream is trained
   double backward_weights_flop = 0;           ///< gradient of the parameters
   std::vector<ParameterTensor> parameters;
   bool keeps_output = true;  ///< whether backward needs the output kept (false for in-place activations, flatten, ...)
+  std::int64_t inner_values = 0;  ///< made on the way and kept for backward: attention scores, gates of an LSTM
 
   std::int64_t parameter_count() const;
+  std::int64_t kept_values() const { return (keeps_output ? output.values() : 0) + inner_values; }
 };
 
 /// A network. layers[0] is the input.
@@ -72,7 +95,7 @@ struct Model {
 
   std::int64_t parameter_count() const;
   double forward_flop() const;             ///< per sample
-  std::int64_t activation_values() const;  ///< per sample, outputs that backward keeps
+  std::int64_t activation_values() const;  ///< per sample, what backward keeps
 };
 
 }  // namespace epocast

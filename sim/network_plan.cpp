@@ -88,8 +88,8 @@ double NetworkPlan::idle_time(std::uint32_t task, std::uint32_t rank) const {
   return 0;
 }
 
-/// Whether two collectives run over groups that have devices in common but are not the same. Rank 0 of one then does not see
-/// on its links what the other's rank 0 sends.
+/// Whether two collectives run over groups that have devices in common but are not the same. Rank 0 of one then does
+/// not see on its links what the other's rank 0 sends.
 bool NetworkPlan::collectives_overlap(const Cluster& cluster) const {
   std::vector<const Group*> group_of(cluster.devices.size(), nullptr);
   for (const Task& task : graph_.tasks()) {
@@ -123,7 +123,8 @@ bool NetworkPlan::find_interchangeable(const Cluster& cluster) const {
     if (std::holds_alternative<Collective>(task.work)) {
       if (!networks_[idx(task.ranks)].uniform) return false;
       const auto& steps = plans_[t].steps;
-      const bool same_for_all = std::all_of(steps.begin(), steps.end(), [](const FlowStep& s) { return s.flows.is_uniform(); });
+      const bool same_for_all =
+          std::all_of(steps.begin(), steps.end(), [](const FlowStep& s) { return s.flows.is_uniform(); });
       if (plans_[t].level == CollectiveLevel::message) return false;
       if (plans_[t].level == CollectiveLevel::flow && !same_for_all) return false;
     }

@@ -22,9 +22,18 @@ struct Quantity {
   friend constexpr Quantity operator*(double k, Quantity a) { return Quantity(a.value * k); }
   friend constexpr Quantity operator/(Quantity a, double k) { return Quantity(a.value / k); }
   friend constexpr double operator/(Quantity a, Quantity b) { return a.value / b.value; }
-  constexpr Quantity& operator+=(Quantity o) { value += o.value; return *this; }
-  constexpr Quantity& operator-=(Quantity o) { value -= o.value; return *this; }
-  constexpr Quantity& operator*=(double k) { value *= k; return *this; }
+  constexpr Quantity& operator+=(Quantity o) {
+    value += o.value;
+    return *this;
+  }
+  constexpr Quantity& operator-=(Quantity o) {
+    value -= o.value;
+    return *this;
+  }
+  constexpr Quantity& operator*=(double k) {
+    value *= k;
+    return *this;
+  }
 };
 
 using Seconds = Quantity<struct SecondsTag>;

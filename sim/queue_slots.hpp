@@ -9,7 +9,8 @@
 
 namespace epocast {
 
-/// Serves one instance at a time per slot. A collective over several slots starts when it has come first in all of them.
+/// Serves one instance at a time per slot. A collective over several slots starts when it has come first in all of
+/// them.
 class QueueSlots {
  public:
   explicit QueueSlots(const CompiledGraph& graph);
@@ -63,7 +64,7 @@ class QueueSlots {
 
   std::size_t slot_of(Instance i, std::uint32_t s) const {
     const CompiledTask& task = graph_.tasks[i.task];
-    return static_cast<std::size_t>(task.first_slot) + task.slot_stride * i.rank + s;
+    return static_cast<std::size_t>(task.first_slot) + std::size_t{task.slot_stride} * i.rank + s;
   }
 
   template <class Begin>

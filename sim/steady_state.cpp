@@ -13,8 +13,8 @@ std::int64_t rows_within(std::uint64_t instances, std::size_t memory_limit) {
   return std::clamp<std::int64_t>(static_cast<std::int64_t>(memory_limit / row_bytes), 3, 66);
 }
 
-/// By how much two shifts may differ and still be the same, at date `now`. A clock of t seconds has a resolution of about
-/// 2e-16 t; SimGrid's own arithmetic adds a few of these.
+/// By how much two shifts may differ and still be the same, at date `now`. A clock of t seconds has a resolution of
+/// about 2e-16 t; SimGrid's own arithmetic adds a few of these.
 double tolerance(double shift, double now) { return kRelativeTolerance * shift + 1e-14 * std::abs(now); }
 
 }  // namespace
@@ -85,8 +85,10 @@ std::optional<Period> SteadyStateDetector::find_period() {
     held = shift.value_or(0);
     // A period of several iterations must hold for each of them.
     const std::int64_t needed = std::max(repeats_needed_, length);
-    // Where instances lead, one period more: the last one is then periodic in all that happens in it, not only in its ends.
-    if (streak >= needed && covers_leaders(streak, needed + (frontier_ > completed_ ? length : 0))) return Period{length, *shift};
+    // Where instances lead, one period more: the last one is then periodic in all that happens in it, not only in its
+    // ends.
+    if (streak >= needed && covers_leaders(streak, needed + (frontier_ > completed_ ? length : 0)))
+      return Period{length, *shift};
   }
   return std::nullopt;
 }

@@ -18,20 +18,21 @@ struct Period {
 
 /// Keeps the end times of the last iterations of every task instance and compares them.
 ///
-/// The loop is periodic once, for as many iterations in a row as the longest lag reaches back, every instance ends exactly
-/// one shift later than `length` iterations before: from then on all events repeat, since nothing they depend on differs.
-/// Instances may run ahead of others (the first stage of a pipeline, workers of an asynchronous server). So the comparison
-/// must also cover all iterations that any instance had ended at some moment since when all of this holds; or else the rows
-/// could be from before the leaders met the rest in a queue or on a link.
-/// "Exactly" is 1e-11 of the shift, far above rounding and far below the 1e-9 that extrapolation promises.
+/// The loop is periodic once, for as many iterations in a row as the longest lag reaches back, every instance ends
+/// exactly one shift later than `length` iterations before: from then on all events repeat, since nothing they depend
+/// on differs. Instances may run ahead of others (the first stage of a pipeline, workers of an asynchronous server). So
+/// the comparison must also cover all iterations that any instance had ended at some moment since when all of this
+/// holds; or else the rows could be from before the leaders met the rest in a queue or on a link. "Exactly" is 1e-11 of
+/// the shift, far above rounding and far below the 1e-9 that extrapolation promises.
 class SteadyStateDetector {
  public:
   /// `max_lag`: longest lag of the graph's edges. Memory is limited to about `memory_limit` bytes, which limits the
   /// longest period found (at least 1, at most 64 iterations).
-  SteadyStateDetector(std::uint64_t instances, std::uint32_t max_lag, std::size_t memory_limit = std::size_t{128} << 20);
+  SteadyStateDetector(std::uint64_t instances, std::uint32_t max_lag,
+                      std::size_t memory_limit = std::size_t{128} << 20);
 
-  /// Records that an instance ended its `iteration`-th firing (from 0) at `time` [s], of the clock whose resolution matters.
-  /// Returns true if this was the last instance to end that iteration.
+  /// Records that an instance ended its `iteration`-th firing (from 0) at `time` [s], of the clock whose resolution
+  /// matters. Returns true if this was the last instance to end that iteration.
   bool record(std::uint64_t instance, std::int64_t iteration, double time);
 
   /// The period, looked for whenever record() returned true.
@@ -50,15 +51,16 @@ class SteadyStateDetector {
   const Row* row(std::int64_t iteration) const;
   /// The shift between two complete rows if it is the same for all instances.
   std::optional<double> common_shift(const Row& earlier, const Row& later) const;
-  /// Whether the last `streak` rows say all that the future depends on, `needed` of them being what one moment remembers.
+  /// Whether the last `streak` rows say all that the future depends on, `needed` of them being what one moment
+  /// remembers.
   bool covers_leaders(std::int64_t streak, std::int64_t needed) const;
 
   std::uint64_t instances_;
   std::int64_t repeats_needed_;
-  std::vector<Row> rows_;             ///< ring buffer by iteration; a leader far ahead of the others takes rows away
-  std::deque<std::uint64_t> ended_;   ///< instances that have ended iteration completed_ + i
+  std::vector<Row> rows_;            ///< ring buffer by iteration; a leader far ahead of the others takes rows away
+  std::deque<std::uint64_t> ended_;  ///< instances that have ended iteration completed_ + i
   std::int64_t completed_ = 0;
-  std::int64_t frontier_ = 0;  ///< iterations that the leading instance has ended
+  std::int64_t frontier_ = 0;         ///< iterations that the leading instance has ended
   std::vector<std::int64_t> streak_;  ///< by length: iterations in a row with one common shift
   std::vector<double> shift_;         ///< by length: that shift [s]
 };

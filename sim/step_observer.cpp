@@ -20,7 +20,8 @@ std::optional<double> VersionCounter::mean() const {
 
 std::optional<std::int64_t> VersionCounter::max() const { return writes_ > 0 ? std::optional(max_) : std::nullopt; }
 
-StepObserver::StepObserver(const ActivityAccounts& accounts, std::vector<DeviceId> workers, std::size_t history, double start)
+StepObserver::StepObserver(const ActivityAccounts& accounts, std::vector<DeviceId> workers, std::size_t history,
+                           double start)
     : accounts_(accounts), workers_(std::move(workers)), history_(std::max<std::size_t>(history, 2)) {
   iteration_ended(start);
 }

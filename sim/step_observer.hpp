@@ -14,7 +14,8 @@ namespace epocast {
 /// Counts parameter versions. Staleness of a write is how many writes came between its rank's last read and itself.
 class VersionCounter {
  public:
-  VersionCounter(std::size_t stores, std::size_t ranks) : version_(stores, 0), read_(stores, std::vector<std::int64_t>(ranks, 0)) {}
+  VersionCounter(std::size_t stores, std::size_t ranks)
+      : version_(stores, 0), read_(stores, std::vector<std::int64_t>(ranks, 0)) {}
 
   void read(StoreId store, std::uint32_t rank) { read_[at(store)][rank] = version_[at(store)]; }
   /// `counts`: whether this write enters the statistics; those of the first round see an empty pipeline.
@@ -40,13 +41,14 @@ class StepObserver {
   /// An iteration has ended everywhere, now.
   void iteration_ended(double now);
 
-  /// Averages over the last `iterations` iterations, of all that is a matter of time: not the bytes, which count when a message
-  /// arrives, perhaps at the very end of the window. REQUIRES: no more than have ended and are kept.
+  /// Averages over the last `iterations` iterations, of all that is a matter of time: not the bytes, which count when a
+  /// message arrives, perhaps at the very end of the window. REQUIRES: no more than have ended and are kept.
   StepMetrics window(std::int64_t iterations) const;
   /// The longest window available.
   std::int64_t longest_window() const { return static_cast<std::int64_t>(snapshots_.size()) - 1; }
 
-  /// Mean time per iteration after the first tenth, and the half width of its 95 % confidence interval from batch means.
+  /// Mean time per iteration after the first tenth, and the half width of its 95 % confidence interval from batch
+  /// means.
   std::pair<double, double> mean_iteration() const;
 
  private:

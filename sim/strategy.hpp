@@ -40,8 +40,8 @@ struct TrainingStep {
   MemoryUse memory;  ///< of the device that needs the most
 };
 
-/// Compiles (trace, cluster, options) to a cyclic task graph. One iteration of the graph is one step of every worker and
-/// consumes global_batch samples.
+/// Compiles (trace, cluster, options) to a cyclic task graph. One iteration of the graph is one step of every worker
+/// and consumes global_batch samples.
 class Strategy {
  public:
   virtual ~Strategy() = default;

@@ -83,7 +83,8 @@ TaskId CyclicTaskGraph::compute(QueueId queue, Seconds duration, Label label) {
 }
 
 TaskId CyclicTaskGraph::compute_for(GroupId ranks, QueueId queue, Seconds duration, Label label) {
-  tasks_.push_back({.label = std::move(label), .work = Compute{duration}, .ranks = ranks, .queue = queue, .version = {}});
+  tasks_.push_back(
+      {.label = std::move(label), .work = Compute{duration}, .ranks = ranks, .queue = queue, .version = {}});
   return TaskId(tasks_.size() - 1);
 }
 
@@ -126,8 +127,8 @@ void CyclicTaskGraph::validate(const Cluster& cluster) const {
     std::set<DeviceId> seen;
     for (const DeviceId device : group.devices) {
       if (device < 0 || static_cast<std::size_t>(device) >= cluster.devices.size())
-        throw GraphError(fmt::format("group '{}' names device {}, but platform '{}' has devices 0..{}", group.name, device,
-                                     cluster.name, cluster.devices.size() - 1));
+        throw GraphError(fmt::format("group '{}' names device {}, but platform '{}' has devices 0..{}", group.name,
+                                     device, cluster.name, cluster.devices.size() - 1));
       if (!seen.insert(device).second)
         throw GraphError(fmt::format("group '{}' has device {} twice", group.name, device));
     }
@@ -146,12 +147,13 @@ void CyclicTaskGraph::validate(const Cluster& cluster) const {
       const Queue& q = queue(task.queue);
       const std::size_t queue_ranks = size_of(q.group);
       if (queue_ranks != ranks && queue_ranks != 1)
-        throw GraphError(fmt::format("task '{}' of {} ranks is on queue '{}' of {} ranks", name, ranks, q.name, queue_ranks));
-      if (q.discipline == Discipline::program_order && queue_ranks != ranks)
         throw GraphError(
-            fmt::format("task '{}' of {} ranks shares the one queue '{}', which has no program order among ranks; make it "
-                        "first ready, first served",
-                        name, ranks, q.name));
+            fmt::format("task '{}' of {} ranks is on queue '{}' of {} ranks", name, ranks, q.name, queue_ranks));
+      if (q.discipline == Discipline::program_order && queue_ranks != ranks)
+        throw GraphError(fmt::format(
+            "task '{}' of {} ranks shares the one queue '{}', which has no program order among ranks; make it "
+            "first ready, first served",
+            name, ranks, q.name));
     } else if (std::holds_alternative<Compute>(task.work) && std::get<Compute>(task.work).duration.value > 0) {
       throw GraphError(fmt::format("computation '{}' is on no queue", name));
     }
@@ -170,15 +172,16 @@ void CyclicTaskGraph::validate(const Cluster& cluster) const {
       const auto& from = group(transfer->from).devices;
       const auto& to = group(transfer->to).devices;
       bool leaves = false;
-      for (std::size_t r = 0; r < ranks; ++r)
-        leaves |= from[from.size() == 1 ? 0 : r] != to[to.size() == 1 ? 0 : r];
+      for (std::size_t r = 0; r < ranks; ++r) leaves |= from[from.size() == 1 ? 0 : r] != to[to.size() == 1 ? 0 : r];
       if (!leaves) throw GraphError(fmt::format("transfer '{}' is from every device to itself", name));
     } else {
       const auto& collective = std::get<Collective>(task.work);
       if (!is_size(collective.bytes.value) || !is_size(collective.gamma))
-        throw GraphError(fmt::format("collective '{}' has {} bytes, gamma {}", name, collective.bytes.value, collective.gamma));
+        throw GraphError(
+            fmt::format("collective '{}' has {} bytes, gamma {}", name, collective.bytes.value, collective.gamma));
       if (ranks < 2)
-        throw GraphError(fmt::format("collective '{}' is over a group of one rank ('{}')", name, group(task.ranks).name));
+        throw GraphError(
+            fmt::format("collective '{}' is over a group of one rank ('{}')", name, group(task.ranks).name));
       if (!supports(collective.algorithm, collective.op))
         throw GraphError(fmt::format("collective '{}': {} cannot do {}", name, to_string(collective.algorithm),
                                      to_string(collective.op)));
@@ -186,7 +189,8 @@ void CyclicTaskGraph::validate(const Cluster& cluster) const {
   }
 
   for (const Edge& e : edges_) {
-    if (idx(e.before) >= tasks_.size() || idx(e.after) >= tasks_.size()) throw GraphError("an edge names an unknown task");
+    if (idx(e.before) >= tasks_.size() || idx(e.after) >= tasks_.size())
+      throw GraphError("an edge names an unknown task");
     const std::string text = fmt::format("'{}' -> '{}'", task(e.before).label.text(), task(e.after).label.text());
     if (e.lag < 0) throw GraphError(fmt::format("edge {} has lag {}", text, e.lag));
     const int before = width_of(e.before), after = width_of(e.after);
@@ -202,8 +206,8 @@ void CyclicTaskGraph::validate(const Cluster& cluster) const {
   if (const auto cycle = find_zero_lag_cycle(tasks_.size(), edges_with_program_order()); !cycle.empty()) {
     std::string names;
     for (const std::size_t t : cycle) names += "'" + tasks_[t].label.text() + "' -> ";
-    throw GraphError("tasks wait for each other within one iteration: " + names + "'" + tasks_[cycle.front()].label.text() +
-                     "'; one of these edges needs a lag of 1");
+    throw GraphError("tasks wait for each other within one iteration: " + names + "'" +
+                     tasks_[cycle.front()].label.text() + "'; one of these edges needs a lag of 1");
   }
 }
 

@@ -2,10 +2,10 @@
 // The one data structure of epocast: a training step as a cyclic task graph.
 //
 // Every task is replicated over the ranks of a group; a group of one device is the plain case. An edge says "after",
-// rank by rank, with an iteration lag: lag 0 inside an iteration, lag 1 "after the previous iteration's". Between a task
-// of P ranks and a task of one, an edge joins all ranks or fans out to them. The graph plus its lags describes an endless
-// training loop in finite space (a timed marked graph: an edge with lag k starts with k tokens; a task fires when every
-// incoming edge holds a token).
+// rank by rank, with an iteration lag: lag 0 inside an iteration, lag 1 "after the previous iteration's". Between a
+// task of P ranks and a task of one, an edge joins all ranks or fans out to them. The graph plus its lags describes an
+// endless training loop in finite space (a timed marked graph: an edge with lag k starts with k tokens; a task fires
+// when every incoming edge holds a token).
 
 #include <cstdint>
 #include <span>
@@ -76,8 +76,8 @@ struct Collective {
   CollectiveAlgorithm algorithm = CollectiveAlgorithm::ring;
   CollectiveLevel level = CollectiveLevel::automatic;
   GroupId group{};
-  Bytes bytes;                   ///< see CollectiveSchedule for what it means per operation
-  double gamma = 0;              ///< s per byte reduced
+  Bytes bytes;       ///< see CollectiveSchedule for what it means per operation
+  double gamma = 0;  ///< s per byte reduced
 };
 
 using Work = std::variant<Compute, Transfer, Collective>;
@@ -91,8 +91,8 @@ struct VersionEffect {
 struct Task {
   Label label;
   Work work;
-  GroupId ranks{};                 ///< one instance per rank; a collective has a single instance over all ranks
-  QueueId queue = QueueId::none;   ///< none: starts as soon as it is ready
+  GroupId ranks{};                ///< one instance per rank; a collective has a single instance over all ranks
+  QueueId queue = QueueId::none;  ///< none: starts as soon as it is ready
   int priority = 0;
   VersionEffect version;
 };
@@ -141,8 +141,8 @@ class CyclicTaskGraph {
 
   /// Throws GraphError for: no tasks; a device the cluster does not have; an empty group or one with a device twice; a
   /// collective over one rank or by an algorithm that cannot do the operation; a transfer from each device to itself;
-  /// edges or queues between groups of different sizes; negative or non-finite durations, sizes or lags; a cycle of lag 0
-  /// (program order included), naming the tasks on it.
+  /// edges or queues between groups of different sizes; negative or non-finite durations, sizes or lags; a cycle of lag
+  /// 0 (program order included), naming the tasks on it.
   void validate(const Cluster& cluster) const;
 
   /// edges() plus those that program-order queues imply.

@@ -78,10 +78,8 @@ double fold_all_reduce(const AlphaBetaGamma& link, int ranks, double bytes) {
 
 double ring_time(const Request& request, const AlphaBetaGamma& link) {
   switch (request.op) {
-    case CollectiveOp::reduce_scatter:
-      return ring_pass(link, request.ranks, request.bytes, true);
-    case CollectiveOp::all_gather:
-      return ring_pass(link, request.ranks, request.bytes, false);
+    case CollectiveOp::reduce_scatter: return ring_pass(link, request.ranks, request.bytes, true);
+    case CollectiveOp::all_gather: return ring_pass(link, request.ranks, request.bytes, false);
     default: {  // all_reduce: 2(P-1) alpha + 2(P-1)/P n beta + (P-1)/P n gamma
       const double share = (request.ranks - 1.0) / request.ranks * request.bytes;
       return cost(link, 2.0 * (request.ranks - 1), 2 * share, share);
@@ -93,10 +91,8 @@ double halving_doubling_time(const Request& request, const AlphaBetaGamma& link)
   const int ranks = request.ranks;
   const double bytes = request.bytes;
   switch (request.op) {
-    case CollectiveOp::reduce_scatter:
-      return recursive_halving(link, ranks, bytes);
-    case CollectiveOp::all_gather:
-      return recursive_all_gather(link, ranks, bytes);
+    case CollectiveOp::reduce_scatter: return recursive_halving(link, ranks, bytes);
+    case CollectiveOp::all_gather: return recursive_all_gather(link, ranks, bytes);
     case CollectiveOp::broadcast:  // scatter and all-gather [TRG after van de Geijn]
       return binomial_blocks(link, ranks, bytes) + recursive_all_gather(link, ranks, bytes);
     case CollectiveOp::reduce:  // reduce-scatter and gather [TRG after Rabenseifner]
@@ -120,13 +116,10 @@ double recursive_doubling_time(const Request& request, const AlphaBetaGamma& lin
 
 double binomial_tree_time(const Request& request, const AlphaBetaGamma& link) {
   switch (request.op) {
-    case CollectiveOp::broadcast:
-      return binomial_pass(link, request.ranks, request.bytes, false);
-    case CollectiveOp::reduce:
-      return binomial_pass(link, request.ranks, request.bytes, true);
+    case CollectiveOp::broadcast: return binomial_pass(link, request.ranks, request.bytes, false);
+    case CollectiveOp::reduce: return binomial_pass(link, request.ranks, request.bytes, true);
     case CollectiveOp::gather:
-    case CollectiveOp::scatter:
-      return binomial_blocks(link, request.ranks, request.bytes);
+    case CollectiveOp::scatter: return binomial_blocks(link, request.ranks, request.bytes);
     default:  // all_reduce
       return binomial_pass(link, request.ranks, request.bytes, true) +
              binomial_pass(link, request.ranks, request.bytes, false);
@@ -161,14 +154,10 @@ double hierarchical_time(const Request& request, const AlphaBetaGamma& link) {
     return binomial_pass(link, in_node, request.bytes, reduces) + binomial_pass(link, across, request.bytes, reduces);
   };
   switch (request.op) {
-    case CollectiveOp::reduce_scatter:
-      return both(true);
-    case CollectiveOp::all_gather:
-      return both(false);
-    case CollectiveOp::broadcast:
-      return trees(false);
-    case CollectiveOp::reduce:
-      return trees(true);
+    case CollectiveOp::reduce_scatter: return both(true);
+    case CollectiveOp::all_gather: return both(false);
+    case CollectiveOp::broadcast: return trees(false);
+    case CollectiveOp::reduce: return trees(true);
     default:  // all_reduce
       return both(true) + both(false);
   }

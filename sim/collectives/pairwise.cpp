@@ -10,15 +10,9 @@ Rounds pairwise_rounds(const Request& request) {
   rounds.reserve(static_cast<std::size_t>(request.ranks - 1));
   for (int k = 1; k < request.ranks; ++k) {
     switch (request.op) {
-      case CollectiveOp::gather:
-        rounds.push_back({.messages = {Message{k, 0, block, 0}}});
-        break;
-      case CollectiveOp::scatter:
-        rounds.push_back({.messages = {Message{0, k, block, 0}}});
-        break;
-      case CollectiveOp::reduce_scatter:
-        rounds.push_back(shift_round(k, block, block));
-        break;
+      case CollectiveOp::gather: rounds.push_back({.messages = {Message{k, 0, block, 0}}}); break;
+      case CollectiveOp::scatter: rounds.push_back({.messages = {Message{0, k, block, 0}}}); break;
+      case CollectiveOp::reduce_scatter: rounds.push_back(shift_round(k, block, block)); break;
       default:  // all_to_all, all_gather
         rounds.push_back(shift_round(k, block, 0));
     }

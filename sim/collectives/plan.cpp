@@ -41,8 +41,10 @@ RoundTime measure(const Round& round, const std::vector<int>& hosts, const Group
 }
 
 /// How long the rounds take message by message where none contend: every rank at its own pace.
-double idle_time_of_messages(const CollectiveSchedule& schedule, const std::vector<int>& hosts, double gamma, SimEngine& engine) {
-  std::vector<double> here(hosts.size(), 0), next(hosts.size());  // s: when each rank enters the round, and the next one
+double idle_time_of_messages(const CollectiveSchedule& schedule, const std::vector<int>& hosts, double gamma,
+                             SimEngine& engine) {
+  std::vector<double> here(hosts.size(), 0),
+      next(hosts.size());  // s: when each rank enters the round, and the next one
   for (const Round& round : schedule.rounds) {
     for (int repetition = 0; repetition < round.repeat; ++repetition) {
       next = here;
@@ -69,8 +71,9 @@ Round all_repetitions(Round round) {
 
 }  // namespace
 
-CollectivePlan plan_collective(const Collective& collective, const std::vector<int>& hosts, const std::vector<int>& node_of,
-                               const GroupNetwork& network, bool may_contend, SimEngine& engine) {
+CollectivePlan plan_collective(const Collective& collective, const std::vector<int>& hosts,
+                               const std::vector<int>& node_of, const GroupNetwork& network, bool may_contend,
+                               SimEngine& engine) {
   const int ranks = static_cast<int>(hosts.size());
   const double bytes = collective.bytes.value;
   CollectivePlan plan;

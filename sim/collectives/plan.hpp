@@ -1,5 +1,6 @@
 #pragma once
-// Chooses how a collective is simulated and prepares it: which level, which flows, how long it takes on an idle network.
+// Chooses how a collective is simulated and prepares it: which level, which flows, how long it takes on an idle
+// network.
 
 #include <vector>
 
@@ -21,14 +22,16 @@ struct CollectivePlan {
   CollectiveLevel level = CollectiveLevel::flow;  ///< never automatic
   double idle_time = 0;                           ///< s on an idle network
   CollectiveSchedule schedule;                    ///< message level only
-  std::vector<FlowStep> steps;                    ///< what crosses the network: run at flow level, counted at closed form
-  double gamma = 0;                               ///< s per byte reduced
+  std::vector<FlowStep> steps;  ///< what crosses the network: run at flow level, counted at closed form
+  double gamma = 0;             ///< s per byte reduced
 };
 
-/// Plans a collective over ranks on `hosts`. `may_contend`: other traffic can be under way at the same time. The automatic
-/// level is closed_form where nothing contends and the formula is exact, else flow. Algorithms whose ranks are not in step
-/// (those without an exact formula) run by messages at the flow level too; there is nothing to aggregate.
-CollectivePlan plan_collective(const Collective& collective, const std::vector<int>& hosts, const std::vector<int>& node_of,
-                               const GroupNetwork& network, bool may_contend, SimEngine& engine);
+/// Plans a collective over ranks on `hosts`. `may_contend`: other traffic can be under way at the same time. The
+/// automatic level is closed_form where nothing contends and the formula is exact, else flow. Algorithms whose ranks
+/// are not in step (those without an exact formula) run by messages at the flow level too; there is nothing to
+/// aggregate.
+CollectivePlan plan_collective(const Collective& collective, const std::vector<int>& hosts,
+                               const std::vector<int>& node_of, const GroupNetwork& network, bool may_contend,
+                               SimEngine& engine);
 
 }  // namespace epocast

@@ -102,10 +102,8 @@ Rounds halving_doubling_rounds(const Request& request) {
   const Core core(request.ranks);
   Rounds rounds;
   switch (request.op) {
-    case CollectiveOp::reduce_scatter:
-      return reduce_scatter(request);
-    case CollectiveOp::all_gather:
-      return all_gather(request);
+    case CollectiveOp::reduce_scatter: return reduce_scatter(request);
+    case CollectiveOp::all_gather: return all_gather(request);
     case CollectiveOp::broadcast:  // van de Geijn: scatter, then all-gather
       rounds = binomial_scatter(request.ranks, request.block());
       append(rounds, all_gather(request));

@@ -18,7 +18,8 @@ std::uint64_t CollectiveRunner::pack(std::uint16_t tag, Event e) {
 
 CollectiveRunner::Event CollectiveRunner::unpack(std::uint64_t token) {
   return {(token >> 47 & 1) != 0, static_cast<std::uint32_t>(token >> 34 & (kMaxSlots - 1)),
-          static_cast<std::uint32_t>(token >> 16 & (kMaxRounds - 1)), static_cast<std::uint32_t>(token & (kMaxMessages - 1))};
+          static_cast<std::uint32_t>(token >> 16 & (kMaxRounds - 1)),
+          static_cast<std::uint32_t>(token & (kMaxMessages - 1))};
 }
 
 void CollectiveRunner::start(const CollectivePlan& plan, const std::vector<int>& hosts, std::uint64_t id) {
@@ -40,11 +41,8 @@ void CollectiveRunner::start(const CollectivePlan& plan, const std::vector<int>&
     case CollectiveLevel::closed_form:
       engine_.start_timer(engine_.now() + plan.idle_time, pack(timer_tag_, {.slot = slot}));
       break;
-    case CollectiveLevel::message:
-      start_messages(slot);
-      break;
-    default:
-      start_step(slot);
+    case CollectiveLevel::message: start_messages(slot); break;
+    default: start_step(slot);
   }
 }
 
@@ -54,8 +52,9 @@ std::uint64_t CollectiveRunner::on_timer(std::uint64_t token) {
   switch (active.plan->level) {
     case CollectiveLevel::closed_form: {
       for (const FlowStep& step : active.plan->steps)
-        for_each_message(step.flows, static_cast<int>(active.hosts->size()),
-                         [&](const Message& m) { traffic_.count((*active.hosts)[m.from], (*active.hosts)[m.to], m.bytes); });
+        for_each_message(step.flows, static_cast<int>(active.hosts->size()), [&](const Message& m) {
+          traffic_.count((*active.hosts)[m.from], (*active.hosts)[m.to], m.bytes);
+        });
       return end(event.slot);
     }
     case CollectiveLevel::message: {
@@ -68,8 +67,7 @@ std::uint64_t CollectiveRunner::on_timer(std::uint64_t token) {
       engine_.start_flow((*active.hosts)[m.from], (*active.hosts)[m.to], m.bytes, pack(flow_tag_, event));
       return kNone;
     }
-    default:
-      return start_flows(event.slot);
+    default: return start_flows(event.slot);
   }
 }
 
@@ -81,8 +79,7 @@ std::uint64_t CollectiveRunner::on_flow_done(std::uint64_t token) {
     traffic_.count((*active.hosts)[m.from], (*active.hosts)[m.to], m.bytes);
     part_done(event.slot, m.from);
     if (const double time = m.reduce_bytes * active.plan->gamma; time > 0)
-      engine_.start_timer(engine_.now() + time,
-                          pack(timer_tag_, {true, event.slot, event.round, event.message}));
+      engine_.start_timer(engine_.now() + time, pack(timer_tag_, {true, event.slot, event.round, event.message}));
     else
       part_done(event.slot, m.to);
     return active.pending == 0 ? end(event.slot) : kNone;
@@ -126,8 +123,8 @@ std::uint64_t CollectiveRunner::start_flows(std::uint32_t slot) {
   return kNone;
 }
 
-// Message level: every rank goes through the rounds at its own pace. A message starts once both its ranks have entered its
-// round, as under MPI's rendezvous protocol; so a rank's links never carry two messages of one collective.
+// Message level: every rank goes through the rounds at its own pace. A message starts once both its ranks have entered
+// its round, as under MPI's rendezvous protocol; so a rank's links never carry two messages of one collective.
 
 void CollectiveRunner::start_messages(std::uint32_t slot) {
   Active& active = *active_[slot];

@@ -15,9 +15,10 @@ namespace epocast {
 /// that the owner can hand their events back.
 class CollectiveRunner {
  public:
-  /// `timer_tag`, `flow_tag`: upper 16 bits of this runner's tokens. With `folded`, only rank 0's flow of a uniform step is
-  /// simulated; the other ranks' are equal by symmetry and only counted.
-  CollectiveRunner(SimEngine& engine, TrafficCounter& traffic, std::uint16_t timer_tag, std::uint16_t flow_tag, bool folded)
+  /// `timer_tag`, `flow_tag`: upper 16 bits of this runner's tokens. With `folded`, only rank 0's flow of a uniform
+  /// step is simulated; the other ranks' are equal by symmetry and only counted.
+  CollectiveRunner(SimEngine& engine, TrafficCounter& traffic, std::uint16_t timer_tag, std::uint16_t flow_tag,
+                   bool folded)
       : engine_(engine), traffic_(traffic), timer_tag_(timer_tag), flow_tag_(flow_tag), folded_(folded) {}
 
   /// Starts a collective now. `plan` and `hosts` must outlive it; `id` comes back when it ends.
@@ -40,10 +41,10 @@ class CollectiveRunner {
     const CollectivePlan* plan = nullptr;
     const std::vector<int>* hosts = nullptr;
     std::uint64_t id = 0;
-    std::size_t step = 0;      ///< flow level: current step
-    std::int64_t pending = 0;  ///< flow level: flows under way; message level: ranks not done
-    std::vector<RankProgress> ranks;                     ///< message level
-    std::vector<std::uint32_t> round_of;                 ///< message level: unrolled round -> index into the schedule
+    std::size_t step = 0;                 ///< flow level: current step
+    std::int64_t pending = 0;             ///< flow level: flows under way; message level: ranks not done
+    std::vector<RankProgress> ranks;      ///< message level
+    std::vector<std::uint32_t> round_of;  ///< message level: unrolled round -> index into the schedule
     std::vector<std::vector<std::int32_t>> sent, received;  ///< by explicit round and rank: message index or -1
   };
   /// What a token says besides whose it is.

@@ -89,10 +89,8 @@ CollectiveAlgorithm default_algorithm(CollectiveOp op) {
   switch (op) {
     case CollectiveOp::all_reduce:
     case CollectiveOp::reduce_scatter:
-    case CollectiveOp::all_gather:
-      return CollectiveAlgorithm::ring;
-    case CollectiveOp::all_to_all:
-      return CollectiveAlgorithm::pairwise;
+    case CollectiveOp::all_gather: return CollectiveAlgorithm::ring;
+    case CollectiveOp::all_to_all: return CollectiveAlgorithm::pairwise;
     default:  // rooted operations
       return CollectiveAlgorithm::binomial_tree;
   }

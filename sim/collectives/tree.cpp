@@ -72,14 +72,10 @@ Rounds binomial_gather(int ranks, double block) {
 
 Rounds binomial_tree_rounds(const Request& request) {
   switch (request.op) {
-    case CollectiveOp::broadcast:
-      return binomial_broadcast(everyone(request.ranks), request.bytes);
-    case CollectiveOp::reduce:
-      return binomial_reduce(everyone(request.ranks), request.bytes);
-    case CollectiveOp::scatter:
-      return binomial_scatter(request.ranks, request.block());
-    case CollectiveOp::gather:
-      return binomial_gather(request.ranks, request.block());
+    case CollectiveOp::broadcast: return binomial_broadcast(everyone(request.ranks), request.bytes);
+    case CollectiveOp::reduce: return binomial_reduce(everyone(request.ranks), request.bytes);
+    case CollectiveOp::scatter: return binomial_scatter(request.ranks, request.block());
+    case CollectiveOp::gather: return binomial_gather(request.ranks, request.block());
     default: {  // all_reduce
       Rounds rounds = binomial_reduce(everyone(request.ranks), request.bytes);
       append(rounds, binomial_broadcast(everyone(request.ranks), request.bytes));

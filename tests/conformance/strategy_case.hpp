@@ -17,13 +17,11 @@ namespace epocast::conformance {
 inline WorkloadTrace synthetic_trace(std::int64_t batch) {
   const double b = 1e-3 * static_cast<double>(batch);
   using testing::layer;
-  return testing::chain({layer("conv1", 0.7 * b, 0.9 * b, 0.05e-3, {0.15e6, 1e3}),
-                         layer("relu1", 0.1 * b, 0.1 * b, 0, {}),
-                         layer("conv2", 1.1 * b, 2.3 * b, 0.3e-3, {4.1e6, 2e3}),
-                         layer("flatten", 0, 0, 0, {}),
-                         layer("fc1", 0.6 * b, 1.3 * b, 2.1e-3, {23e6, 16e3}),
-                         layer("fc2", 0.2 * b, 0.3 * b, 0.4e-3, {3e6})},
-                        batch);
+  return testing::chain(
+      {layer("conv1", 0.7 * b, 0.9 * b, 0.05e-3, {0.15e6, 1e3}), layer("relu1", 0.1 * b, 0.1 * b, 0, {}),
+       layer("conv2", 1.1 * b, 2.3 * b, 0.3e-3, {4.1e6, 2e3}), layer("flatten", 0, 0, 0, {}),
+       layer("fc1", 0.6 * b, 1.3 * b, 2.1e-3, {23e6, 16e3}), layer("fc2", 0.2 * b, 0.3 * b, 0.4e-3, {3e6})},
+      batch);
 }
 
 struct Case {
@@ -32,8 +30,9 @@ struct Case {
   int workers = 1;
 
   std::string text() const {
-    return fmt::format("{} {} {} {} gamma {}, {} workers", strategy, variant.options, to_string(variant.collective.algorithm),
-                       to_string(variant.collective.level), variant.collective.gamma, workers);
+    return fmt::format("{} {} {} {} gamma {}, {} workers", strategy, variant.options,
+                       to_string(variant.collective.algorithm), to_string(variant.collective.level),
+                       variant.collective.gamma, workers);
   }
   TrainingStep compile(const Cluster& cluster) const {
     const ConfigNode options = ConfigNode::load_text(variant.options, "options");
@@ -51,7 +50,8 @@ inline std::vector<Case> all_cases() {
   for (const auto& [strategy, variants] : strategy_variants())
     for (const Variant& variant : variants)
       for (const int workers : variant.workers)
-        if (variant.min_workers <= workers && workers <= variant.max_workers) cases.push_back({strategy, variant, workers});
+        if (variant.min_workers <= workers && workers <= variant.max_workers)
+          cases.push_back({strategy, variant, workers});
   return cases;
 }
 

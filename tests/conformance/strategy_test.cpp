@@ -1,103 +1,32 @@
-// What must hold for every strategy, whatever it does: it is a function from options to a valid graph, and simulated time
-// obeys conservation laws and lower bounds. One suite for all; strategy_variants.hpp says which options are tried.
+// What must hold for every strategy, whatever it does: it is a function from options to a valid graph, and simulated
+// time obeys conservation laws and lower bounds. One suite for all; strategy_variants.hpp says which options are tried.
 //
-// Tolerances: 1e-9 relative is what extrapolation and folding promise. Sums of many doubles are compared to 1e-9 as well.
+// Tolerances: 1e-9 relative is what extrapolation and folding promise. Sums of many doubles are compared to 1e-9 as
+// well.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <set>
 #include <sstream>
 #include <string>
 #include <vector>
 
-#include "tests/conformance/strategy_case.hpp"
+#include "tests/conformance/strategy_outcomes.hpp"
 #include "tests/support/conservation.hpp"
 
 using namespace epocast;
 using namespace epocast::conformance;
-using testing::Run;
 using testing::sum;
 
 namespace {
 
-const Cluster& cluster() {
-  static const Cluster loaded = testing::platform("skylake_10gbe");
-  return loaded;
+double relative_difference(double a, double b) {
+  return a == b ? 0 : std::abs(a - b) / std::max(std::abs(a), std::abs(b));
 }
 
-/// The same platform with links twice as fast.
-const Cluster& faster_cluster() {
-  static const testing::TemporaryPlatform platform([] {
-    std::stringstream text;
-    text << std::ifstream(cluster().platform_file).rdbuf();
-    std::string xml = text.str();
-    const std::string slow = "bw=\"10Gbps\"";
-    const std::size_t at = xml.find(slow);
-    REQUIRE(at != std::string::npos);
-    return xml.replace(at, slow.size(), "bw=\"20Gbps\"");
-  }());
-  return platform.cluster();
-}
-
-constexpr std::int64_t kLong = 500, kShort = 20;
-const NoiseModel kNoise{.compute_cv = 0.1, .seed = 1}, kOtherSeed{.compute_cv = 0.1, .seed = 2};
-
-// What a case is run with; positions in the list of results.
-enum RunIndex : std::size_t {
-  kRecorded, kRecordedAgain, kExact, kExtrapolated, kFolded, kFoldedAgain, kOne, kTwo, kMore, kNoisy, kNoisyAgain, kNoisyOther, kFaster
-};
-const std::vector<ExecutionOptions> kRuns{
-    {.iterations = kShort, .exact = true, .fold = false, .record_timeline = true},
-    {.iterations = kShort, .exact = true, .fold = false, .record_timeline = true},
-    {.iterations = kLong, .exact = true, .fold = false},
-    {.iterations = kLong, .fold = false},
-    {.iterations = kLong},
-    {.iterations = kLong},
-    {.iterations = 1},
-    {.iterations = 2},
-    {.iterations = kShort + 1},
-    {.iterations = kShort, .noise = kNoise},
-    {.iterations = kShort, .noise = kNoise},
-    {.iterations = kShort, .noise = kOtherSeed},
-    {.iterations = kLong, .fold = false},  // on the faster platform
-};
-
-struct Outcome {
-  Case is;
-  TrainingStep step;
-  std::vector<std::string> packed;       ///< by RunIndex
-  std::vector<ExecutionResult> results;  ///< by RunIndex
-};
-
-/// Runs all cases once, each run in a process of its own: the clock's resolution depends on its date, and where events tie
-/// even a rounding error may decide who goes first. Every test looks at the same outcomes.
-const std::vector<Outcome>& outcomes() {
-  static const std::vector<Outcome> all = [] {
-    std::vector<Outcome> made;
-    for (const Case& c : all_cases()) made.push_back({c, c.compile(cluster()), {}, {}});
-    const Cluster& fast = faster_cluster();
-    const auto packed = testing::in_children(static_cast<int>(made.size() * kRuns.size()), [&](int job) {
-      const Outcome& o = made[static_cast<std::size_t>(job) / kRuns.size()];
-      const std::size_t run = static_cast<std::size_t>(job) % kRuns.size();
-      if (run == kFaster) return testing::execute_packed(fast, {{o.is.compile(fast).graph, kRuns[run]}});
-      return testing::execute_packed(cluster(), {{o.step.graph, kRuns[run]}});
-    });
-    for (std::size_t job = 0; job < packed.size(); ++job) {
-      Outcome& o = made[job / kRuns.size()];
-      o.packed.push_back(packed[job]);
-      o.results.push_back(testing::unpack(packed[job]).front());
-    }
-    return made;
-  }();
-  return all;
-}
-
-double relative_difference(double a, double b) { return a == b ? 0 : std::abs(a - b) / std::max(std::abs(a), std::abs(b)); }
-
-/// Without a barrier workers need not settle: several servers make quasi-periodic orders, and a worker on its server's own
-/// host is faster than the others for ever. Then all iterations are simulated, or an estimate says that it is one.
+/// Without a barrier workers need not settle: several servers make quasi-periodic orders, and a worker on its server's
+/// own host is faster than the others for ever. Then all iterations are simulated, or an estimate says that it is one.
 bool may_be_aperiodic(const Case& c) {
   return c.variant.options.find("mode: async") != std::string::npos && c.workers > 1;
 }
@@ -150,7 +79,7 @@ TEST_CASE("graphs are valid and need memory", "[conformance]") {
     INFO(c.text());
     const TrainingStep step = c.compile(cluster());
     CHECK_NOTHROW(step.graph.validate(cluster()));
-    if (builtin_strategies().find(c.strategy)->name != "collective_benchmark") CHECK(step.memory.total().value > 0);
+    if (c.strategy != "collective_benchmark") CHECK(step.memory.total().value > 0);  // which has no model
   }
 }
 
@@ -250,7 +179,8 @@ TEST_CASE("no run beats its bound", "[conformance]") {
       CHECK(result.bound->seconds > 0);
       CHECK(result.iteration >= result.bound->seconds - 1e-9);
       // Messages are rounded to 1/1024 B, which is up to 1e-8 of the small ones here.
-      CHECK(result.totals.makespan >= result.bound->seconds * static_cast<double>(result.iterations_simulated) * (1 - 1e-8));
+      CHECK(result.totals.makespan >=
+            result.bound->seconds * static_cast<double>(result.iterations_simulated) * (1 - 1e-8));
     }
   }
 }
@@ -260,8 +190,9 @@ TEST_CASE("metrics are numbers that mean something", "[conformance]") {
     INFO(o.is.text());
     for (const ExecutionResult& result : o.results) {
       const StepMetrics& m = result.metrics;
-      for (const double value : {result.total, result.iteration, result.iteration_ci95, m.compute, m.communication,
-                                 m.exposed_communication, m.bytes, m.max_link_utilization, m.mean_staleness.value_or(0)})
+      for (const double value :
+           {result.total, result.iteration, result.iteration_ci95, m.compute, m.communication, m.exposed_communication,
+            m.bytes, m.max_link_utilization, m.mean_staleness.value_or(0)})
         CHECK((std::isfinite(value) && value >= -1e-12));
       CHECK(m.max_link_utilization <= 1 + 1e-9);
       CHECK(m.exposed_communication <= m.communication + 1e-12);
@@ -277,7 +208,8 @@ TEST_CASE("more iterations take longer", "[conformance]") {
   for (const Outcome& o : outcomes()) {
     INFO(o.is.text());
     const auto& r = o.results;
-    const std::vector<double> totals{r[kOne].total, r[kTwo].total, r[kRecorded].total, r[kMore].total, r[kFolded].total};
+    const std::vector<double> totals{r[kOne].total, r[kTwo].total, r[kRecorded].total, r[kMore].total,
+                                     r[kFolded].total};
     CHECK(std::adjacent_find(totals.begin(), totals.end(), std::greater_equal<>()) == totals.end());
   }
 }

@@ -1,6 +1,6 @@
 #pragma once
-// The options with which every strategy is put through the conformance suite. A strategy that is not in the table, or an
-// option word that appears in no variant, fails the suite: add your strategy here.
+// The options with which every strategy is put through the conformance suite. A strategy that is not in the table, or
+// an option word that appears in no variant, fails the suite: add your strategy here.
 
 #include <map>
 #include <string>
@@ -11,10 +11,10 @@
 namespace epocast::conformance {
 
 struct Variant {
-  std::string options;               ///< YAML
+  std::string options;  ///< YAML
   CollectiveSettings collective = {};
-  int min_workers = 1;               ///< fewer must be refused
-  int max_workers = 64;              ///< more must be refused
+  int min_workers = 1;                      ///< fewer must be refused
+  int max_workers = 64;                     ///< more must be refused
   std::vector<int> workers = {1, 2, 4, 5};  ///< to run with, as far as these limits allow
 };
 
@@ -54,10 +54,14 @@ inline std::map<std::string, std::vector<Variant>> strategy_variants() {
   }
 
   std::vector<Variant>& benchmark = table["collective_benchmark"];
-  const std::pair<const char*, A> operations[] = {
-      {"all_reduce", A::ring},       {"reduce_scatter", A::halving_doubling}, {"all_gather", A::bruck},
-      {"all_to_all", A::pairwise},   {"broadcast", A::double_binary_tree},    {"reduce", A::binomial_tree},
-      {"gather", A::binomial_tree},  {"scatter", A::pairwise}};
+  const std::pair<const char*, A> operations[] = {{"all_reduce", A::ring},
+                                                  {"reduce_scatter", A::halving_doubling},
+                                                  {"all_gather", A::bruck},
+                                                  {"all_to_all", A::pairwise},
+                                                  {"broadcast", A::double_binary_tree},
+                                                  {"reduce", A::binomial_tree},
+                                                  {"gather", A::binomial_tree},
+                                                  {"scatter", A::pairwise}};
   for (const auto& [operation, algorithm] : operations)
     for (const L level : {L::automatic, L::flow, L::message})
       benchmark.push_back({.options = std::string("{bytes: 3 MB, operation: ") + operation + "}",

@@ -1,5 +1,5 @@
-// Whatever the graph, simulated training obeys the same laws: it does not get stuck, what is sent arrives, every device's
-// time adds up, no cycle is beaten, and when the loop has become periodic, arithmetic replaces simulation.
+// Whatever the graph, simulated training obeys the same laws: it does not get stuck, what is sent arrives, every
+// device's time adds up, no cycle is beaten, and when the loop has become periodic, arithmetic replaces simulation.
 //
 // Graphs are random with fixed seeds. Each is executed in a process of its own, so that all runs start at date 0: where
 // events tie, rounding may decide who goes first.
@@ -32,12 +32,14 @@ const std::vector<Sample>& samples() {
     const testing::Star star(kDevices, 1e9, 100e-6);
     std::vector<Sample> made(kGraphs);
     for (int g = 0; g < kGraphs; ++g)
-      made[static_cast<std::size_t>(g)].graph = testing::RandomGraph(1000 + static_cast<std::uint64_t>(g), kDevices).make();
+      made[static_cast<std::size_t>(g)].graph =
+          testing::RandomGraph(1000 + static_cast<std::uint64_t>(g), kDevices).make();
     const std::vector<ExecutionOptions> options{{.iterations = kIterations, .exact = true, .fold = false},
                                                 {.iterations = kIterations, .fold = false},
                                                 {.iterations = kIterations}};
     const auto packed = testing::in_children(3 * kGraphs, [&](int job) {
-      return testing::execute_packed(star.cluster(), {{made[static_cast<std::size_t>(job / 3)].graph, options[static_cast<std::size_t>(job % 3)]}});
+      return testing::execute_packed(star.cluster(), {{made[static_cast<std::size_t>(job / 3)].graph,
+                                                       options[static_cast<std::size_t>(job % 3)]}});
     });
     for (std::size_t g = 0; g < kGraphs; ++g) {
       made[g].exact = testing::unpack(packed[3 * g]).front();
@@ -49,7 +51,9 @@ const std::vector<Sample>& samples() {
   return all;
 }
 
-double relative_difference(double a, double b) { return a == b ? 0 : std::abs(a - b) / std::max(std::abs(a), std::abs(b)); }
+double relative_difference(double a, double b) {
+  return a == b ? 0 : std::abs(a - b) / std::max(std::abs(a), std::abs(b));
+}
 
 template <class Check>
 void for_all(Check check) {
@@ -79,7 +83,8 @@ TEST_CASE("extrapolating a random graph gives what simulating it gives", "[execu
     worst = std::max(worst, difference);
   });
   CHECK(periodic > kGraphs / 2);  // or else little has been tested
-  if (std::getenv("EPOCAST_TEST_NUMBERS")) WARN(periodic << " of " << kGraphs << " extrapolated, worst error " << worst);
+  if (std::getenv("EPOCAST_TEST_NUMBERS"))
+    WARN(periodic << " of " << kGraphs << " extrapolated, worst error " << worst);
 }
 
 TEST_CASE("random graphs fold without a difference", "[execution][property]") {
@@ -112,7 +117,8 @@ TEST_CASE("no random graph beats its bound", "[execution][property]") {
     REQUIRE(s.exact.bound);
     // An average over a window that is no period may be off by a part of an iteration.
     if (s.exact.period) CHECK(s.exact.iteration >= s.exact.bound->seconds * (1 - 1e-8) - 1e-9);
-    // A cycle of lag L needs its first turn only after L iterations; lags are at most 3 here, and a cycle's at most 3 n.
+    // A cycle of lag L needs its first turn only after L iterations; lags are at most 3 here, and a cycle's at most 3
+    // n.
     CHECK(s.exact.total >= s.exact.bound->seconds * static_cast<double>(kIterations - 30) * (1 - 1e-8));
   });
 }

@@ -29,8 +29,8 @@ class RandomGraph {
   int below(int n) { return static_cast<int>(random_() % static_cast<std::uint64_t>(n)); }
   bool chance(double p) { return between(0, 1) < p; }
   double between(double low, double high) { return std::uniform_real_distribution(low, high)(random_); }
-  // No two durations or sizes are alike: where unlike events tie, rounding decides who goes first, and may decide otherwise
-  // in the next iteration.
+  // No two durations or sizes are alike: where unlike events tie, rounding decides who goes first, and may decide
+  // otherwise in the next iteration.
   double duration() { return chance(0.1) ? 0 : 1e-3 * between(1, 9); }
   double bytes() { return chance(0.05) ? 0 : 1e6 * between(1, 7); }
 
@@ -63,19 +63,18 @@ class RandomGraph {
     switch (below(4)) {
       case 0:
         if (!wide && on.discipline != Discipline::program_order) {  // a server works for each of its clients
-          task = graph_.compute_for(wide_[static_cast<std::size_t>(below(2))], on.work, Seconds(duration()), {"serve", name});
+          task = graph_.compute_for(wide_[static_cast<std::size_t>(below(2))], on.work, Seconds(duration()),
+                                    {"serve", name});
           break;
         }
         [[fallthrough]];
-      case 1:
-        task = graph_.compute(on.work, Seconds(duration()), {"compute", name});
-        break;
+      case 1: task = graph_.compute(on.work, Seconds(duration()), {"compute", name}); break;
       case 2: {
         const GroupId from = wide_[static_cast<std::size_t>(below(2))];
-        const GroupId to = chance(0.5) ? single_[static_cast<std::size_t>(below(2))]
-                                       : wide_[from == wide_[0] ? 1 : 0];
+        const GroupId to = chance(0.5) ? single_[static_cast<std::size_t>(below(2))] : wide_[from == wide_[0] ? 1 : 0];
         if (graph_.group(from).devices == graph_.group(to).devices) return add_task(name);
-        task = graph_.transfer(from, QueueId::none, chance(0.5) ? Transfer{from, to, Bytes(bytes())} : Transfer{to, from, Bytes(bytes())},
+        task = graph_.transfer(from, QueueId::none,
+                               chance(0.5) ? Transfer{from, to, Bytes(bytes())} : Transfer{to, from, Bytes(bytes())},
                                {"send", name});
         break;
       }
@@ -85,7 +84,8 @@ class RandomGraph {
         // A first-come queue may also serve collectives among other tasks; then they wait for all its ranks at once.
         const QueueId queue = on.discipline == Discipline::fifo && chance(0.5) ? on.work : on.wire;
         const auto level = CollectiveLevel(below(3));  // automatic, message or flow
-        task = graph_.collective(queue, {CollectiveOp::all_reduce, algorithm, level, on.group, Bytes(bytes()), 0}, {"all-reduce", name});
+        task = graph_.collective(queue, {CollectiveOp::all_reduce, algorithm, level, on.group, Bytes(bytes()), 0},
+                                 {"all-reduce", name});
       }
     }
     graph_.set_priority(task, below(3));
@@ -93,7 +93,8 @@ class RandomGraph {
 
   void add_edges() {
     const int tasks = static_cast<int>(graph_.tasks().size());
-    // Forwards with any lag, and backwards with at least one; the last task holds back all others, so that none runs away.
+    // Forwards with any lag, and backwards with at least one; the last task holds back all others, so that none runs
+    // away.
     for (int k = 0; k < 2 * tasks; ++k) {
       const int a = below(tasks), b = below(tasks);
       if (a != b) graph_.after(TaskId(a), TaskId(b), a < b ? below(2) : 1 + below(3));

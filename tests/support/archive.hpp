@@ -16,7 +16,7 @@ namespace epocast::testing {
 /// Writes values to a string, or reads them from it in the same order.
 class Archive {
  public:
-  Archive() = default;                                                                 ///< writes
+  Archive() = default;                                                               ///< writes
   explicit Archive(std::string bytes) : bytes_(std::move(bytes)), reading_(true) {}  ///< reads
 
   template <class... Values>
@@ -27,10 +27,8 @@ class Archive {
 
  private:
   template <class T>
-    requires std::is_trivially_copyable_v<T>
-  void carry(T& value) {
-    raw(&value, sizeof value);
-  }
+  requires std::is_trivially_copyable_v<T>
+  void carry(T& value) { raw(&value, sizeof value); }
   void carry(std::string& text) { sequence(text); }
   template <class T>
   void carry(std::vector<T>& values) {
@@ -44,15 +42,15 @@ class Archive {
     if (present) carry(*value);
   }
   void carry(StepMetrics& m) {
-    (*this)(m.compute, m.communication, m.exposed_communication, m.bytes, m.max_link_utilization, m.busiest_link, m.mean_staleness,
-            m.max_staleness);
+    (*this)(m.compute, m.communication, m.exposed_communication, m.bytes, m.max_link_utilization, m.busiest_link,
+            m.mean_staleness, m.max_staleness);
   }
   void carry(SimulatedTotals& t) { (*this)(t.makespan, t.activity, t.sent, t.received, t.on_link); }
   void carry(CycleBound& b) { (*this)(b.seconds, b.tasks, b.lags, b.durations); }
   void carry(Timeline& t) { (*this)(t.intervals, t.truncated); }
   void carry(ExecutionResult& r) {
-    (*this)(r.total, r.iteration, r.iteration_ci95, r.iterations_simulated, r.exact, r.period, r.folded, r.metrics, r.totals,
-            r.bound, r.timeline);
+    (*this)(r.total, r.iteration, r.iteration_ci95, r.iterations_simulated, r.exact, r.period, r.folded, r.metrics,
+            r.totals, r.bound, r.timeline);
   }
 
   template <class Sequence>

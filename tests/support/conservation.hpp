@@ -23,7 +23,8 @@ inline std::vector<double> bytes_sent_per_iteration(const CyclicTaskGraph& graph
       }
     } else if (const auto* collective = std::get_if<Collective>(&task.work)) {
       const int size = static_cast<int>(ranks.size());
-      const CollectiveSchedule schedule = make_schedule(collective->op, collective->algorithm, size, collective->bytes.value);
+      const CollectiveSchedule schedule =
+          make_schedule(collective->op, collective->algorithm, size, collective->bytes.value);
       for (const Round& round : schedule.rounds)
         for_each_message(round, size, [&](const Message& m) {
           sent[static_cast<std::size_t>(ranks[static_cast<std::size_t>(m.from)])] += round.repeat * m.bytes;

@@ -11,8 +11,8 @@
 
 namespace epocast::testing {
 
-/// Calls job(i) for i in 0..jobs-1, each in a child, as many at a time as there are processors; returns what they return.
-/// Throws std::runtime_error with the message of the first job that threw or died.
+/// Calls job(i) for i in 0..jobs-1, each in a child, as many at a time as there are processors; returns what they
+/// return. Throws std::runtime_error with the message of the first job that threw or died.
 inline std::vector<std::string> in_children(int jobs, const std::function<std::string(int)>& job) {
   std::vector<std::string> outputs(static_cast<std::size_t>(jobs));
   std::string problem;
@@ -20,7 +20,8 @@ inline std::vector<std::string> in_children(int jobs, const std::function<std::s
     if (outcome.finished)
       outputs[static_cast<std::size_t>(i)] = std::move(outcome.output);
     else if (problem.empty())
-      problem = outcome.errors + (outcome.signal != 0 ? " (killed by signal " + std::to_string(outcome.signal) + ")" : "");
+      problem =
+          outcome.errors + (outcome.signal != 0 ? " (killed by signal " + std::to_string(outcome.signal) + ")" : "");
   });
   if (!problem.empty()) throw std::runtime_error(problem);
   return outputs;

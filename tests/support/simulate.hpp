@@ -69,8 +69,8 @@ struct Run {
   ExecutionOptions options = {};
 };
 
-/// Executes the runs one after the other on one engine: the first of this process. Call it in a child; unpack() reads what
-/// it returns.
+/// Executes the runs one after the other on one engine: the first of this process. Call it in a child; unpack() reads
+/// what it returns.
 inline std::string execute_packed(const Cluster& cluster, const std::vector<Run>& runs) {
   SimEngine engine(cluster.platform_file.string());
   std::vector<ExecutionResult> results;
@@ -92,7 +92,8 @@ inline std::vector<ExecutionResult> simulate(const Cluster& cluster, const std::
   return unpack(in_child([&] { return execute_packed(cluster, runs); }));
 }
 
-inline ExecutionResult simulate(const Cluster& cluster, const CyclicTaskGraph& graph, const ExecutionOptions& options = {}) {
+inline ExecutionResult simulate(const Cluster& cluster, const CyclicTaskGraph& graph,
+                                const ExecutionOptions& options = {}) {
   return simulate(cluster, std::vector{Run{graph, options}}).front();
 }
 

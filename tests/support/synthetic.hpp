@@ -20,7 +20,8 @@ inline Cluster cluster_of(int devices) {
 }
 
 /// One layer of a synthetic trace: times in s, gradient tensors in B. The backward time is split evenly in two.
-inline LayerTrace layer(const std::string& name, double forward, double backward, double update, const std::vector<double>& tensors) {
+inline LayerTrace layer(const std::string& name, double forward, double backward, double update,
+                        const std::vector<double>& tensors) {
   LayerTrace out{.name = name,
                  .kind = LayerKind::convolution,
                  .inputs = {},

@@ -1,5 +1,5 @@
-// At every moment a device is in one of four states: idle, computing, communicating, or both. The four times add up to the
-// time observed, whatever overlaps.
+// At every moment a device is in one of four states: idle, computing, communicating, or both. The four times add up to
+// the time observed, whatever overlaps.
 #include <catch2/catch.hpp>
 
 #include "sim/activity.hpp"

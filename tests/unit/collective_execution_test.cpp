@@ -1,6 +1,6 @@
-// A collective takes the same time on an idle star however closely one looks: message by message, as a few flows, or by its
-// formula. Per round the flow level charges the largest latency and reduction and then moves all bytes at once, which is
-// exact as long as all ranks go through the rounds in step; 0.01 % is what issue 2 asks for.
+// A collective takes the same time on an idle star however closely one looks: message by message, as a few flows, or by
+// its formula. Per round the flow level charges the largest latency and reduction and then moves all bytes at once,
+// which is exact as long as all ranks go through the rounds in step; 0.01 % is what issue 2 asks for.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -54,7 +54,8 @@ CyclicTaskGraph one_collective(const Case& c, CollectiveLevel level, double byte
 }
 
 /// Times of all cases [s], at one level.
-std::vector<ExecutionResult> times(const Cluster& cluster, const std::vector<Case>& all, CollectiveLevel level, double bytes) {
+std::vector<ExecutionResult> times(const Cluster& cluster, const std::vector<Case>& all, CollectiveLevel level,
+                                   double bytes) {
   std::vector<Run> runs;
   for (const Case& c : all) runs.push_back({one_collective(c, level, bytes), {.iterations = 1, .fold = false}});
   return simulate(cluster, runs);
@@ -102,7 +103,8 @@ TEST_CASE("levels agree with four ranks in a node", "[collective][executor]") {
   Cluster cluster = star.cluster();
   for (std::size_t d = 0; d < cluster.devices.size(); ++d) cluster.devices[d].node = "node" + std::to_string(d / 4);
   std::vector<Case> all = cases();
-  std::erase_if(all, [](const Case& c) { return c.algorithm != CollectiveAlgorithm::hierarchical || c.ranks % 4 != 0; });
+  std::erase_if(all,
+                [](const Case& c) { return c.algorithm != CollectiveAlgorithm::hierarchical || c.ranks % 4 != 0; });
   REQUIRE_FALSE(all.empty());
   const auto message = times(cluster, all, CollectiveLevel::message, 64e6);
   const auto flow = times(cluster, all, CollectiveLevel::flow, 64e6);
@@ -128,9 +130,11 @@ TEST_CASE("a ring of 1024 ranks reduces 100 MiB in 214.6254 ms", "[collective][e
   std::vector<DeviceId> workers(1024);
   std::iota(workers.begin(), workers.end(), 0);
   std::vector<Run> runs;
-  for (const CollectiveLevel level : {CollectiveLevel::flow, CollectiveLevel::closed_form, CollectiveLevel::automatic}) {
+  for (const CollectiveLevel level :
+       {CollectiveLevel::flow, CollectiveLevel::closed_form, CollectiveLevel::automatic}) {
     const StrategyContext context{cluster, workers, 1024, {}, {.algorithm = CollectiveAlgorithm::ring, .level = level}};
-    for (const bool fold : {false, true}) runs.push_back({strategy->compile(context).graph, {.iterations = 1, .fold = fold}});
+    for (const bool fold : {false, true})
+      runs.push_back({strategy->compile(context).graph, {.iterations = 1, .fold = fold}});
   }
   for (const ExecutionResult& result : simulate(cluster, runs)) {
     CHECK(result.total == Approx(0.2146254).epsilon(1e-9));

@@ -1,6 +1,6 @@
-// No execution of a cyclic task graph can be faster per iteration than its slowest cycle: the largest, over all cycles, of
-// the durations on it divided by the lags on it (Baccelli, Cohen, Olsder, Quadrat, "Synchronization and linearity", 1992,
-// theorem 2.28). Small graphs have few enough simple cycles to look at every one.
+// No execution of a cyclic task graph can be faster per iteration than its slowest cycle: the largest, over all cycles,
+// of the durations on it divided by the lags on it (Baccelli, Cohen, Olsder, Quadrat, "Synchronization and linearity",
+// 1992, theorem 2.28). Small graphs have few enough simple cycles to look at every one.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -18,8 +18,8 @@ struct Arc {
   int lag;
 };
 
-/// The largest duration / lag of all simple cycles: depth-first from each vertex through larger ones only, so that every
-/// cycle is met once, at its smallest vertex.
+/// The largest duration / lag of all simple cycles: depth-first from each vertex through larger ones only, so that
+/// every cycle is met once, at its smallest vertex.
 class Enumeration {
  public:
   Enumeration(std::vector<double> duration, std::vector<Arc> arcs)
@@ -35,8 +35,10 @@ class Enumeration {
     seconds += duration_[v];
     for (const Arc& arc : arcs_) {
       if (arc.from != v) continue;
-      if (arc.to == root_) slowest_ = std::max(slowest_, seconds / (lag + arc.lag));
-      else if (arc.to > root_ && !on_path_[arc.to]) visit(arc.to, seconds, lag + arc.lag);
+      if (arc.to == root_)
+        slowest_ = std::max(slowest_, seconds / (lag + arc.lag));
+      else if (arc.to > root_ && !on_path_[arc.to])
+        visit(arc.to, seconds, lag + arc.lag);
     }
     on_path_[v] = false;
   }
@@ -52,7 +54,8 @@ CyclicTaskGraph graph_of(const std::vector<double>& duration, const std::vector<
   CyclicTaskGraph graph;
   const GroupId device = graph.add_group("device", {0});
   for (const double seconds : duration)
-    graph.compute(graph.add_queue("queue", device, QueueRole::compute, Discipline::fifo), Seconds(seconds), {"task", ""});
+    graph.compute(graph.add_queue("queue", device, QueueRole::compute, Discipline::fifo), Seconds(seconds),
+                  {"task", ""});
   for (const Arc& arc : arcs) graph.after(TaskId(arc.from), TaskId(arc.to), arc.lag);
   return graph;
 }
@@ -71,7 +74,8 @@ TEST_CASE("the bound is the slowest of all simple cycles", "[cycle_bound]") {
   for (int trial = 0; trial < 300; ++trial) {
     const std::size_t tasks = 1 + below(7);
     std::vector<double> duration;
-    for (std::size_t t = 0; t < tasks; ++t) duration.push_back(below(5) == 0 ? 0 : std::uniform_real_distribution(0.0, 10.0)(random));
+    for (std::size_t t = 0; t < tasks; ++t)
+      duration.push_back(below(5) == 0 ? 0 : std::uniform_real_distribution(0.0, 10.0)(random));
     std::vector<Arc> arcs;
     for (std::size_t k = 0; k < below(3 * tasks + 1); ++k) {
       const std::size_t from = below(tasks), to = below(tasks);
@@ -90,9 +94,8 @@ TEST_CASE("the bound is the slowest of all simple cycles", "[cycle_bound]") {
       const std::size_t from = bound.tasks[k], to = bound.tasks[(k + 1) % bound.tasks.size()];
       CHECK(bound.durations[k] == Approx(duration[from]).epsilon(1e-12));
       const bool own = from == to && bound.lags[k] == 1;
-      CHECK((own || std::any_of(arcs.begin(), arcs.end(), [&](const Arc& a) {
-               return a.from == from && a.to == to && a.lag == bound.lags[k];
-             })));
+      CHECK((own || std::any_of(arcs.begin(), arcs.end(),
+                                [&](const Arc& a) { return a.from == from && a.to == to && a.lag == bound.lags[k]; })));
       seconds += bound.durations[k];
       lag += bound.lags[k];
     }
@@ -101,15 +104,16 @@ TEST_CASE("the bound is the slowest of all simple cycles", "[cycle_bound]") {
 }
 
 TEST_CASE("a cycle may run through several ranks", "[cycle_bound]") {
-  // work (2 ranks, 3 s) -> join (1 s) -> work of the next iteration: 4 s per iteration. A chain of lag 2 that takes 10 s,
-  // b -> c -> b, makes 5 s and wins.
+  // work (2 ranks, 3 s) -> join (1 s) -> work of the next iteration: 4 s per iteration. A chain of lag 2 that takes 10
+  // s, b -> c -> b, makes 5 s and wins.
   CyclicTaskGraph graph;
   const GroupId pair = graph.add_group("pair", {0, 1}), one = graph.add_group("one", {2});
   const QueueId both = graph.add_queue("both", pair, QueueRole::compute, Discipline::program_order);
   const QueueId single = graph.add_queue("single", one, QueueRole::compute, Discipline::program_order);
   const QueueId b_queue = graph.add_queue("b", one, QueueRole::compute, Discipline::program_order);
   const QueueId c_queue = graph.add_queue("c", one, QueueRole::compute, Discipline::program_order);
-  const TaskId work = graph.compute(both, Seconds(3), {"work", ""}), join = graph.compute(single, Seconds(1), {"join", ""});
+  const TaskId work = graph.compute(both, Seconds(3), {"work", ""}),
+               join = graph.compute(single, Seconds(1), {"join", ""});
   graph.after(work, join);
   graph.after(join, work, 1);
   CHECK(bound_of(graph).seconds == Approx(4).epsilon(1e-12));
@@ -135,11 +139,13 @@ TEST_CASE("program order is a cycle", "[cycle_bound]") {
   CHECK(bound.tasks.size() == 3);
 }
 
-TEST_CASE("nothing to do has no bound", "[cycle_bound]") { CHECK(bound_of(graph_of({0, 0}, {{0, 1, 0}, {1, 0, 1}})).seconds == 0); }
+TEST_CASE("nothing to do has no bound", "[cycle_bound]") {
+  CHECK(bound_of(graph_of({0, 0}, {{0, 1, 0}, {1, 0, 1}})).seconds == 0);
+}
 
 TEST_CASE("the order in which a queue serves its tasks is part of the cycle", "[cycle_bound]") {
-  // Two independent loops of 3 s and 2 s share a first-come queue. Without the queue's order the slower one bounds, 3 s;
-  // with it both are served in turn, 5 s.
+  // Two independent loops of 3 s and 2 s share a first-come queue. Without the queue's order the slower one bounds, 3
+  // s; with it both are served in turn, 5 s.
   CyclicTaskGraph graph;
   const GroupId device = graph.add_group("device", {0});
   const QueueId queue = graph.add_queue("queue", device, QueueRole::compute, Discipline::fifo);
@@ -154,9 +160,9 @@ TEST_CASE("the order in which a queue serves its tasks is part of the cycle", "[
 }
 
 TEST_CASE("service order holds across iterations", "[cycle_bound]") {
-  // Ranks 0 and 1 each compute for 10 s and then have 4 s of service at a server, one after the other, before they compute
-  // again: rank 0 is served from 10 to 14, rank 1 from 14 to 18. Period 14 s, by rank 0's own loop; rank 1 began its
-  // computation 4 s later. The server's order closes a cycle of 8 s only.
+  // Ranks 0 and 1 each compute for 10 s and then have 4 s of service at a server, one after the other, before they
+  // compute again: rank 0 is served from 10 to 14, rank 1 from 14 to 18. Period 14 s, by rank 0's own loop; rank 1
+  // began its computation 4 s later. The server's order closes a cycle of 8 s only.
   CyclicTaskGraph graph;
   const GroupId pair = graph.add_group("pair", {0, 1}), server = graph.add_group("server", {2});
   const QueueId own = graph.add_queue("own", pair, QueueRole::compute, Discipline::program_order);
@@ -168,8 +174,8 @@ TEST_CASE("service order holds across iterations", "[cycle_bound]") {
   // At some moment both are computing their fourth iteration and have been served three times, rank 1 after rank 0.
   const std::vector<ServiceCount> counts{{0, 0, -1, 4, 20}, {0, 1, -1, 4, 22}, {1, 0, 0, 3, 19}, {1, 1, 0, 3, 21}};
   CHECK(bound_of(graph, counts).seconds == Approx(14).epsilon(1e-12));
-  // With another 6 s of service the server works 2 x (4 + 6) s = 20 s per iteration, in the order serve 0, serve 1, check 0,
-  // check 1, while a rank's own loop still takes 14 s.
+  // With another 6 s of service the server works 2 x (4 + 6) s = 20 s per iteration, in the order serve 0, serve 1,
+  // check 0, check 1, while a rank's own loop still takes 14 s.
   CyclicTaskGraph slow = graph;
   slow.after(compute, slow.compute_for(pair, shared, Seconds(6), {"check", ""}));
   const std::vector<ServiceCount> busy{{0, 0, -1, 4, 20}, {0, 1, -1, 4, 22}, {1, 0, 0, 3, 19},

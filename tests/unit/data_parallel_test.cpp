@@ -1,5 +1,5 @@
-// Synchronous data parallelism on two workers and two layers, worked out by hand. Between 2 ranks a ring all-reduce is two
-// rounds of half the vector: with 1 ms of latency and 1 GB/s, n MB take 2 + n ms. All times below are in ms.
+// Synchronous data parallelism on two workers and two layers, worked out by hand. Between 2 ranks a ring all-reduce is
+// two rounds of half the vector: with 1 ms of latency and 1 GB/s, n MB take 2 + n ms. All times below are in ms.
 #include <catch2/catch.hpp>
 
 #include <string>
@@ -40,7 +40,8 @@ void check_timeline(const std::string& options, double period, const std::vector
     INFO(options << ", level " << to_string(level));
     const StrategyContext context{star.cluster(), {0, 1}, 2, two_layers, {.level = level}};
     const TrainingStep step = strategy->compile(context);
-    const ExecutionResult result = testing::simulate(star.cluster(), step.graph, {.iterations = 20, .exact = true, .record_timeline = true});
+    const ExecutionResult result =
+        testing::simulate(star.cluster(), step.graph, {.iterations = 20, .exact = true, .record_timeline = true});
     // Message level is not folded: rank 1 has the same timeline as rank 0. Collectives have rank 0 only.
     const std::uint32_t ranks = result.folded ? 1 : 2;
     for (const int iteration : {0, 7, 19}) {
@@ -70,9 +71,9 @@ TEST_CASE("overlap per layer: the big layer's all-reduce hides behind the small 
                   {"forward B", 10, 30},
                   {"backward B", 30, 60},
                   {"backward A", 60, 100},
-                  {"all-reduce B", 60, 82},     // 2 + 20, while backward A runs
-                  {"all-reduce A", 100, 112},   // 2 + 10
-                  {"update B", 100, 102},       // its gradient came long ago
+                  {"all-reduce B", 60, 82},    // 2 + 20, while backward A runs
+                  {"all-reduce A", 100, 112},  // 2 + 10
+                  {"update B", 100, 102},      // its gradient came long ago
                   {"update A", 112, 113}});
 }
 
@@ -115,8 +116,8 @@ TEST_CASE("per tensor: the queue is busy in the order in which gradients come", 
 }
 
 TEST_CASE("buckets close when they are full, across layers", "[data_parallel]") {
-  // 15 MB: tensor B.0 fills the first bucket; B.1, A.0 and A.1 (5 + 6 + 4 MB) the second, which waits for backward A. The
-  // update of B needs both.
+  // 15 MB: tensor B.0 fills the first bucket; B.1, A.0 and A.1 (5 + 6 + 4 MB) the second, which waits for backward A.
+  // The update of B needs both.
   check_timeline("{granularity: bucket, bucket: 15 MB}", 120,
                  {{"forward A", 0, 10},
                   {"forward B", 10, 30},

@@ -1,5 +1,6 @@
-// The executor has no freedom: when a task starts follows from tokens, queues and the network. Small graphs have timelines
-// that can be derived on paper. Network: a star of 1 GB/s links, so a message of n MB alone takes n ms after its latency.
+// The executor has no freedom: when a task starts follows from tokens, queues and the network. Small graphs have
+// timelines that can be derived on paper. Network: a star of 1 GB/s links, so a message of n MB alone takes n ms after
+// its latency.
 //
 // Dates are sums of a few doubles, and SimGrid lets a flow end 1e-12 s early: 1e-9 s is ample.
 #include <catch2/catch.hpp>
@@ -24,7 +25,9 @@ void check_interval(const Interval& i, double start, double end) {
   CHECK(i.end == Approx(end).margin(1e-9));
 }
 
-ExecutionOptions recorded(std::int64_t iterations) { return {.iterations = iterations, .exact = true, .record_timeline = true}; }
+ExecutionOptions recorded(std::int64_t iterations) {
+  return {.iterations = iterations, .exact = true, .record_timeline = true};
+}
 
 }  // namespace
 
@@ -53,7 +56,8 @@ TEST_CASE("computations of one queue follow each other, iteration after iteratio
 TEST_CASE("a loop of tasks that take no time ends at once", "[executor]") {
   const Star star(2, 1e9, 0);
   CyclicTaskGraph graph;
-  const QueueId queue = graph.add_queue("queue", graph.add_group("device", {0}), QueueRole::compute, Discipline::program_order);
+  const QueueId queue =
+      graph.add_queue("queue", graph.add_group("device", {0}), QueueRole::compute, Discipline::program_order);
   graph.compute(queue, Seconds(0), {"a", ""});
   graph.compute(queue, Seconds(0), {"b", ""});
   const ExecutionResult result = simulate(star.cluster(), graph, recorded(100));
@@ -62,12 +66,13 @@ TEST_CASE("a loop of tasks that take no time ends at once", "[executor]") {
 }
 
 TEST_CASE("messages pay their latency, then share links fairly", "[executor]") {
-  // 2 ms of latency. Workers 1 and 2 send 10 MB to device 0, whose downlink they share: worker 1 starts its flow at 2 ms;
-  // worker 2 first computes for 4 ms and starts its at 6 ms. By then 4 MB of worker 1's have arrived; the other 6 MB go at
-  // half rate until 6 + 12 = 18 ms. Worker 2 then has 4 MB left and the link to itself: 22 ms.
+  // 2 ms of latency. Workers 1 and 2 send 10 MB to device 0, whose downlink they share: worker 1 starts its flow at 2
+  // ms; worker 2 first computes for 4 ms and starts its at 6 ms. By then 4 MB of worker 1's have arrived; the other 6
+  // MB go at half rate until 6 + 12 = 18 ms. Worker 2 then has 4 MB left and the link to itself: 22 ms.
   const Star star(3, 1e9, 2 * kMs);
   CyclicTaskGraph graph;
-  const GroupId hub = graph.add_group("hub", {0}), first = graph.add_group("first", {1}), second = graph.add_group("second", {2});
+  const GroupId hub = graph.add_group("hub", {0}), first = graph.add_group("first", {1}),
+                second = graph.add_group("second", {2});
   const QueueId queue = graph.add_queue("queue", second, QueueRole::compute, Discipline::program_order);
   const TaskId work = graph.compute(queue, Seconds(4 * kMs), {"work", ""});
   graph.transfer(first, QueueId::none, {first, hub, Bytes(10 * kMB)}, {"one", ""});
@@ -80,7 +85,8 @@ TEST_CASE("messages pay their latency, then share links fairly", "[executor]") {
 }
 
 TEST_CASE("up- and downlinks are independent, and a message to oneself is free", "[executor]") {
-  // Rank 0 sends to device 0, itself: at once. Rank 1 sends 5 MB to device 0 and receives 5 MB from it at the same time.
+  // Rank 0 sends to device 0, itself: at once. Rank 1 sends 5 MB to device 0 and receives 5 MB from it at the same
+  // time.
   const Star star(2, 1e9, 1 * kMs);
   CyclicTaskGraph graph;
   const GroupId both = graph.add_group("both", {0, 1}), hub = graph.add_group("hub", {0});
@@ -104,8 +110,8 @@ TEST_CASE("a message of no bytes still pays its latency", "[executor]") {
 }
 
 TEST_CASE("a priority queue serves the smallest number that is ready", "[executor]") {
-  // A source takes 1 ms, then three tasks become ready in program order: low (9), mid (5), high (1), each 2 ms. The first
-  // one finds the queue free and starts at 1 ms, whatever its priority; then high at 3 ms, mid at 5 ms.
+  // A source takes 1 ms, then three tasks become ready in program order: low (9), mid (5), high (1), each 2 ms. The
+  // first one finds the queue free and starts at 1 ms, whatever its priority; then high at 3 ms, mid at 5 ms.
   const Star star(1, 1e9, 0);
   CyclicTaskGraph graph;
   const GroupId device = graph.add_group("device", {0});
@@ -124,9 +130,9 @@ TEST_CASE("a priority queue serves the smallest number that is ready", "[executo
 }
 
 TEST_CASE("staleness counts the versions written between a read and a write of the same rank", "[executor]") {
-  // Three workers read at the start of `work` and write at the end of `serve` (1 ms each, one after the other). Work takes
-  // 1 ms, so the server is never idle and every worker waits for the two others: it reads right after its own write, and
-  // two writes come before its next one. Staleness 2 in every iteration after the first.
+  // Three workers read at the start of `work` and write at the end of `serve` (1 ms each, one after the other). Work
+  // takes 1 ms, so the server is never idle and every worker waits for the two others: it reads right after its own
+  // write, and two writes come before its next one. Staleness 2 in every iteration after the first.
   const Star star(4, 1e9, 0);
   CyclicTaskGraph graph;
   const GroupId workers = graph.add_group("workers", {0, 1, 2}), server = graph.add_group("server", {3});
@@ -175,7 +181,8 @@ TEST_CASE("graphs run one after the other on one engine with the same result", "
   const TaskId reduce = graph.collective(wire, {.group = both, .bytes = Bytes(1 * kMB)}, {"all-reduce", ""});
   graph.after(work, reduce);
   graph.after(reduce, work, 1);
-  const auto results = simulate(star.cluster(), {Run{graph, recorded(3)}, Run{graph, recorded(3)}, Run{graph, {.iterations = 7}}});
+  const auto results =
+      simulate(star.cluster(), {Run{graph, recorded(3)}, Run{graph, recorded(3)}, Run{graph, {.iterations = 7}}});
   // 2 ms, then two rounds of 1 ms + 0.5 MB: 5 ms per iteration. Times count from each run's own start.
   CHECK(results[0].total == Approx(15 * kMs).margin(1e-9));
   CHECK(results[1].total == Approx(15 * kMs).margin(1e-9));
@@ -185,13 +192,16 @@ TEST_CASE("graphs run one after the other on one engine with the same result", "
 
 TEST_CASE("a pipeline's first stage is not trusted before the last stage has joined it", "[executor]") {
   // Source -> eight relays -> sink, 10 ms each, nothing pushes back: the source is nine iterations ahead when the sink
-  // starts. The sink then sends 8 MB through the uplink that the source's own 8 MB take in each of its 10 ms (2 ms compute
-  // and 8 ms alone). From there on they contend and the source takes longer; rows from before must not be extrapolated.
+  // starts. The sink then sends 8 MB through the uplink that the source's own 8 MB take in each of its 10 ms (2 ms
+  // compute and 8 ms alone). From there on they contend and the source takes longer; rows from before must not be
+  // extrapolated.
   const Star star(3, 1e9, 0);
   CyclicTaskGraph graph;
-  const GroupId device = graph.add_group("device", {0}), left = graph.add_group("left", {1}), right = graph.add_group("right", {2});
+  const GroupId device = graph.add_group("device", {0}), left = graph.add_group("left", {1}),
+                right = graph.add_group("right", {2});
   const auto stage = [&](double ms, const char* name) {
-    return graph.compute(graph.add_queue(name, device, QueueRole::compute, Discipline::program_order), Seconds(ms * kMs), {name, ""});
+    return graph.compute(graph.add_queue(name, device, QueueRole::compute, Discipline::program_order),
+                         Seconds(ms * kMs), {name, ""});
   };
   const TaskId source = stage(2, "source");
   const TaskId sent = graph.transfer(device, QueueId::none, {device, left, Bytes(8 * kMB)}, {"send", "source"});
@@ -204,7 +214,8 @@ TEST_CASE("a pipeline's first stage is not trusted before the last stage has joi
     last = next;
   }
   graph.after(last, graph.transfer(device, QueueId::none, {device, right, Bytes(8 * kMB)}, {"send", "sink"}));
-  const auto results = simulate(star.cluster(), {Run{graph, {.iterations = 500}}, Run{graph, {.iterations = 500, .exact = true}}});
+  const auto results =
+      simulate(star.cluster(), {Run{graph, {.iterations = 500}}, Run{graph, {.iterations = 500, .exact = true}}});
   CHECK(results[0].total == Approx(results[1].total).epsilon(1e-9));
   CHECK(results[1].total > 500 * 11 * kMs);
 }

@@ -1,5 +1,5 @@
-// Noise multiplies compute times by exp(s Z - s^2/2) with Z standard normal and s^2 = ln(1 + cv^2): log-normal, of mean 1
-// and coefficient of variation cv.
+// Noise multiplies compute times by exp(s Z - s^2/2) with Z standard normal and s^2 = ln(1 + cv^2): log-normal, of mean
+// 1 and coefficient of variation cv.
 #include <catch2/catch.hpp>
 
 #include <cmath>
@@ -19,7 +19,8 @@ std::vector<double> draws(const NoiseModel& noise) {
   std::vector<double> out;
   for (std::uint32_t task = 0; task < 10; ++task)
     for (std::uint32_t rank = 0; rank < 10; ++rank)
-      for (std::int64_t iteration = 0; iteration < kDraws / 100; ++iteration) out.push_back(noise.factor(task, rank, iteration));
+      for (std::int64_t iteration = 0; iteration < kDraws / 100; ++iteration)
+        out.push_back(noise.factor(task, rank, iteration));
   return out;
 }
 
@@ -49,7 +50,8 @@ TEST_CASE("noise has mean 1 and the coefficient of variation asked for", "[noise
 }
 
 TEST_CASE("the logarithm of noise is normal", "[noise]") {
-  // Of a normal variate 68.27 % lie within one standard deviation and 95.45 % within two; 4 sqrt(p (1 - p) / N) of slack.
+  // Of a normal variate 68.27 % lie within one standard deviation and 95.45 % within two; 4 sqrt(p (1 - p) / N) of
+  // slack.
   const double cv = 0.3, variance = std::log1p(cv * cv);
   int within_one = 0, within_two = 0;
   for (const double v : draws({.compute_cv = cv, .seed = 3})) {

@@ -1,6 +1,6 @@
-// Parameter servers on a star of 1 GB/s and 1 ms, worked out by hand. Workers share the server's uplink when they pull and its
-// downlink when they push. Times in ms: forward 10, backward 20, update 2, 10 MB of parameters; adding 10 MB to a sum takes
-// three memory accesses, 3 x 10 MB / 500 GB/s = 0.06. The server is the first device that is not a worker.
+// Parameter servers on a star of 1 GB/s and 1 ms, worked out by hand. Workers share the server's uplink when they pull
+// and its downlink when they push. Times in ms: forward 10, backward 20, update 2, 10 MB of parameters; adding 10 MB to
+// a sum takes three memory accesses, 3 x 10 MB / 500 GB/s = 0.06. The server is the first device that is not a worker.
 #include <catch2/catch.hpp>
 
 #include <numeric>
@@ -38,21 +38,23 @@ struct Executed {
   }
 };
 
-Executed run(const testing::Star& star, int workers, const std::string& options, const std::vector<double>& slowdown = {}) {
+Executed run(const testing::Star& star, int workers, const std::string& options,
+             const std::vector<double>& slowdown = {}) {
   const ConfigNode node = ConfigNode::load_text(options, "options");
   std::vector<DeviceId> devices(static_cast<std::size_t>(workers));
   std::iota(devices.begin(), devices.end(), 0);
   const auto strategy = builtin_strategies().make("parameter_server", node, node);
   TrainingStep step = strategy->compile({star.cluster(), devices, workers, one_layer, {}});
-  ExecutionResult result =
-      testing::simulate(star.cluster(), step.graph, {.iterations = 50, .exact = true, .slowdown = slowdown, .record_timeline = true});
+  ExecutionResult result = testing::simulate(
+      star.cluster(), step.graph, {.iterations = 50, .exact = true, .slowdown = slowdown, .record_timeline = true});
   return {std::move(step.graph), std::move(result)};
 }
 
 }  // namespace
 
 TEST_CASE("synchronous: all push, the server sums and updates, all pull", "[parameter_server]") {
-  // pull: 1 + 2 x 10 MB through one link; then 10 + 20; push as pull; two sums of 0.06 and the update of 2: 74.12 in all.
+  // pull: 1 + 2 x 10 MB through one link; then 10 + 20; push as pull; two sums of 0.06 and the update of 2: 74.12 in
+  // all.
   const testing::Star star(3, 1e9, 1 * kMs);
   const Executed executed = run(star, 2, "{mode: sync}");
   const double period = 74.12;
@@ -81,10 +83,11 @@ TEST_CASE("synchronous: all push, the server sums and updates, all pull", "[para
 }
 
 TEST_CASE("asynchronous: equal workers settle one update apart", "[parameter_server]") {
-  // Both pull at 0 and push at 51, through half a link each: 72. The server applies one gradient first (72..74; which one
-  // is a tie), then the other (74..76). The first worker pulls at 74: from 75 to 77 alone, 2 MB; then both share the link:
-  // its other 8 MB take until 93. The second has 2 MB left by then, alone: 95. So it stays 2 behind and the push is like the
-  // pull: the first pushes 123..142, the second 125..144, updates 142..144 and 144..146: all as before, 70 later.
+  // Both pull at 0 and push at 51, through half a link each: 72. The server applies one gradient first (72..74; which
+  // one is a tie), then the other (74..76). The first worker pulls at 74: from 75 to 77 alone, 2 MB; then both share
+  // the link: its other 8 MB take until 93. The second has 2 MB left by then, alone: 95. So it stays 2 behind and the
+  // push is like the pull: the first pushes 123..142, the second 125..144, updates 142..144 and 144..146: all as
+  // before, 70 later.
   const testing::Star star(3, 1e9, 1 * kMs);
   const Executed executed = run(star, 2, "{mode: async}");
   const std::uint32_t first = executed.start("update A", 0, 0) < executed.start("update A", 1, 0) ? 0 : 1;

@@ -1,5 +1,5 @@
-// A queue serves one instance at a time: the first to arrive, or the one of the smallest priority number. A collective over
-// ranks whose queues also serve other tasks starts when it has come first on every rank.
+// A queue serves one instance at a time: the first to arrive, or the one of the smallest priority number. A collective
+// over ranks whose queues also serve other tasks starts when it has come first on every rank.
 #include <catch2/catch.hpp>
 
 #include <vector>
@@ -61,7 +61,8 @@ TEST_CASE("first ready, first served", "[queue_slots]") {
   CHECK(trial.leave(c).empty());
 }
 
-TEST_CASE("the smallest priority number goes first, then the earlier iteration, then the first to come", "[queue_slots]") {
+TEST_CASE("the smallest priority number goes first, then the earlier iteration, then the first to come",
+          "[queue_slots]") {
   OneDevice device(Discipline::priority);
   const TaskId running = device.task("running"), low = device.task("low", 5), high = device.task("high", -1),
                later = device.task("later", 2), early = device.task("early", 2), tied = device.task("tied", 2);
@@ -98,7 +99,8 @@ TEST_CASE("a collective waits for the queues of all its ranks and holds those it
   CyclicTaskGraph graph;
   const GroupId pair = graph.add_group("pair", {0, 1});
   const QueueId queue = graph.add_queue("queue", pair, QueueRole::compute, Discipline::fifo);
-  const TaskId work = graph.compute(queue, Seconds(1), {"work", ""}), more = graph.compute(queue, Seconds(1), {"more", ""});
+  const TaskId work = graph.compute(queue, Seconds(1), {"work", ""}),
+               more = graph.compute(queue, Seconds(1), {"more", ""});
   const TaskId gang = graph.collective(queue, {.group = pair, .bytes = Bytes(1)}, {"gang", ""});
   const TaskId next = graph.collective(queue, {.group = pair, .bytes = Bytes(1)}, {"next", ""});
   Trial trial(graph);

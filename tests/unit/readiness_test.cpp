@@ -1,5 +1,5 @@
-// A timed marked graph: an edge of lag k starts with k tokens; an instance may fire when each incoming edge holds a token
-// and its own previous firing has ended. Every step of the game below is played by hand.
+// A timed marked graph: an edge of lag k starts with k tokens; an instance may fire when each incoming edge holds a
+// token and its own previous firing has ended. Every step of the game below is played by hand.
 #include <catch2/catch.hpp>
 
 #include <vector>
@@ -118,7 +118,8 @@ TEST_CASE("compiling lays out instances, tokens and queue slots", "[compiled_gra
   const QueueId order = game.graph.add_queue("order", game.three, QueueRole::compute, Discipline::program_order);
   const QueueId mixed = game.graph.add_queue("mixed", game.three, QueueRole::compute, Discipline::fifo);
   const QueueId only = game.graph.add_queue("only", game.three, QueueRole::communication, Discipline::priority);
-  const TaskId a = game.graph.compute(order, Seconds(1), {"a", ""}), b = game.graph.compute(order, Seconds(1), {"b", ""});
+  const TaskId a = game.graph.compute(order, Seconds(1), {"a", ""}),
+               b = game.graph.compute(order, Seconds(1), {"b", ""});
   const TaskId c = game.graph.compute(mixed, Seconds(1), {"c", ""});
   const TaskId gang = game.graph.collective(mixed, {.group = game.three, .bytes = Bytes(1)}, {"gang", ""});
   const TaskId alone = game.graph.collective(only, {.group = game.three, .bytes = Bytes(1)}, {"alone", ""});
@@ -133,9 +134,10 @@ TEST_CASE("compiling lays out instances, tokens and queue slots", "[compiled_gra
     CHECK(compiled.tokens == 9);
     CHECK(compiled.tasks[id(a)].first_slot == -1);  // program order needs no slots
     CHECK(compiled.tasks[id(b)].in_count == 1);
-    CHECK(compiled.slot_discipline == std::vector{Discipline::fifo, Discipline::fifo, Discipline::fifo, Discipline::priority});
+    CHECK(compiled.slot_discipline ==
+          std::vector{Discipline::fifo, Discipline::fifo, Discipline::fifo, Discipline::priority});
     CHECK(compiled.tasks[id(c)].slot_stride == 1);
-    CHECK(compiled.tasks[id(gang)].slot_count == 3);  // shares its queue with c: needs every rank's slot
+    CHECK(compiled.tasks[id(gang)].slot_count == 3);   // shares its queue with c: needs every rank's slot
     CHECK(compiled.tasks[id(alone)].slot_count == 1);  // only collectives there: one slot stands for all ranks
     CHECK(compiled.device({id(c), 2}) == 2);
   }

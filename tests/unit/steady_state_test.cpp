@@ -1,5 +1,5 @@
-// A loop is periodic when every instance ends each iteration one and the same shift after an earlier one, for as long as the
-// graph remembers. The detector is fed end times that follow a rule, and must find the rule or keep silent.
+// A loop is periodic when every instance ends each iteration one and the same shift after an earlier one, for as long
+// as the graph remembers. The detector is fed end times that follow a rule, and must find the rule or keep silent.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -47,8 +47,8 @@ double real(std::int64_t k) { return static_cast<double>(k); }
 }  // namespace
 
 TEST_CASE("a loop of period 1 is found after its transient", "[steady_state]") {
-  // Two instances, 0.25 s apart, 2 s per iteration, but the first iteration takes 5 s: ends 5, 7, 9, ... The shift from the
-  // first to the second is already 2 s, so with a memory of one iteration two iterations tell.
+  // Two instances, 0.25 s apart, 2 s per iteration, but the first iteration takes 5 s: ends 5, 7, 9, ... The shift from
+  // the first to the second is already 2 s, so with a memory of one iteration two iterations tell.
   const Rule rule = [](std::uint64_t i, std::int64_t k) { return 5 + 2 * real(k) + 0.25 * static_cast<double>(i); };
   const auto found = watch(2, 1, 20, rule);
   REQUIRE(found);
@@ -67,8 +67,8 @@ TEST_CASE("the longest lag must be seen to repeat", "[steady_state]") {
 }
 
 TEST_CASE("loops of period 2 and 3 are found as such", "[steady_state]") {
-  // Iterations take a, b, a, b, ... or a, b, c, a, b, c, ...; each instance is one step further than the one before it, or
-  // else all instances would have the same shift at once, and what has happened once would have to happen again.
+  // Iterations take a, b, a, b, ... or a, b, c, a, b, c, ...; each instance is one step further than the one before it,
+  // or else all instances would have the same shift at once, and what has happened once would have to happen again.
   const std::vector<double> steps{1.0, 1.5, 1.1};
   for (const std::int64_t length : {2, 3}) {
     const auto step = [&](std::int64_t k) { return steps[static_cast<std::size_t>(k % length)]; };
@@ -100,8 +100,8 @@ TEST_CASE("a shift that is common to all instances must also stay the same", "[s
 }
 
 TEST_CASE("a loop that converges geometrically is not periodic before it has converged", "[steady_state]") {
-  // Ends 2 k + 2^-k: the shift differs from 2 s by 2^-k/2, which falls below 1e-11 of it after about 35 iterations; from
-  // then on extrapolating it is off by less than 1e-11.
+  // Ends 2 k + 2^-k: the shift differs from 2 s by 2^-k/2, which falls below 1e-11 of it after about 35 iterations;
+  // from then on extrapolating it is off by less than 1e-11.
   const auto found = watch(2, 1, 60, [](std::uint64_t i, std::int64_t k) {
     return 2 * real(k) + (i == 0 ? std::ldexp(1.0, -static_cast<int>(k)) : 0.5);
   });
@@ -112,18 +112,21 @@ TEST_CASE("a loop that converges geometrically is not periodic before it has con
 
 TEST_CASE("instances that drift apart are not periodic", "[steady_state]") {
   // One instance gains 1e-6 s per iteration on the other: they have no common shift, ever.
-  CHECK_FALSE(watch(2, 1, 300, [](std::uint64_t i, std::int64_t k) { return (i == 0 ? 1.0 : 1.000001) * real(k) + 0.5; }));
+  CHECK_FALSE(
+      watch(2, 1, 300, [](std::uint64_t i, std::int64_t k) { return (i == 0 ? 1.0 : 1.000001) * real(k) + 0.5; }));
 }
 
 TEST_CASE("a loop that slows down for ever is not periodic", "[steady_state]") {
-  // Iterations of 1, 1.001, 1.002 ... s; the second instance is an iteration ahead of the first, so their shifts differ.
+  // Iterations of 1, 1.001, 1.002 ... s; the second instance is an iteration ahead of the first, so their shifts
+  // differ.
   CHECK_FALSE(watch(2, 1, 200, [](std::uint64_t i, std::int64_t k) {
     const double tick = real(k) + static_cast<double>(i);
     return tick + 0.0005 * tick * tick;
   }));
 }
 
-TEST_CASE("a producer that runs ahead must be seen to repeat beside its consumers' first iterations", "[steady_state]") {
+TEST_CASE("a producer that runs ahead must be seen to repeat beside its consumers' first iterations",
+          "[steady_state]") {
   // Instance 0 leads by 5 iterations (a pipeline five stages deep); instance 1 starts when 0 has made 5 and then shares
   // a link with it: from there on every iteration takes both of them 1.5 s instead of 1 s. When instance 1 has done two
   // iterations, rows 0 and 1 lie one common shift of 1 s apart; a detector that trusted them would extrapolate 1 s.
@@ -136,8 +139,8 @@ TEST_CASE("a producer that runs ahead must be seen to repeat beside its consumer
 }
 
 TEST_CASE("an instance far ahead of the others ends the comparison, not the count", "[steady_state]") {
-  // Instance 0 is free-running and 100 times as fast: it leaves the 64 iterations that are kept. Iterations are complete
-  // when instance 1 has ended them, and all of them count.
+  // Instance 0 is free-running and 100 times as fast: it leaves the 64 iterations that are kept. Iterations are
+  // complete when instance 1 has ended them, and all of them count.
   SteadyStateDetector detector(2, 1);
   for (std::int64_t k = 0; k < 100; ++k) CHECK_FALSE(detector.record(0, k, 0.01 * real(k)));
   for (std::int64_t k = 0; k < 100; ++k) {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/support/synthetic.hpp"
 #include "sim/task_graph.hpp"
+#include "tests/support/synthetic.hpp"
 
 using namespace epocast;
 using testing::cluster_of;
@@ -43,9 +43,13 @@ const double kNan = std::nan("");
 
 const std::vector<Mistake> kMistakes = {
     {"group 'nobody' has no devices", [](Fixture& f) { f.graph.add_group("nobody", {}); }},
-    {"group 'far' names device 4, but platform 'test' has devices 0..3", [](Fixture& f) { f.graph.add_group("far", {4}); }},
+    {"group 'far' names device 4, but platform 'test' has devices 0..3",
+     [](Fixture& f) { f.graph.add_group("far", {4}); }},
     {"group 'low' names device -1", [](Fixture& f) { f.graph.add_group("low", {-1}); }},
-    {"group 'twins' has device 1 twice", [](Fixture& f) { f.graph.add_group("twins", {1, 2, 1}); }},
+    {"group 'twins' has device 1 twice",
+     [](Fixture& f) {
+       f.graph.add_group("twins", {1, 2, 1});
+     }},
     {"queue 'lost' has no group",
      [](Fixture& f) { f.graph.add_queue("lost", GroupId(9), QueueRole::compute, Discipline::fifo); }},
     {"'update a' of 3 ranks is on queue 'two' of 2 ranks",
@@ -60,21 +64,38 @@ const std::vector<Mistake> kMistakes = {
        f.graph.compute_for(f.workers, queue, Seconds(1), {"update", "a"});
      }},
     {"computation 'update a' is on no queue",
-     [](Fixture& f) { f.graph.compute_for(f.workers, QueueId::none, Seconds(1), {"update", "a"}); }},
+     [](Fixture& f) {
+       f.graph.compute_for(f.workers, QueueId::none, Seconds(1), {"update", "a"});
+     }},
     {"'forward a' names an unknown parameter store",
-     [](Fixture& f) { f.graph.set_version_effect(f.forward, {StoreId(0), VersionEffect::read_at_start}); }},
-    {"computation 'forward b' takes -1 s", [](Fixture& f) { f.graph.compute(f.compute, Seconds(-1), {"forward", "b"}); }},
-    {"computation 'forward b' takes inf s", [](Fixture& f) { f.graph.compute(f.compute, Seconds(INFINITY), {"forward", "b"}); }},
-    {"computation 'forward b' takes nan s", [](Fixture& f) { f.graph.compute(f.compute, Seconds(kNan), {"forward", "b"}); }},
+     [](Fixture& f) {
+       f.graph.set_version_effect(f.forward, {StoreId(0), VersionEffect::read_at_start});
+     }},
+    {"computation 'forward b' takes -1 s",
+     [](Fixture& f) {
+       f.graph.compute(f.compute, Seconds(-1), {"forward", "b"});
+     }},
+    {"computation 'forward b' takes inf s",
+     [](Fixture& f) {
+       f.graph.compute(f.compute, Seconds(INFINITY), {"forward", "b"});
+     }},
+    {"computation 'forward b' takes nan s",
+     [](Fixture& f) {
+       f.graph.compute(f.compute, Seconds(kNan), {"forward", "b"});
+     }},
     {"transfer 'push a' has -1 bytes",
-     [](Fixture& f) { f.graph.transfer(f.workers, QueueId::none, {f.workers, f.server, Bytes(-1)}, {"push", "a"}); }},
+     [](Fixture& f) {
+       f.graph.transfer(f.workers, QueueId::none, {f.workers, f.server, Bytes(-1)}, {"push", "a"});
+     }},
     {"transfer 'push a' of 3 ranks has an end of another size",
      [](Fixture& f) {
        const GroupId two = f.graph.add_group("two", {0, 1});
        f.graph.transfer(f.workers, QueueId::none, {f.workers, two, Bytes(1)}, {"push", "a"});
      }},
     {"transfer 'push a' is from every device to itself",
-     [](Fixture& f) { f.graph.transfer(f.workers, QueueId::none, {f.workers, f.workers, Bytes(1)}, {"push", "a"}); }},
+     [](Fixture& f) {
+       f.graph.transfer(f.workers, QueueId::none, {f.workers, f.workers, Bytes(1)}, {"push", "a"});
+     }},
     {"collective 'all-reduce a' has inf bytes",
      [](Fixture& f) {
        f.graph.collective(f.compute, {.group = f.workers, .bytes = Bytes(INFINITY)}, {"all-reduce", "a"});
@@ -84,10 +105,13 @@ const std::vector<Mistake> kMistakes = {
        f.graph.collective(f.compute, {.group = f.workers, .bytes = Bytes(1), .gamma = -1}, {"all-reduce", "a"});
      }},
     {"collective 'all-reduce a' is over a group of one rank ('server')",
-     [](Fixture& f) { f.graph.collective(f.serve, {.group = f.server, .bytes = Bytes(1)}, {"all-reduce", "a"}); }},
+     [](Fixture& f) {
+       f.graph.collective(f.serve, {.group = f.server, .bytes = Bytes(1)}, {"all-reduce", "a"});
+     }},
     {"collective 'exchange a': ring cannot do all_to_all",
      [](Fixture& f) {
-       f.graph.collective(f.compute, {.op = CollectiveOp::all_to_all, .group = f.workers, .bytes = Bytes(1)}, {"exchange", "a"});
+       f.graph.collective(f.compute, {.op = CollectiveOp::all_to_all, .group = f.workers, .bytes = Bytes(1)},
+                          {"exchange", "a"});
      }},
     {"an edge names an unknown task", [](Fixture& f) { f.graph.after(f.forward, TaskId(7)); }},
     {"edge 'forward a' -> 'forward a' has lag -1", [](Fixture& f) { f.graph.after(f.forward, f.forward, -1); }},
@@ -130,7 +154,8 @@ TEST_CASE("a cycle without lag is found through program order", "[task_graph]") 
     const TaskId second = f.graph.compute(f.compute, Seconds(1), {"forward", "b"});
     f.graph.after(second, f.forward, lag);
     if (lag == 0) {
-      CHECK_THAT(f.problem(), Catch::Contains("'forward a' -> 'forward b' -> 'forward a'; one of these edges needs a lag of 1"));
+      CHECK_THAT(f.problem(),
+                 Catch::Contains("'forward a' -> 'forward b' -> 'forward a'; one of these edges needs a lag of 1"));
     } else {
       CHECK(f.problem().empty());
     }

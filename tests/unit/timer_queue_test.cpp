@@ -18,7 +18,8 @@ using Tokens = std::vector<std::uint64_t>;
 Tokens pop_date(TimerQueue& queue) {
   Tokens out;
   const double date = queue.next_date();
-  while (!queue.empty() && queue.next_date() == date) queue.pop_bucket([&](std::uint64_t token) { out.push_back(token); });
+  while (!queue.empty() && queue.next_date() == date)
+    queue.pop_bucket([&](std::uint64_t token) { out.push_back(token); });
   return out;
 }
 
@@ -54,8 +55,8 @@ TEST_CASE("a timer set while its own date fires comes after those that were ther
 }
 
 TEST_CASE("the calendar agrees with a stable sort", "[timer_queue]") {
-  // Few distinct dates in some rounds (buckets), many in others (cache collisions: 256 lines); pushes and pops in turn, so
-  // that nodes and buckets are used again.
+  // Few distinct dates in some rounds (buckets), many in others (cache collisions: 256 lines); pushes and pops in turn,
+  // so that nodes and buckets are used again.
   std::mt19937_64 random(5);
   for (const int dates : {3, 100, 5000}) {
     INFO(dates << " dates");
@@ -73,7 +74,8 @@ TEST_CASE("the calendar agrees with a stable sort", "[timer_queue]") {
         queue.push(date, token);
         expected.push_back({date, token++});
       }
-      std::stable_sort(expected.begin(), expected.end(), [](const Entry& a, const Entry& b) { return a.date < b.date; });
+      std::stable_sort(expected.begin(), expected.end(),
+                       [](const Entry& a, const Entry& b) { return a.date < b.date; });
       for (int k = 0; k < 2 && !queue.empty(); ++k) {
         now = queue.next_date();
         REQUIRE(now == expected.front().date);
