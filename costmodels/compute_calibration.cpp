@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "costmodels/network_calibration.hpp"
 #include "sim/data_file.hpp"
 
 namespace epocast {
@@ -16,30 +17,23 @@ namespace {
 
 constexpr Range kPositive{1e-30, 1e30};
 
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
-  }
-  return out + "\"";
-}
-
 std::string triple(const FittedParameter& p) { return fmt::format("[{:.6g}, {:.6g}, {:.6g}]", p.value, p.low, p.high); }
 
 void write_fit(std::string& out, const KernelFit& fit) {
   auto to = std::back_inserter(out);
   const FitQuality& q = fit.quality;
   fmt::format_to(to, "  - operator: {}\n    pass: {}\n", fit.family, to_string(fit.pass));
-  fmt::format_to(to, "    quality: {{points: {}, shapes: {}, roofline_error: {:.4g}, physical_error: {:.4g}, error: {:.4g}, error_90: {:.4g}}}\n",
+  fmt::format_to(to,
+                 "    quality: {{points: {}, shapes: {}, roofline_error: {:.4g}, physical_error: {:.4g}, error: "
+                 "{:.4g}, error_90: {:.4g}}}\n",
                  q.points, q.shapes, q.roofline, q.physical, q.final, q.ninetieth);
   fmt::format_to(to, "    parameters:\n");
   for (const FittedParameter& p : fit.parameters) fmt::format_to(to, "      {}: {}\n", p.name, triple(p));
   fmt::format_to(to, "    class_factors:\n");
-  for (const auto& [name, p] : fit.class_factors) fmt::format_to(to, "      {}: {}\n", quoted(name), triple(p));
+  for (const auto& [name, p] : fit.class_factors) fmt::format_to(to, "      {}: {}\n", yaml_quoted(name), triple(p));
   const InterpolationSettings& s = fit.residuals.settings();
-  fmt::format_to(to, "    interpolation: {{amplitude: {:.6g}, noise: {:.6g}, lengths: [{:.6g}]}}\n", s.amplitude, s.noise,
-                 fmt::join(s.lengths, ", "));
+  fmt::format_to(to, "    interpolation: {{amplitude: {:.6g}, noise: {:.6g}, lengths: [{:.6g}]}}\n", s.amplitude,
+                 s.noise, fmt::join(s.lengths, ", "));
   fmt::format_to(to, "    points:\n");
   for (const KernelTiming& p : fit.points)
     // A gemm fit holds all passes; the pass changes nothing there but must not be lost elsewhere.
@@ -81,7 +75,8 @@ KernelFit read_fit(const ConfigNode& node, const DeviceRates& rates) {
   const std::array<std::string, 4> families{"convolution", "gemm", "recurrent", "memory"};
   fit.family = node.at("operator").as_string();
   if (std::ranges::find(families, fit.family) == families.end())
-    throw node.at("operator").error("unknown operator '" + fit.family + "'" + name_hint(fit.family, {families.begin(), families.end()}));
+    throw node.at("operator")
+        .error("unknown operator '" + fit.family + "'" + name_hint(fit.family, {families.begin(), families.end()}));
   const std::string pass = node.at("pass").as_string();
   const std::vector<std::string> passes = kernel_pass_names();
   const auto found = std::ranges::find(passes, pass);
@@ -91,7 +86,8 @@ KernelFit read_fit(const ConfigNode& node, const DeviceRates& rates) {
   for (const FitParameter& p : kernel_parameters(fit.family))
     fit.parameters.push_back(read_triple(node.at("parameters").at(p.name), p.name, p.unit));
   const ConfigNode classes = node.at("class_factors");
-  for (const std::string& name : classes.keys()) fit.class_factors.emplace_back(name, read_triple(classes.at(name), name, ""));
+  for (const std::string& name : classes.keys())
+    fit.class_factors.emplace_back(name, read_triple(classes.at(name), name, ""));
   for (const ConfigNode& point : node.at("points").items()) fit.points.push_back(read_point(point, fit));
   if (fit.points.empty()) throw node.at("points").error("must list at least one measurement");
 
@@ -99,10 +95,12 @@ KernelFit read_fit(const ConfigNode& node, const DeviceRates& rates) {
   InterpolationSettings settings{.lengths = {},
                                  .amplitude = interpolation.at("amplitude").as_double({1e-6, 1e3}),
                                  .noise = interpolation.at("noise").as_double({1e-6, 1e3})};
-  for (const ConfigNode& length : interpolation.at("lengths").items()) settings.lengths.push_back(length.as_double({1e-6, 1e6}));
+  for (const ConfigNode& length : interpolation.at("lengths").items())
+    settings.lengths.push_back(length.as_double({1e-6, 1e6}));
   const std::size_t coordinates = kernel_work(fit.points.front().shape).features.size();
   if (settings.lengths.size() != coordinates)
-    throw interpolation.at("lengths").error(fmt::format("must have {} elements for operator {}", coordinates, fit.family));
+    throw interpolation.at("lengths").error(
+        fmt::format("must have {} elements for operator {}", coordinates, fit.family));
   interpolate_residuals(fit, rates, settings);
   return fit;
 }
@@ -127,15 +125,16 @@ ComputeCalibration read_compute_calibration(const ConfigNode& root) {
   if (const std::string precision = root.at("precision").as_string(); precision != "fp32")
     throw root.at("precision").error("'" + precision + "' is not supported; only fp32 calibrations can be used");
   const ConfigNode rates = root.at("rates");
-  out.rates = {rates.at("peak_rate").as_flop_per_second({1e6, 1e18}), rates.at("memory_bandwidth").as_bytes_per_second({1e6, 1e15}),
-               rates.at("units").as_double({1, 1e6})};
+  out.rates = {rates.at("peak_rate").as_flop_per_second({1e6, 1e18}),
+               rates.at("memory_bandwidth").as_bytes_per_second({1e6, 1e15}), rates.at("units").as_double({1, 1e6})};
   if (root.has("scaled_from")) {
     out.scaled_from = root.at("scaled_from").as_string();
     out.expected_error = root.at("expected_error").as_double({0, 10});
     const auto folder = std::filesystem::path(root.where().file).parent_path();
     const auto file = find_data_file(root.at("scaled_from"), {"calibration", folder, ".yaml"});
     const ConfigNode base = ConfigNode::load_file(file);
-    if (base.has("scaled_from")) throw root.at("scaled_from").error("is itself scaled from another; name the measured one");
+    if (base.has("scaled_from"))
+      throw root.at("scaled_from").error("is itself scaled from another; name the measured one");
     out.fits = read_compute_calibration(base).fits;  // efficiencies and residuals stay, rates change
   } else {
     for (const ConfigNode& fit : root.at("fits").items()) out.fits.push_back(read_fit(fit, out.rates));
@@ -151,12 +150,14 @@ ComputeCalibration load_compute_calibration(const std::filesystem::path& file) {
 std::string to_yaml(const ComputeCalibration& c) {
   std::string out = "# Written by `epocast calibrate compute`; see docs/calibration.md.\n";
   auto to = std::back_inserter(out);
-  fmt::format_to(to, "calibration: compute\ndevice: {}\nsource: {}\n", quoted(c.device), quoted(c.source));
-  if (!c.library.empty()) fmt::format_to(to, "library: {}\n", quoted(c.library));
-  if (!c.date.empty()) fmt::format_to(to, "date: {}\n", quoted(c.date));
-  if (!c.confidence.empty()) fmt::format_to(to, "confidence: {}\n", quoted(c.confidence));
-  fmt::format_to(to, "precision: fp32\nrates: {{peak_rate: {:.12g} GFLOP/s, memory_bandwidth: {:.12g} GB/s, units: {:.12g}}}\nfits:\n",
-                 c.rates.peak_rate.value / 1e9, c.rates.memory_bandwidth.value / 1e9, c.rates.units);
+  fmt::format_to(to, "calibration: compute\ndevice: {}\nsource: {}\n", yaml_quoted(c.device), yaml_quoted(c.source));
+  if (!c.library.empty()) fmt::format_to(to, "library: {}\n", yaml_quoted(c.library));
+  if (!c.date.empty()) fmt::format_to(to, "date: {}\n", yaml_quoted(c.date));
+  if (!c.confidence.empty()) fmt::format_to(to, "confidence: {}\n", yaml_quoted(c.confidence));
+  fmt::format_to(
+      to,
+      "precision: fp32\nrates: {{peak_rate: {:.12g} GFLOP/s, memory_bandwidth: {:.12g} GB/s, units: {:.12g}}}\nfits:\n",
+      c.rates.peak_rate.value / 1e9, c.rates.memory_bandwidth.value / 1e9, c.rates.units);
   for (const KernelFit& fit : c.fits) write_fit(out, fit);
   return out;
 }

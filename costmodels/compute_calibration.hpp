@@ -1,5 +1,6 @@
 #pragma once
-// The file that `epocast calibrate compute` writes and that studies name: `compute: {cost_model: fitted, calibration: v100}`.
+// The file that `epocast calibrate compute` writes and that studies name: `compute: {cost_model: fitted, calibration:
+// v100}`.
 //
 //     calibration: compute
 //     device: NVIDIA V100 (DGX-1)
@@ -9,11 +10,10 @@
 //     fits:                          # one per operator and pass; see kernel_fit.hpp for the formula
 //       - operator: convolution
 //         pass: forward
-//         quality: {points: 94, shapes: 90, roofline_error: 0.284, physical_error: 0.0845, error: 0.088, error_90: 0.207}
-//         parameters: {overhead: [1.6e-05, 1.3e-05, 2.1e-05], ...}      # value, ends of the 95 % interval; overhead in s
-//         class_factors: {1x1: [0.985, 0.7, 1.4], ...}
-//         interpolation: {amplitude: 0.12, noise: 0.034, lengths: [0.56, 1.6, 0.95, 2.8, 2.1, 1.3]}
-//         points:                    # the measurements: shape, time in s
+//         quality: {points: 94, shapes: 90, roofline_error: 0.284, physical_error: 0.0845, error: 0.088, error_90:
+//         0.207} parameters: {overhead: [1.6e-05, 1.3e-05, 2.1e-05], ...}      # value, ends of the 95 % interval;
+//         overhead in s class_factors: {1x1: [0.985, 0.7, 1.4], ...} interpolation: {amplitude: 0.12, noise: 0.034,
+//         lengths: [0.56, 1.6, 0.95, 2.8, 2.1, 1.3]} points:                    # the measurements: shape, time in s
 //           - [n=8 c=64 h=56 w=56 k=64 r=3 s=3 oh=56 ow=56 stride=1, 0.000106]
 //
 // A device that was not measured borrows another's fits at its own rates:

@@ -113,11 +113,13 @@ CsvTable::CsvTable(std::istream& in, std::string name) : file_(std::move(name)) 
       continue;
     }
     if (fields.size() != columns_.size())
-      throw error(number, "", fmt::format("has {} fields instead of {}; is the file cut off?", fields.size(), columns_.size()));
+      throw error(number, "",
+                  fmt::format("has {} fields instead of {}; is the file cut off?", fields.size(), columns_.size()));
     rows_.emplace_back(*this, std::move(fields), number);
   }
   if (in.bad()) throw error(number, "", "cannot be read to its end");
-  if (rows_.empty()) throw error(number, "", "there are no data; a line of column names and at least one row are needed");
+  if (rows_.empty())
+    throw error(number, "", "there are no data; a line of column names and at least one row are needed");
 }
 
 void CsvTable::read_header_line(const std::string& text, int number) {

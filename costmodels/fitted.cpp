@@ -12,7 +12,6 @@ namespace {
 
 constexpr double kMemoryEfficiency = 0.8;  // as the roofline's default
 constexpr Seconds kOverhead{5e-6};         // engineering estimate of a kernel launch
-constexpr double kFar = 0.9;               // of the residuals' own spread: nothing was learnt from neighbours
 constexpr KernelPass kPasses[] = {KernelPass::forward, KernelPass::backward_data, KernelPass::backward_weights};
 
 struct Chosen {
@@ -24,7 +23,8 @@ struct Chosen {
 /// The fit for a kernel; none if there is none, not even one of both gradients together.
 Chosen choose(const ComputeCalibration& calibration, KernelShape shape) {
   if (const KernelFit* fit = calibration.find(shape.family(), shape.pass)) return {fit, kernel_work(shape), 1};
-  const KernelFit* both = shape.pass == KernelPass::forward ? nullptr : calibration.find(shape.family(), KernelPass::backward);
+  const KernelFit* both =
+      shape.pass == KernelPass::forward ? nullptr : calibration.find(shape.family(), KernelPass::backward);
   if (both == nullptr) return {};
   shape.pass = KernelPass::backward;
   return {both, kernel_work(shape), 0.5};
@@ -40,15 +40,21 @@ bool knows_kind(const Chosen& chosen) {
 
 }  // namespace
 
-Fitted::Fitted(ComputeCalibration calibration, std::string name, Optimizer optimizer, const Model& model, const Device& device)
-    : calibration_(std::move(calibration)), name_(std::move(name)), optimizer_(optimizer), model_(model), device_(device) {
+Fitted::Fitted(ComputeCalibration calibration, std::string name, Optimizer optimizer, const Model& model,
+               const Device& device)
+    : calibration_(std::move(calibration)),
+      name_(std::move(name)),
+      optimizer_(optimizer),
+      model_(model),
+      device_(device) {
   for (const Layer& layer : model_.layers)
     for (const KernelPass pass : kPasses)
       if (const auto kernel = layer_kernel(layer, 1, pass);
           kernel && std::string(kernel->family()) != "memory" && choose(calibration_, *kernel).fit == nullptr)
-        throw ConfigError(fmt::format("calibration '{}' has no {} times of operator {}, which layer '{}' of model '{}' needs; "
-                                      "measure it, or use another cost model",
-                                      name_, to_string(pass), kernel->family(), layer.name, model_.name));
+        throw ConfigError(
+            fmt::format("calibration '{}' has no {} times of operator {}, which layer '{}' of model '{}' needs; "
+                        "measure it, or use another cost model",
+                        name_, to_string(pass), kernel->family(), layer.name, model_.name));
 }
 
 Seconds Fitted::time(const Layer& layer, std::int64_t batch, KernelPass pass) const {
@@ -75,29 +81,34 @@ PassTimes Fitted::times(const Layer& layer, std::int64_t batch, const Device& /*
 std::vector<std::string> Fitted::caveats(std::int64_t batch) const {
   std::vector<std::string> out;
   if (!calibration_.scaled_from.empty())
-    out.push_back(fmt::format("calibration '{}' is scaled from '{}' by nominal rates, not measured: expect errors of about {:.0f} %",
-                              name_, calibration_.scaled_from, 100 * calibration_.expected_error));
+    out.push_back(fmt::format(
+        "calibration '{}' is scaled from '{}' by nominal rates, not measured: expect errors of about {:.0f} %", name_,
+        calibration_.scaled_from, 100 * calibration_.expected_error));
   const double ratio = device_.peak_rate.value / calibration_.rates.peak_rate.value;
   if (ratio > 0 && std::abs(std::log(ratio)) > std::log(1.25))
-    out.push_back(fmt::format("calibration '{}' is for {} ({}); the platform's device has {}", name_, calibration_.device,
-                              to_string(calibration_.rates.peak_rate), to_string(device_.peak_rate)));
-  int kernels = 0;
+    out.push_back(fmt::format("calibration '{}' is for {} ({}); the platform's device has {}", name_,
+                              calibration_.device, to_string(calibration_.rates.peak_rate),
+                              to_string(device_.peak_rate)));
+  int with_weights = 0;
   std::vector<std::string> far;
   for (const Layer& layer : model_.layers) {
     bool is_far = false;
+    bool computes = false;
     for (const KernelPass pass : kPasses) {
       const auto kernel = layer_kernel(layer, batch, pass);
       if (!kernel || std::string(kernel->family()) == "memory") continue;
-      ++kernels;
+      computes = true;
       const Chosen chosen = choose(calibration_, *kernel);
-      if (chosen.fit != nullptr && chosen.fit->residuals.uncertainty(chosen.work.features) > kFar) is_far = true;
+      is_far = is_far || chosen.fit == nullptr || chosen.fit->extrapolates(chosen.work);
     }
+    if (computes) ++with_weights;
     if (is_far) far.push_back(layer.name);
   }
   if (!far.empty())
-    out.push_back(fmt::format("batch {}: {} of {} layers with weights lie outside what calibration '{}' measured, first '{}'; their "
-                              "times are extrapolated by formula",
-                              batch, far.size(), (kernels + 2) / 3, name_, far.front()));
+    out.push_back(fmt::format(
+        "batch {}: {} of {} layers with weights lie outside what calibration '{}' measured, first '{}'; their "
+        "times are extrapolated by formula",
+        batch, far.size(), with_weights, name_, far.front()));
   return out;
 }
 

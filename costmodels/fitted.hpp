@@ -1,12 +1,12 @@
 #pragma once
 // Fitted: each kernel takes the time that a model fitted to measured kernels of the same device gives it.
 //
-// Scope and limits: fp32; the device, library and version of the calibration. Convolutions and fully connected layers use
-// the fits of their operator and pass; where a profile measured both gradients as one, each gets half. Other layers are
-// bound by memory: their own fit if they were measured, else 5 us of overhead (engineering estimate) plus their bytes at
-// 0.8 of the memory bandwidth, as in the roofline. Rates are the calibration's, not the platform's; caveats() says when
-// they differ, when a layer lies far from all measured shapes, and when the calibration is scaled from another device.
-// Validation: docs/calibration.md and tests/published/calibration_test.cpp. Reference: kernel_fit.hpp.
+// Scope and limits: fp32; the device, library and version of the calibration. Convolutions and fully connected layers
+// use the fits of their operator and pass; where a profile measured both gradients as one, each gets half. Other layers
+// are bound by memory: their own fit if they were measured, else 5 us of overhead (engineering estimate) plus their
+// bytes at 0.8 of the memory bandwidth, as in the roofline. Rates are the calibration's, not the platform's; caveats()
+// says when they differ, when a layer lies far from all measured shapes, and when the calibration is scaled from
+// another device. Validation: docs/calibration.md and tests/published/calibration_test.cpp. Reference: kernel_fit.hpp.
 
 #include <string>
 #include <vector>
@@ -21,7 +21,8 @@ class Fitted : public CostModel {
  public:
   /// Copies what it needs of the model and device, for caveats. Throws ConfigError if the calibration, called `name` in
   /// messages, lacks an operator that the model has.
-  Fitted(ComputeCalibration calibration, std::string name, Optimizer optimizer, const Model& model, const Device& device);
+  Fitted(ComputeCalibration calibration, std::string name, Optimizer optimizer, const Model& model,
+         const Device& device);
 
   PassTimes times(const Layer& layer, std::int64_t batch, const Device& device) const override;
   std::vector<std::string> caveats(std::int64_t batch) const override;

@@ -9,9 +9,10 @@
 namespace epocast {
 namespace {
 
-constexpr double kErrorScale = 0.15;    // of ln time; errors beyond it count less and less
-constexpr double kLargestResidual = 1;  // of ln time; a kernel 2.7 times off is an outlier, not a neighbour to learn from
-constexpr double kClassSpread = 0.7;    // of ln class factor before seeing data
+constexpr double kErrorScale = 0.15;  // of ln time; errors beyond it count less and less
+constexpr double kLargestResidual =
+    1;                                // of ln time; a kernel 2.7 times off is an outlier, not a neighbour to learn from
+constexpr double kClassSpread = 0.7;  // of ln class factor before seeing data
 
 struct Constants {
   double overhead, efficiency, memory_efficiency, m_half, n_half, k_half, work_half;
@@ -23,7 +24,7 @@ double saturation(double x, double half) { return x / (x + half); }
 
 double formula(const Constants& c, double class_factor, const KernelWork& w, const DeviceRates& rates) {
   const double byte_time = w.bytes / (rates.memory_bandwidth.value * c.memory_efficiency);
-  double busy = byte_time;
+  double busy = byte_time / class_factor;
   if (w.flop > 0) {
     const double efficiency = c.efficiency * class_factor * saturation(w.m, c.m_half) * saturation(w.n, c.n_half) *
                               saturation(w.k, c.k_half) * saturation(w.m * w.n / rates.units, c.work_half);
@@ -59,7 +60,7 @@ KernelFit fit_physical(const std::vector<KernelTiming>& points, const DeviceRate
   for (auto& [name, index] : classes) {
     index = parameters.size();
     // With a single class its factor could not be told from the efficiency.
-    parameters.push_back({name, "", 1, classes.size() > 1 && fit.family != "memory" ? kClassSpread : 0});
+    parameters.push_back({name, "", 1, classes.size() > 1 ? kClassSpread : 0});
   }
   const LogErrors errors = [&](const std::vector<double>& values) {
     const Constants c = constants(values);
@@ -117,6 +118,22 @@ double KernelFit::physical_time(const KernelWork& work, const DeviceRates& rates
   return formula(constants(values), factor, work, rates);
 }
 
+bool KernelFit::extrapolates(const KernelWork& work) const {
+  const auto outside = [&](auto size) {
+    double low = 1e300;
+    double high = 0;
+    for (const KernelTiming& p : points) {
+      const double measured = size(kernel_work(p.shape));
+      low = std::min(low, measured);
+      high = std::max(high, measured);
+    }
+    return size(work) < low / 2 || size(work) > high * 2;
+  };
+  const bool known = std::ranges::any_of(class_factors, [&](const auto& c) { return c.first == work.kernel_class; });
+  return !known || outside([](const KernelWork& w) { return w.m; }) ||
+         outside([](const KernelWork& w) { return w.n; }) || outside([](const KernelWork& w) { return w.k; });
+}
+
 double KernelFit::time(const KernelWork& work, const DeviceRates& rates) const {
   return physical_time(work, rates) * std::exp(residuals.mean(work.features));
 }
@@ -142,7 +159,8 @@ std::string group_of(KernelShape shape, Grouping grouping) {
     *gemm = {gemm->m, layer ? 1 : gemm->n, gemm->k, false, false};
     shape.pass = KernelPass::forward;
   }
-  if (auto* convolution = std::get_if<ConvolutionShape>(&shape.of); convolution != nullptr && layer) convolution->batch = 1;
+  if (auto* convolution = std::get_if<ConvolutionShape>(&shape.of); convolution != nullptr && layer)
+    convolution->batch = 1;
   if (auto* recurrent = std::get_if<RecurrentShape>(&shape.of); recurrent != nullptr && layer)
     recurrent->batch = recurrent->steps = 1;
   return shape.text();
@@ -181,7 +199,8 @@ double best_efficiency(const std::vector<KernelTiming>& points, const DeviceRate
 
 }  // namespace
 
-std::vector<HeldOut> cross_validate(const std::vector<KernelTiming>& points, const DeviceRates& rates, Grouping grouping) {
+std::vector<HeldOut> cross_validate(const std::vector<KernelTiming>& points, const DeviceRates& rates,
+                                    Grouping grouping) {
   constexpr std::size_t kBlocks = 8;
   std::map<std::string, std::vector<std::size_t>> groups;
   for (std::size_t i = 0; i < points.size(); ++i) groups[group_of(points[i].shape, grouping)].push_back(i);
@@ -208,7 +227,8 @@ std::vector<HeldOut> cross_validate(const std::vector<KernelTiming>& points, con
       const double efficiency = best_efficiency(kept, rates);
       for (const std::size_t i : shapes[s]) {
         const KernelWork work = kernel_work(points[i].shape);
-        results[i] = {points[i], roofline(work, rates, efficiency), fit.physical_time(work, rates), fit.time(work, rates)};
+        results[i] = {points[i], roofline(work, rates, efficiency), fit.physical_time(work, rates),
+                      fit.time(work, rates)};
       }
     }
   }
@@ -233,18 +253,18 @@ FitQuality quality_of(const std::vector<HeldOut>& held_out) {
           .ninetieth = median(final, 0.9)};
 }
 
-std::vector<KernelFit> fit_all(const std::vector<KernelTiming>& points, const DeviceRates& rates) {
+std::vector<TestedFit> fit_all(const std::vector<KernelTiming>& points, const DeviceRates& rates) {
   std::map<std::pair<std::string, KernelPass>, std::vector<KernelTiming>> groups;
   for (const KernelTiming& p : points) {
     const std::string family = p.shape.family();
     groups[{family, family == "gemm" ? KernelPass::forward : p.shape.pass}].push_back(p);
   }
-  std::vector<KernelFit> fits;
+  std::vector<TestedFit> out;
   for (const auto& [key, members] : groups) {
-    fits.push_back(fit_kernels(members, rates));
-    fits.back().quality = quality_of(cross_validate(members, rates));
+    out.push_back({fit_kernels(members, rates), cross_validate(members, rates)});
+    out.back().fit.quality = quality_of(out.back().held_out);
   }
-  return fits;
+  return out;
 }
 
 }  // namespace epocast

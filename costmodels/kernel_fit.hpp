@@ -2,8 +2,10 @@
 // The compute model of `fitted`: how long one kernel takes on one device, fitted to measured kernels.
 //
 //     time = (overhead * repeats + (T_flop^4 + T_bytes^4)^(1/4)) * exp(interpolated residual)
-//     T_flop = FLOP / (peak * efficiency * class factor * s(m, m_half) s(n, n_half) s(k, k_half) s(m n / units, work_half))
-//     T_bytes = bytes / (bandwidth * memory_efficiency),   s(x, half) = x / (x + half)
+//     T_flop = FLOP / (peak * efficiency * class factor * s(m, m_half) s(n, n_half) s(k, k_half) s(m n / units,
+//     work_half)) T_bytes = bytes / (bandwidth * memory_efficiency),   s(x, half) = x / (x + half)
+//
+// A kernel without FLOP takes T_bytes / class factor.
 //
 // One set of constants for each operator family and pass. A kernel is seen as the matrix product m x k by k x n it
 // amounts to: short sides waste register tiles, a short k does not amortise loading them, and fewer than so many
@@ -41,18 +43,18 @@ struct KernelTiming {
 /// How well a fit predicts shapes that it has not seen: medians of |predicted / measured - 1|.
 struct FitQuality {
   int points = 0;
-  int shapes = 0;         ///< distinct ones, which were left out one at a time
-  double roofline = 0;    ///< of a roofline with one fitted efficiency, for comparison
-  double physical = 0;    ///< of the formula without interpolation
-  double final = 0;       ///< of the whole
-  double ninetieth = 0;   ///< 90th percentile of the whole
+  int shapes = 0;        ///< distinct ones, which were left out one at a time
+  double roofline = 0;   ///< of a roofline with one fitted efficiency, for comparison
+  double physical = 0;   ///< of the formula without interpolation
+  double final = 0;      ///< of the whole
+  double ninetieth = 0;  ///< 90th percentile of the whole
 };
 
 /// The model of one operator family and pass (gemm: all passes, since the transposition tells them apart).
 struct KernelFit {
   std::string family;
   KernelPass pass = KernelPass::forward;
-  std::vector<FittedParameter> parameters;                            ///< kernel_parameters() in their order
+  std::vector<FittedParameter> parameters;                             ///< kernel_parameters() in their order
   std::vector<std::pair<std::string, FittedParameter>> class_factors;  ///< by KernelWork::kernel_class
   ResidualInterpolation residuals{{}, {}, {}};
   std::vector<KernelTiming> points;  ///< what it was fitted to
@@ -60,6 +62,8 @@ struct KernelFit {
 
   /// Time by the formula alone.
   double physical_time(const KernelWork& work, const DeviceRates& rates) const;
+  /// Whether m, n or k lies more than a factor 2 outside what was measured, or nothing of the kernel's class was.
+  bool extrapolates(const KernelWork& work) const;
   /// Time with the interpolated residual.
   double time(const KernelWork& work, const DeviceRates& rates) const;
 };
@@ -90,7 +94,13 @@ std::vector<HeldOut> cross_validate(const std::vector<KernelTiming>& points, con
 
 FitQuality quality_of(const std::vector<HeldOut>& held_out);
 
-/// Groups by family and pass, fits each with its cross-validated quality.
-std::vector<KernelFit> fit_all(const std::vector<KernelTiming>& points, const DeviceRates& rates);
+/// A fit with its test.
+struct TestedFit {
+  KernelFit fit;
+  std::vector<HeldOut> held_out;
+};
+
+/// Groups by family and pass, fits and cross-validates each.
+std::vector<TestedFit> fit_all(const std::vector<KernelTiming>& points, const DeviceRates& rates);
 
 }  // namespace epocast

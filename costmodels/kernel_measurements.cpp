@@ -21,7 +21,8 @@ std::string header_text(const CsvTable& table, const std::string& key) {
 
 /// A header value with its unit, parsed by `parse`; none if the header lacks it.
 template <class Quantity>
-std::optional<Quantity> header_quantity(const CsvTable& table, const std::string& key, Quantity (*parse)(std::string_view)) {
+std::optional<Quantity> header_quantity(const CsvTable& table, const std::string& key,
+                                        Quantity (*parse)(std::string_view)) {
   const auto found = table.header().find(key);
   if (found == table.header().end()) return std::nullopt;
   try {
@@ -40,7 +41,8 @@ std::optional<double> header_units(const CsvTable& table) {
   int value = 0;
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (failed != std::errc{} || end != text.data() + text.size() || value < 1)
-    throw table.error(found->second.line, "units", "must be a whole number of cores or multiprocessors, not '" + text + "'");
+    throw table.error(found->second.line, "units",
+                      "must be a whole number of cores or multiprocessors, not '" + text + "'");
   return value;
 }
 
@@ -54,7 +56,8 @@ KernelMeasurements read_kernel_measurements(const CsvTable& table) {
   table.check_columns({"operator", "pass", "shape", "time_s"}, {"repetition"});
   const CsvTable::HeaderValue& precision = table.header().at("precision");
   if (precision.text != "fp32")
-    throw table.error(precision.line, "precision", "'" + precision.text + "' is not supported; only fp32 timings can be used");
+    throw table.error(precision.line, "precision",
+                      "'" + precision.text + "' is not supported; only fp32 timings can be used");
 
   KernelMeasurements out{.device = header_text(table, "device"),
                          .source = header_text(table, "source"),
@@ -77,7 +80,8 @@ KernelMeasurements read_kernel_measurements(const CsvTable& table) {
     timing.line = row.line();
     const std::int64_t repetition = table.has("repetition") ? row.whole("repetition", {1, 1e6}) : 1;
     if (!seen.emplace(timing.shape.family(), timing.shape.pass, timing.shape.text(), repetition).second)
-      throw row.error("shape", "there is already a row for '" + timing.shape.text() + "' in this pass; remove one, or number them in a column 'repetition'");
+      throw row.error("shape", "there is already a row for '" + timing.shape.text() +
+                                   "' in this pass; remove one, or number them in a column 'repetition'");
     out.timings.push_back(std::move(timing));
   }
   return out;

@@ -35,8 +35,9 @@ KernelWork work_of(const ConvolutionShape& s, KernelPass pass) {
   const double outputs = d(s.batch) * d(s.out_height) * d(s.out_width);
   KernelWork w;
   w.flop = passes(pass) * 2 * outputs * d(s.filters) * channels * taps;
-  w.bytes = passes(pass) * kBytesPerValue *
-            (d(s.batch) * d(s.channels) * d(s.height) * d(s.width) + outputs * d(s.filters) + d(s.filters) * channels * taps);
+  w.bytes =
+      passes(pass) * kBytesPerValue *
+      (d(s.batch) * d(s.channels) * d(s.height) * d(s.width) + outputs * d(s.filters) + d(s.filters) * channels * taps);
   if (pass == KernelPass::backward_data) {
     w.m = d(s.batch) * d(s.height) * d(s.width);
     w.n = d(s.channels);
@@ -54,8 +55,9 @@ KernelWork work_of(const ConvolutionShape& s, KernelPass pass) {
   w.kernel_class = size == 1 ? "1x1" : s.kernel_height == 3 && s.kernel_width == 3 ? "3x3" : "large";
   if (s.stride > 1) w.kernel_class += " strided";
   // Categories are 3 apart: as far as an eightfold size.
-  w.features = {log2_of(s.batch),   log2_of(s.out_height * s.out_width), std::log2(channels),
-                log2_of(s.filters), std::log2(taps),                     s.stride > 1 ? 3.0 : 0.0};
+  w.features = {log2_of(s.batch),    log2_of(s.out_height * s.out_width),
+                std::log2(channels), log2_of(s.filters),
+                std::log2(taps),     s.stride > 1 ? 3.0 : 0.0};
   return w;
 }
 
@@ -153,8 +155,9 @@ class Fields {
 
 decltype(KernelShape::of) parse_dimensions(std::string_view family, Fields& f) {
   if (family == "convolution")
-    return ConvolutionShape{f.number("n"), f.number("c"),  f.number("h"),  f.number("w"),      f.number("k"),         f.number("r"),
-                            f.number("s"), f.number("oh"), f.number("ow"), f.number("stride"), f.number_or("groups", 1)};
+    return ConvolutionShape{f.number("n"),  f.number("c"),      f.number("h"),           f.number("w"),
+                            f.number("k"),  f.number("r"),      f.number("s"),           f.number("oh"),
+                            f.number("ow"), f.number("stride"), f.number_or("groups", 1)};
   if (family == "gemm") return GemmShape{f.number("m"), f.number("n"), f.number("k"), f.flag("ta"), f.flag("tb")};
   if (family == "recurrent")
     return RecurrentShape{f.number("gates"), f.number("hidden"), f.number("batch"), f.number("steps")};
@@ -163,9 +166,8 @@ decltype(KernelShape::of) parse_dimensions(std::string_view family, Fields& f) {
     if (op.empty()) throw std::invalid_argument("'op' is empty");
     return MemoryShape{std::move(op), f.number("values")};
   }
-  throw std::invalid_argument(
-      fmt::format("unknown operator '{}'{}", family,
-                  name_hint(family, {"convolution", "gemm", "recurrent", "memory"})));
+  throw std::invalid_argument(fmt::format("unknown operator '{}'{}", family,
+                                          name_hint(family, {"convolution", "gemm", "recurrent", "memory"})));
 }
 
 }  // namespace
@@ -209,7 +211,8 @@ KernelShape parse_kernel_shape(std::string_view family, std::string_view pass, s
   KernelShape shape;
   const std::vector<std::string> names = kernel_pass_names();
   const auto found = std::find(names.begin(), names.end(), pass);
-  if (found == names.end()) throw std::invalid_argument(fmt::format("unknown pass '{}'{}", pass, name_hint(pass, names)));
+  if (found == names.end())
+    throw std::invalid_argument(fmt::format("unknown pass '{}'{}", pass, name_hint(pass, names)));
   shape.pass = static_cast<KernelPass>(found - names.begin());
   Fields fields(text);
   shape.of = parse_dimensions(family, fields);
@@ -239,9 +242,9 @@ std::optional<KernelShape> layer_kernel(const Layer& layer, std::int64_t batch, 
     if (pass == KernelPass::backward_data) return KernelShape{GemmShape{inputs, batch, outputs, false, false}, pass};
     return KernelShape{GemmShape{inputs, outputs, batch, false, true}, pass};
   }
-  return KernelShape{
-      MemoryShape{to_string(layer.kind), batch * (layer.input_values + layer.output.values()) + layer.parameter_count()},
-      pass};
+  return KernelShape{MemoryShape{to_string(layer.kind),
+                                 batch * (layer.input_values + layer.output.values()) + layer.parameter_count()},
+                     pass};
 }
 
 }  // namespace epocast

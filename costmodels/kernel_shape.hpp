@@ -27,8 +27,8 @@ struct ConvolutionShape {
   std::int64_t out_height = 1, out_width = 1, stride = 1, groups = 1;
 };
 
-/// C (m x n) = A (m x k) B (k x n), column by column as BLAS has it. A fully connected layer's forward pass has m outputs,
-/// n samples and k inputs.
+/// C (m x n) = A (m x k) B (k x n), column by column as BLAS has it. A fully connected layer's forward pass has m
+/// outputs, n samples and k inputs.
 struct GemmShape {
   std::int64_t m = 1, n = 1, k = 1;
   bool transpose_a = false, transpose_b = false;
@@ -61,10 +61,10 @@ KernelShape parse_kernel_shape(std::string_view family, std::string_view pass, s
 /// Work of a kernel seen as `repeats` matrix products of m x k by k x n (an implicit product for a convolution).
 struct KernelWork {
   double m = 1, n = 1, k = 1;
-  double repeats = 1;        ///< launches one after the other
-  double flop = 0;           ///< in total, by the direct algorithm; a multiply-add counts 2
-  double bytes = 0;          ///< operands and result once each, fp32
-  std::string kernel_class;  ///< kernels that share code: "1x1", "3x3 stride 2", "tn", "lstm"
+  double repeats = 1;            ///< launches one after the other
+  double flop = 0;               ///< in total, by the direct algorithm; a multiply-add counts 2
+  double bytes = 0;              ///< operands and result once each, fp32
+  std::string kernel_class;      ///< kernels that share code: "1x1", "3x3 stride 2", "tn", "lstm"
   std::vector<double> features;  ///< coordinates for interpolation among measured kernels; mostly log2 of sizes
 };
 KernelWork kernel_work(const KernelShape& shape);

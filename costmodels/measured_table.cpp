@@ -59,8 +59,7 @@ void MeasuredTable::check_covers(const Model& model) const {
       throw ConfigError(file_.where(row), "kind",
                         "layer '" + layer.name + "' is a " + to_string(layer.kind) + " in model '" + model.name +
                             "', not a " + to_string(row.kind));
-    const bool is_product = layer.kind == LayerKind::convolution || layer.kind == LayerKind::fully_connected;
-    if (is_product && layer.backward_data_flop > 0)
+    if (multiplies_weights(layer.kind) && layer.backward_data_flop > 0)
       for (const auto& [batch, time] : found->second.backward_data)
         if (time == 0)
           throw ConfigError(file_.where(row), "backward_data_s",

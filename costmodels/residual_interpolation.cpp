@@ -26,7 +26,8 @@ SquareMatrix covariance(const InterpolationSettings& s, const std::vector<Coordi
   SquareMatrix k(points.size());
   const double variance = s.amplitude * s.amplitude;
   for (std::size_t i = 0; i < points.size(); ++i) {
-    for (std::size_t j = 0; j < i; ++j) k(i, j) = k(j, i) = variance * matern(distance(points[i], points[j], s.lengths));
+    for (std::size_t j = 0; j < i; ++j)
+      k(i, j) = k(j, i) = variance * matern(distance(points[i], points[j], s.lengths));
     k(i, i) = variance + s.noise * s.noise;
   }
   return k;
@@ -45,8 +46,8 @@ InterpolationSettings settings_of(const std::vector<double>& h) {
   return s;
 }
 
-/// Gradient of the log posterior density by the elements of `h` (Rasmussen and Williams, eq. 5.9): for each parameter p,
-/// (tr(a a^T dK/dp) - tr(K^-1 dK/dp)) / 2, a = K^-1 y. Empty if the covariance is singular.
+/// Gradient of the log posterior density by the elements of `h` (Rasmussen and Williams, eq. 5.9): for each parameter
+/// p, (tr(a a^T dK/dp) - tr(K^-1 dK/dp)) / 2, a = K^-1 y. Empty if the covariance is singular.
 std::vector<double> posterior_slope(const std::vector<double>& h, const std::vector<Coordinates>& points,
                                     const std::vector<double>& y) {
   const InterpolationSettings s = settings_of(h);
@@ -72,8 +73,7 @@ std::vector<double> posterior_slope(const std::vector<double>& h, const std::vec
       }
     }
   }
-  for (std::size_t c = 0; c < dimensions; ++c)
-    slope[c] -= (h[c] - std::log(kLength)) / (kLengthSpread * kLengthSpread);
+  for (std::size_t c = 0; c < dimensions; ++c) slope[c] -= (h[c] - std::log(kLength)) / (kLengthSpread * kLengthSpread);
   slope[dimensions] -= (h[dimensions] - std::log(kAmplitude)) / (kSizeSpread * kSizeSpread);
   slope[dimensions + 1] -= (h[dimensions + 1] - std::log(kNoise)) / (kSizeSpread * kSizeSpread);
   return slope;

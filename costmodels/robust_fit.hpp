@@ -10,9 +10,9 @@ namespace epocast {
 /// One free parameter. Fitted by its logarithm, so it stays positive.
 struct FitParameter {
   std::string name;
-  std::string unit;          ///< "" or "s"
-  double expected = 1;       ///< where it lies if the data say nothing
-  double spread = 1;         ///< standard deviation of its logarithm before seeing data; 0 holds it fixed
+  std::string unit;     ///< "" or "s"
+  double expected = 1;  ///< where it lies if the data say nothing
+  double spread = 1;    ///< standard deviation of its logarithm before seeing data; 0 holds it fixed
 };
 
 /// A value with its 95 % interval.
@@ -32,9 +32,9 @@ struct RobustFit {
 /// Natural logarithms of predicted over measured, one per measurement, for these parameter values.
 using LogErrors = std::function<std::vector<double>(const std::vector<double>& values)>;
 
-/// Minimises sum rho((e / error_scale)^2) + sum (ln(value / expected) / spread)^2 with rho(z) = 2 (sqrt(1 + z) - 1), which
-/// grows like |e| for large errors e. Intervals come from the Jacobian at the minimum, scaled by the robust spread of
-/// the errors. `error_scale`: the size of a usual error in ln time.
+/// Minimises sum rho((e / error_scale)^2) + sum (ln(value / expected) / spread)^2 with rho(z) = 2 (sqrt(1 + z) - 1),
+/// which grows like |e| for large errors e. Intervals come from the Jacobian at the minimum, scaled by the robust
+/// spread of the errors. `error_scale`: the size of a usual error in ln time.
 RobustFit fit_robustly(const std::vector<FitParameter>& parameters, const LogErrors& errors, double error_scale);
 
 }  // namespace epocast

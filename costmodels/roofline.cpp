@@ -10,6 +10,21 @@ constexpr double kBytesPerValue = 4;  // fp32
 /// Layers that are only another view of the same memory, or the data itself: no kernel runs.
 bool runs_kernels(LayerKind kind) { return kind != LayerKind::input && kind != LayerKind::flatten; }
 
+/// Values per sample that a pass reads and writes. What attention or a recurrent layer makes on the way is written and
+/// read again; if it never leaves the kernel, inner_values says so by being small.
+double activation_accesses(const Layer& layer) {
+  return static_cast<double>(layer.input_values + layer.output.values()) + 2 * static_cast<double>(layer.inner_values);
+}
+
+/// Of a table only the rows that are looked up; of everything else each parameter once a step, shared ones too.
+double parameters_read(const Layer& layer, double samples) {
+  auto parameters = static_cast<double>(layer.parameter_count());
+  if (layer.tied_to >= 0)
+    parameters += static_cast<double>(layer.input.channels) * static_cast<double>(layer.output.channels);
+  if (layer.kind != LayerKind::embedding) return parameters;
+  return std::min(parameters, samples * static_cast<double>(layer.output.values()));
+}
+
 double require_rate(double rate, const char* what, const Device& device) {
   if (!(rate > 0))
     throw ConfigError("device '" + device.name + "' has no " + what +
@@ -31,16 +46,18 @@ PassTimes Roofline::times(const Layer& layer, std::int64_t batch, const Device& 
   const double byte_rate =
       options_.memory_efficiency * require_rate(device.memory_bandwidth.value, "memory bandwidth", device);
   const auto samples = static_cast<double>(batch);
-  const double bytes = kBytesPerValue * (samples * static_cast<double>(layer.input_values + layer.output.values()) +
-                                         static_cast<double>(layer.parameter_count()));
+  const auto steps = static_cast<double>(layer.steps);
+  const double bytes =
+      kBytesPerValue * (samples * activation_accesses(layer) / steps + parameters_read(layer, samples));
   const auto kernel = [&](double flop_per_sample) {
-    return options_.overhead + Seconds(std::max(samples * flop_per_sample / flop_rate, bytes / byte_rate));
+    return steps *
+           (options_.overhead + Seconds(std::max(samples * flop_per_sample / steps / flop_rate, bytes / byte_rate)));
   };
 
   PassTimes times;
   times.forward = kernel(layer.forward_flop);
-  // A concatenation's gradient is cut into its parts: no FLOP, but a copy.
-  if (layer.backward_data_flop > 0 || layer.kind == LayerKind::concat)
+  // A concatenation's gradient is cut into its parts: no FLOP, but a copy. A rearrangement's likewise.
+  if (layer.backward_data_flop > 0 || layer.kind == LayerKind::concat || layer.kind == LayerKind::rearrange)
     times.backward_data = kernel(layer.backward_data_flop);
   if (layer.backward_weights_flop > 0) times.backward_weights = kernel(layer.backward_weights_flop);
   times.update = options_.overhead * static_cast<double>(layer.parameters.size()) +

@@ -7,10 +7,10 @@
 // no fusion of element-wise layers into their neighbours, no framework overhead. Good for comparing networks and for
 // splitting a measured step among layers (step_time); use measured timings for absolute times. Bytes of a pass: input,
 // output and parameters once each, fp32. Backward passes read the output's gradient, read what forward kept and write a
-// gradient: the same counts. Validation: medians of achieved over peak fp32 rate of 94 training convolutions
-// (DeepBench, latest stacks; forward, backward data, backward weights): Xeon Phi 7250 0.61 0.53 0.48, V100 0.65 0.61
-// 0.46, P100 0.58 0.43 0.41. Reference: Williams, Waterman, Patterson 2009, "Roofline: an insightful visual performance
-// model".
+// gradient: the same counts. A recurrent layer is one kernel per step that reads all parameters; an embedding reads the
+// rows that it looks up. Validation: medians of achieved over peak fp32 rate of 94 training convolutions (DeepBench,
+// latest stacks; forward, backward data, backward weights): Xeon Phi 7250 0.61 0.53 0.48, V100 0.65 0.61 0.46, P100
+// 0.58 0.43 0.41. Reference: Williams, Waterman, Patterson 2009, "Roofline: an insightful visual performance model".
 
 #include "sim/cost_model.hpp"
 #include "sim/memory.hpp"

@@ -107,8 +107,7 @@ class TimingsReader {
     if (row.layer.empty()) fail("layer", "is empty");
     row.forward = read_time("forward_s", values["forward_s"], true);
     row.backward_data = read_time("backward_data_s", values["backward_data_s"], false);
-    const bool has_weights = row.kind == LayerKind::convolution || row.kind == LayerKind::fully_connected;
-    row.backward_weights = read_time("backward_weights_s", values["backward_weights_s"], has_weights);
+    row.backward_weights = read_time("backward_weights_s", values["backward_weights_s"], multiplies_weights(row.kind));
     if (!values["update_s"].empty()) row.update = read_time("update_s", values["update_s"], false);
     if (!seen_.emplace(row.layer, row.batch).second)
       fail("layer",
@@ -118,7 +117,7 @@ class TimingsReader {
 
   LayerKind read_kind(const std::string& text) const {
     std::vector<std::string> names;
-    for (int i = 0; i <= static_cast<int>(LayerKind::softmax); ++i) {
+    for (int i = 0; i <= static_cast<int>(kLastLayerKind); ++i) {
       names.emplace_back(to_string(static_cast<LayerKind>(i)));
       if (names.back() == text) return static_cast<LayerKind>(i);
     }

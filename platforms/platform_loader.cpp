@@ -94,6 +94,9 @@ class DeviceReader {
                               to_string(device.peak_rate)));
       device.peak_rate = rate;
     }
+    for (const char* precision : {"fp16", "bf16", "tf32", "fp8"})  // nothing reads them yet
+      if (const Property* rate = find(host, std::string("epocast.peak_rate_") + precision))
+        quantity(*rate, parse_flop_per_second, 1e3, 1e21);
     if (const Property* cores = find(host, "epocast.cores")) device.cores = count(*cores);
     if (const Property* node = find(host, "epocast.node")) device.node = node->value;
     return device;

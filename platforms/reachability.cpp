@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <unordered_map>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -59,14 +60,21 @@ class Checker {
     const Zone& zone = topology_.zones[z];
     if (zone.routing == Routing::cluster) return;
     const std::vector<int> all = members(z);
-    for (const int a : all) {
-      // Reaching is transitive over shortest paths: the first member and back is enough.
-      const bool transitive = zone.routing == Routing::shortest_path;
-      for (const int b : transitive ? std::vector<int>{all.front()} : all) {
-        if (a == b) continue;
+    if (zone.routing == Routing::shortest_path) return check_paths(z, all);
+    for (const int a : all)
+      for (const int b : all)
         for (const auto& [from, to] : {std::pair{a, b}, std::pair{b, a}})
           if (!joined(z, from, to)) fail_missing(z, from, to);
-      }
+  }
+
+  // Reaching is transitive over shortest paths: from the first member and back to it is enough.
+  void check_paths(int z, const std::vector<int>& all) {
+    if (all.empty()) return;
+    const int first = all.front();
+    const auto reaching = search(first, neighbours(z, false));
+    for (const int member : all) {
+      if (!reaching.contains(member)) fail_missing(z, member, first);
+      if (!reached_from(z, first).contains(member)) fail_missing(z, first, member);
     }
   }
 
@@ -90,20 +98,34 @@ class Checker {
     return false;
   }
 
-  const std::set<int>& reached_from(int z, int start) {
-    const auto [found, fresh] = reached_.try_emplace(key(z, start));
-    if (!fresh) return found->second;
-    if (!successors_.contains(z))
-      for (const Edge& edge : topology_.zones[z].edges) successors_[z][edge.from].push_back(edge.to);
-    std::set<int> seen = {start};
+  using Neighbours = std::unordered_map<int, std::vector<int>>;
+
+  Neighbours neighbours(int z, bool forwards) const {
+    Neighbours out;
+    for (const Edge& edge : topology_.zones[z].edges)
+      forwards ? out[edge.from].push_back(edge.to) : out[edge.to].push_back(edge.from);
+    return out;
+  }
+
+  static std::unordered_set<int> search(int start, const Neighbours& next_to) {
+    std::unordered_set<int> seen = {start};
     std::vector<int> open = {start};
     while (!open.empty()) {
-      const int at = open.back();
+      const auto found = next_to.find(open.back());
       open.pop_back();
-      for (const int next : successors_[z][at])
+      if (found == next_to.end()) continue;
+      for (const int next : found->second)
         if (seen.insert(next).second) open.push_back(next);
     }
-    return found->second = std::move(seen);
+    return seen;
+  }
+
+  const std::unordered_set<int>& reached_from(int z, int start) {
+    const auto [found, fresh] = reached_.try_emplace(key(z, start));
+    if (!fresh) return found->second;
+    const auto [successors, first_in_zone] = successors_.try_emplace(z);
+    if (first_in_zone) successors->second = neighbours(z, true);
+    return found->second = search(start, successors->second);
   }
 
   // A route between zones begins and ends at gateways, which the hosts have to reach inside their zone.
@@ -160,8 +182,8 @@ class Checker {
   const Topology& topology_;
   std::vector<std::unordered_map<std::uint64_t, const Edge*>> edges_;  // by zone
   std::vector<int> hosts_in_;                                          // by zone
-  std::map<int, std::unordered_map<int, std::vector<int>>> successors_;
-  std::map<std::uint64_t, std::set<int>> reached_;
+  std::map<int, Neighbours> successors_;                               // by zone
+  std::map<std::uint64_t, std::unordered_set<int>> reached_;           // by zone and start
 };
 
 }  // namespace

@@ -26,7 +26,7 @@ LayerTrace trace_layer(const Layer& layer, std::int64_t batch) {
     out.gradients.push_back({tensor.name, value_bytes(static_cast<double>(tensor.values))});
   out.parameters = value_bytes(static_cast<double>(layer.parameter_count()));
   out.output = value_bytes(samples * static_cast<double>(layer.output.values()));
-  out.kept_activations = layer.keeps_output ? out.output : Bytes(0);
+  out.kept_activations = value_bytes(samples * static_cast<double>(layer.kept_values()));
   out.forward_flop = Flop(samples * layer.forward_flop);
   out.backward_flop = Flop(samples * (layer.backward_data_flop + layer.backward_weights_flop));
   return out;

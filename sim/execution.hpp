@@ -31,7 +31,8 @@ struct ExecutionOptions {
   NoiseModel noise = {};
   std::vector<double> slowdown = {};     ///< factor on compute times by device; empty: all 1
   std::int64_t sample_iterations = 200;  ///< simulated when noise makes extrapolation an estimate
-  std::int64_t patience = 2000;          ///< iterations to wait for a period before falling back to an estimate
+  std::int64_t patience =
+      1'000'000;  ///< task executions (but 100 iterations) before giving up on a period: an estimate then
   bool record_timeline = false;
   std::size_t max_intervals = 2'000'000;  ///< of the recorded timeline
 };

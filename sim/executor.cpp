@@ -53,6 +53,7 @@ class Execution final : SimEngine::Listener {
   void account(Instance i, bool begins);
   void observe(Instance i, std::int64_t iteration);
   void stop_at(std::int64_t iterations);
+  bool patience_is_over() const;
   void check_all_ended() const;
   double compute_time(Instance i, std::int64_t iteration) const;
   void measure_traffic(ExecutionResult& result) const;
@@ -293,9 +294,15 @@ void Execution::observe(Instance i, std::int64_t iteration) {
     // between there and the real end can be added by arithmetic.
     const std::int64_t missing = std::max<std::int64_t>(0, options_.iterations - max_started_);
     if (!options_.exact) stop_at(options_.iterations - missing / period_->length * period_->length);
-  } else if (!options_.exact && detector_.completed() >= options_.patience) {
+  } else if (!options_.exact && patience_is_over()) {
     stop_at(max_started_);
   }
+}
+
+bool Execution::patience_is_over() const {
+  constexpr std::int64_t kFewest = 100;
+  const std::int64_t completed = detector_.completed();
+  return completed >= kFewest && completed * static_cast<std::int64_t>(compiled_.instances) >= options_.patience;
 }
 
 void Execution::stop_at(std::int64_t iterations) { limit_ = std::min(limit_, iterations); }

@@ -11,6 +11,11 @@ constexpr double kBatchNormBackwardWeights = 5;
 // dx = scale/sigma * (dy - mean(dy) - xhat * mean(dy * xhat)): recompute xhat 2, multiply-add 2, subtract 1, scale 1.
 constexpr double kBatchNormBackwardData = 6;
 
+// Layer normalisation, per value (Ba et al. 2016). Forward as batch normalisation, and so are the gradients of scale
+// and shift. dx = 1/sigma * (g - mean(g) - xhat * mean(g * xhat)) with g = dy * scale, means over the features:
+// recompute xhat 2, product 1, sums 3, multiply-add 2, subtract 1, scale 1.
+constexpr double kLayerNormBackwardData = 10;
+
 // Subtract the maximum, which takes 1 to find, 1; exponential 1; sum 1; divide 1.
 constexpr double kSoftmaxForward = 5;
 // With cross-entropy: probability minus label.
@@ -18,9 +23,11 @@ constexpr double kSoftmaxBackward = 1;
 
 /// FLOP of a product that uses every weight once for each output position.
 double product_flop(const Layer& layer) {
+  if (layer.kind == LayerKind::linear)
+    return 2.0 * static_cast<double>(layer.input.channels) * static_cast<double>(layer.output.values());
   if (layer.kind == LayerKind::fully_connected)
     return 2.0 * static_cast<double>(layer.input_values) * static_cast<double>(layer.output.values());
-  const double macs_per_output = static_cast<double>(layer.kernel_height) * layer.kernel_width *
+  const double macs_per_output = static_cast<double>(layer.kernel_depth) * layer.kernel_height * layer.kernel_width *
                                  static_cast<double>(layer.input.channels / layer.groups);
   return 2.0 * macs_per_output * static_cast<double>(layer.output.values());
 }
@@ -33,6 +40,7 @@ void set_flop(Layer& layer, bool input_needs_gradient, double work_per_output) {
   switch (layer.kind) {
     case LayerKind::convolution:
     case LayerKind::fully_connected:
+    case LayerKind::linear:
       layer.forward_flop = backward_data = layer.backward_weights_flop = product_flop(layer);
       break;
     case LayerKind::batch_norm:
@@ -40,6 +48,24 @@ void set_flop(Layer& layer, bool input_needs_gradient, double work_per_output) {
       layer.backward_weights_flop = kBatchNormBackwardWeights * outputs;
       backward_data = kBatchNormBackwardData * outputs;
       break;
+    case LayerKind::layer_norm:
+      layer.forward_flop = kBatchNormForward * outputs;
+      layer.backward_weights_flop = kBatchNormBackwardWeights * outputs;
+      backward_data = kLayerNormBackwardData * outputs;
+      break;
+    case LayerKind::embedding:
+      // Backward adds each position's gradient to its row; through an addition of positions it goes unchanged.
+      layer.forward_flop = work_per_output * outputs;
+      layer.backward_weights_flop = outputs;
+      break;
+    case LayerKind::multiply:
+      // The gradient of each factor is the output's times the product of the others.
+      layer.forward_flop = static_cast<double>(layer.inputs.size() - 1) * outputs;
+      backward_data = static_cast<double>(layer.inputs.size()) * layer.forward_flop;
+      break;
+    case LayerKind::attention:
+    case LayerKind::lstm:
+    case LayerKind::e3d_lstm: return;  // set by their readers, see sequence_cost.hpp
     case LayerKind::softmax:
       layer.forward_flop = kSoftmaxForward * outputs;
       backward_data = kSoftmaxBackward * outputs;
@@ -57,6 +83,7 @@ void set_flop(Layer& layer, bool input_needs_gradient, double work_per_output) {
       break;
     case LayerKind::input:
     case LayerKind::concat:
+    case LayerKind::rearrange:
     case LayerKind::flatten: break;
   }
   if (input_needs_gradient) layer.backward_data_flop = backward_data;

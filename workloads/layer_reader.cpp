@@ -1,188 +1,242 @@
 #include "workloads/layer_reader.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <stdexcept>
-#include <tuple>
 #include <utility>
 
 #include "workloads/layer_cost.hpp"
+#include "workloads/layer_draft.hpp"
 #include "workloads/shape_inference.hpp"
 
 namespace epocast {
 namespace {
 
-constexpr Range kKernel{1, 1e4};
 constexpr Range kStride{1, 1e4};
 constexpr Range kPadding{0, 1e4};
-constexpr Range kChannels{1, 1e8};
 
-/// One layer under construction.
-struct Draft {
-  LayerSpec spec;
-  const LayerAttributes& attributes;
-  std::vector<Shape> inputs;
-  double work_per_output = 1;  ///< FLOP, for the kinds that layer_cost cannot tell from the layer
-
-  Layer& layer() { return spec.layer; }
-  void add_parameter(const std::string& suffix, std::int64_t values) {
-    layer().parameters.push_back({layer().name + "." + suffix, values});
-  }
-};
-
-void set_window(Draft& draft, Window& window) {
+void set_window(LayerDraft& draft, Window& window) {
   Layer& layer = draft.layer();
   const Shape output = window_output(layer.input, window);
   layer.output.height = output.height;
   layer.output.width = output.width;
+  layer.output.depth = output.depth;
   layer.kernel_height = static_cast<int>(window.kernel_height);
   layer.kernel_width = static_cast<int>(window.kernel_width);
   layer.stride = static_cast<int>(window.stride);
   layer.padding_height = static_cast<int>(window.padding_height);
   layer.padding_width = static_cast<int>(window.padding_width);
+  if (window.kernel_depth > 0) layer.kernel_depth = static_cast<int>(window.kernel_depth);
+  layer.padding_depth = static_cast<int>(window.padding_depth);
 }
 
-Window read_window(const LayerAttributes& attributes) {
+/// `directions`: 2 for windows over height and width, 3 for windows over depth too.
+Window read_window(const LayerAttributes& attributes, std::size_t directions) {
   Window window;
-  std::tie(window.kernel_height, window.kernel_width) = attributes.pair("kernel", kKernel);
+  const std::vector<std::int64_t> kernel = attributes.extents("kernel", directions, kKernelRange);
+  window.kernel_width = kernel[directions - 1];
+  window.kernel_height = kernel[directions - 2];
+  if (directions == 3) window.kernel_depth = kernel[0];
   window.stride = attributes.integer("stride", 1, kStride);
   if (!attributes.has("padding")) return window;
   const ConfigNode padding = attributes.at("padding");
   if (padding.is_scalar() && padding.as_string() == "same") {
     window.same = true;
   } else {
-    std::tie(window.padding_height, window.padding_width) = attributes.pair("padding", kPadding);
+    const std::vector<std::int64_t> sides = attributes.extents("padding", directions, kPadding);
+    window.padding_width = sides[directions - 1];
+    window.padding_height = sides[directions - 2];
+    if (directions == 3) window.padding_depth = sides[0];
   }
   return window;
 }
 
-void read_conv(Draft& draft) {
+void read_convolution(LayerDraft& draft, std::size_t directions) {
   const LayerAttributes& attributes = draft.attributes;
   Layer& layer = draft.layer();
   layer.kind = LayerKind::convolution;
   draft.spec.needs_input = true;
-  Window window = read_window(attributes);
-  layer.output.channels = attributes.integer("filters", kChannels);
+  Window window = read_window(attributes, directions);
+  layer.output.channels = attributes.integer("filters", kChannelRange);
   set_window(draft, window);
 
-  const std::int64_t groups = attributes.integer("groups", 1, kChannels);
+  const std::int64_t groups = attributes.integer("groups", 1, kChannelRange);
   if (layer.input.channels % groups != 0 || layer.output.channels % groups != 0)
     throw std::invalid_argument("groups " + std::to_string(groups) + " must divide both the " +
                                 std::to_string(layer.input.channels) + " input channels and the " +
                                 std::to_string(layer.output.channels) + " filters");
   layer.groups = static_cast<int>(groups);
-  const std::int64_t per_filter =
-      checked_product(layer.input.channels / groups, checked_product(window.kernel_height, window.kernel_width));
+  const std::int64_t taps =
+      checked_product(layer.kernel_depth, checked_product(window.kernel_height, window.kernel_width));
+  const std::int64_t per_filter = checked_product(layer.input.channels / groups, taps);
   draft.add_parameter("weight", checked_product(per_filter, layer.output.channels));
   if (attributes.flag("bias", true)) draft.add_parameter("bias", layer.output.channels);
 }
 
-void read_fc(Draft& draft) {
+void read_conv(LayerDraft& draft) { read_convolution(draft, 2); }
+void read_conv3d(LayerDraft& draft) { read_convolution(draft, 3); }
+
+void read_fc(LayerDraft& draft) {
   Layer& layer = draft.layer();
   layer.kind = LayerKind::fully_connected;
   draft.spec.needs_input = true;
-  layer.output = {.channels = draft.attributes.integer("units", kChannels)};
+  layer.output = {.channels = draft.attributes.integer("units", kChannelRange)};
   draft.add_parameter("weight", checked_product(layer.input_values, layer.output.channels));
   if (draft.attributes.flag("bias", true)) draft.add_parameter("bias", layer.output.channels);
 }
 
 /// True for max pooling, which must remember its input to know where each maximum was.
-bool is_max(const LayerAttributes& attributes, const char* fallback) {
-  const std::string type = attributes.text("type", fallback);
-  if (type != "max" && type != "average")
-    throw attributes.at("type").error("unknown pooling type '" + type + "'" + name_hint(type, {"max", "average"}));
-  return type == "max";
+bool is_max(const LayerAttributes& attributes, const std::string& usual) {
+  return attributes.choice("type", {usual, usual == "max" ? "average" : "max"}) == "max";
 }
 
-void read_pool(Draft& draft) {
+void read_pool(LayerDraft& draft) {
   draft.layer().kind = LayerKind::pooling;
   draft.spec.needs_input = is_max(draft.attributes, "max");
-  Window window = read_window(draft.attributes);
+  Window window = read_window(draft.attributes, 2);
   window.ceil_mode = draft.attributes.flag("ceil_mode", false);
   set_window(draft, window);
   draft.work_per_output = static_cast<double>(window.kernel_height * window.kernel_width);
 }
 
-void read_global_pool(Draft& draft) {
+void read_global_pool(LayerDraft& draft) {
   Layer& layer = draft.layer();
   layer.kind = LayerKind::pooling;
   draft.spec.needs_input = is_max(draft.attributes, "average");
-  Window window{.kernel_height = layer.input.height, .kernel_width = layer.input.width};
+  Window window{
+      .kernel_height = layer.input.height, .kernel_width = layer.input.width, .kernel_depth = layer.input.depth};
   set_window(draft, window);
-  draft.work_per_output = static_cast<double>(layer.input.height * layer.input.width);
+  draft.work_per_output = static_cast<double>(layer.input.positions());
 }
 
-void read_batch_norm(Draft& draft) {
+void read_batch_norm(LayerDraft& draft) {
   draft.layer().kind = LayerKind::batch_norm;
   draft.spec.needs_input = true;
   draft.add_parameter("weight", draft.layer().input.channels);
   draft.add_parameter("bias", draft.layer().input.channels);
 }
 
-void read_lrn(Draft& draft) {
+void read_lrn(LayerDraft& draft) {
   draft.layer().kind = LayerKind::local_response_norm;
   draft.spec.needs_input = draft.spec.needs_output = true;
   // Krizhevsky et al. 2012, 3.3: squares and sum over `size` neighbours, scale and shift, power, divide.
-  draft.work_per_output = 2.0 * static_cast<double>(draft.attributes.integer("size", 5, kKernel)) + 4;
+  draft.work_per_output = 2.0 * static_cast<double>(draft.attributes.integer("size", 5, kKernelRange)) + 4;
 }
 
-void read_activation(Draft& draft, double work) {
+/// The gradients of these are functions of the output alone.
+void read_activation(LayerDraft& draft, double work) {
   draft.layer().kind = LayerKind::activation;
-  draft.spec.needs_output = true;  // the gradients of relu, sigmoid and tanh are functions of the output alone
+  draft.spec.needs_output = true;
   draft.spec.in_place = true;
   draft.work_per_output = work;
 }
 
-void read_dropout(Draft& draft) {
+void read_relu(LayerDraft& draft) { read_activation(draft, 1); }
+void read_sigmoid(LayerDraft& draft) { read_activation(draft, 3); }  // exponential, add, divide
+void read_tanh(LayerDraft& draft) { read_activation(draft, 4); }     // exponential, add, subtract, divide
+
+void read_dropout(LayerDraft& draft) {
   draft.layer().kind = LayerKind::dropout;
   // The rate changes neither time nor memory (the mask, a bit per value, is left out), but a wrong one is a mistake.
   if (draft.attributes.has("rate") && !(draft.attributes.at("rate").as_double({0, 1}) < 1))
     throw draft.attributes.at("rate").error("dropout with rate 1 passes nothing on; use a rate below 1");
 }
 
-void read_flatten(Draft& draft) {
+void read_flatten(LayerDraft& draft) {
   draft.layer().kind = LayerKind::flatten;
   draft.layer().output = {.channels = draft.layer().input_values};
   draft.spec.is_view = true;
 }
 
-void read_softmax(Draft& draft) {
+void read_softmax(LayerDraft& draft) {
   draft.layer().kind = LayerKind::softmax;
   draft.spec.needs_output = true;
 }
 
-void read_add(Draft& draft) {
+void read_add(LayerDraft& draft) {
   draft.layer().kind = LayerKind::add;
   draft.layer().output = add_output(draft.inputs);
 }
 
-void read_concat(Draft& draft) {
+void read_concat(LayerDraft& draft) {
   draft.layer().kind = LayerKind::concat;
   draft.layer().output = concat_output(draft.inputs);
+}
+
+void read_multiply(LayerDraft& draft) {
+  draft.layer().kind = LayerKind::multiply;
+  draft.layer().output = add_output(draft.inputs);
+  draft.spec.needs_input = true;
+}
+
+/// Channels in groups of factor^2 become squares of factor x factor pixels (Shi et al. 2016).
+void read_pixel_shuffle(LayerDraft& draft) {
+  Layer& layer = draft.layer();
+  layer.kind = LayerKind::rearrange;
+  const std::int64_t factor = draft.attributes.integer("factor", kKernelRange);
+  if (layer.input.channels % (factor * factor) != 0)
+    throw std::invalid_argument("pixel_shuffle by " + std::to_string(factor) + " needs a multiple of " +
+                                std::to_string(factor * factor) + " channels, not " +
+                                std::to_string(layer.input.channels));
+  layer.output.channels /= factor * factor;
+  layer.output.height = checked_product(layer.input.height, factor);
+  layer.output.width = checked_product(layer.input.width, factor);
+}
+
+/// Some positions of a sequence: the first token, or those that are masked.
+void read_select(LayerDraft& draft) {
+  Layer& layer = draft.layer();
+  layer.kind = LayerKind::rearrange;
+  layer.output.width = draft.attributes.integer("positions", kLengthRange);
+  if (layer.output.width > layer.input.width)
+    throw std::invalid_argument("cannot select " + std::to_string(layer.output.width) + " positions of " +
+                                std::to_string(layer.input.width));
+}
+
+/// Channels of zeros, for shortcuts without parameters (He et al. 2016, option A).
+void read_pad_channels(LayerDraft& draft) {
+  Layer& layer = draft.layer();
+  layer.kind = LayerKind::rearrange;
+  layer.output.channels = draft.attributes.integer("channels", kChannelRange);
+  if (layer.output.channels < layer.input.channels)
+    throw std::invalid_argument("cannot pad " + std::to_string(layer.input.channels) + " channels to " +
+                                std::to_string(layer.output.channels));
 }
 
 struct LayerType {
   std::string name;
   bool bare;  ///< needs no setting
-  std::function<void(Draft&)> read;
+  LayerTypeReader read;
 };
 
 const std::vector<LayerType>& layer_types() {
   static const std::vector<LayerType> types{
       {"conv", false, read_conv},
+      {"conv3d", false, read_conv3d},
       {"fc", false, read_fc},
+      {"linear", false, read_linear},
       {"pool", false, read_pool},
       {"global_pool", true, read_global_pool},
       {"batch_norm", true, read_batch_norm},
+      {"layer_norm", true, read_layer_norm},
       {"lrn", true, read_lrn},
-      {"relu", true, [](Draft& draft) { read_activation(draft, 1); }},
-      {"sigmoid", true, [](Draft& draft) { read_activation(draft, 3); }},  // exponential, add, divide
-      {"tanh", true, [](Draft& draft) { read_activation(draft, 4); }},     // exponential, add, subtract, divide
+      {"relu", true, read_relu},
+      {"sigmoid", true, read_sigmoid},
+      {"tanh", true, read_tanh},
+      {"gelu", true, read_gelu},
       {"dropout", true, read_dropout},
       {"flatten", true, read_flatten},
       {"softmax", true, read_softmax},
       {"add", false, read_add},
+      {"multiply", false, read_multiply},
       {"concat", false, read_concat},
+      {"embedding", false, read_embedding},
+      {"position_embedding", true, read_position_embedding},
+      {"attention", false, read_attention},
+      {"lstm", false, read_lstm},
+      {"e3d_lstm", false, read_e3d_lstm},
+      {"pixel_shuffle", false, read_pixel_shuffle},
+      {"select", false, read_select},
+      {"pad_channels", false, read_pad_channels},
   };
   return types;
 }
@@ -204,22 +258,23 @@ const std::vector<std::string>& layer_type_names() {
 
 bool is_bare_layer_type(const std::string& type) { return find_type(type).bare; }
 
-bool joins_inputs(const std::string& type) { return type == "add" || type == "concat"; }
+bool joins_inputs(const std::string& type) { return type == "add" || type == "multiply" || type == "concat"; }
 
 LayerSpec read_layer(const std::string& type, const std::string& name, const LayerAttributes& attributes,
-                     const std::vector<int>& inputs, const std::vector<LayerSpec>& before) {
-  Draft draft{.spec = {}, .attributes = attributes, .inputs = {}};
+                     const LayerLinks& links, const std::vector<LayerSpec>& before) {
+  LayerDraft draft{.spec = {}, .attributes = attributes, .inputs = {}};
   Layer& layer = draft.layer();
   layer.name = name;
-  layer.inputs = inputs;
-  bool input_needs_gradient = false;
-  for (int index : inputs) {
+  layer.inputs = links.inputs;
+  for (int index : links.inputs) {
     const LayerSpec& producer = before[static_cast<std::size_t>(index)];
     draft.inputs.push_back(producer.layer.output);
     layer.input_values = std::min(kMaxCount + 1, layer.input_values + producer.layer.output.values());
-    input_needs_gradient = input_needs_gradient || producer.needs_gradient;
+    draft.input_needs_gradient = draft.input_needs_gradient || producer.needs_gradient;
   }
   layer.input = layer.output = draft.inputs.front();
+  layer.tied_to = links.tied_to;
+  if (links.tied_to >= 0) draft.tied = &before[static_cast<std::size_t>(links.tied_to)].layer;
   try {
     find_type(type).read(draft);
     checked_values(layer.output);
@@ -228,8 +283,8 @@ LayerSpec read_layer(const std::string& type, const std::string& name, const Lay
   } catch (const std::invalid_argument& problem) {
     throw attributes.node().error(problem.what());
   }
-  set_flop(layer, input_needs_gradient, draft.work_per_output);
-  draft.spec.needs_gradient = input_needs_gradient || !layer.parameters.empty();
+  set_flop(layer, draft.input_needs_gradient, draft.work_per_output);
+  draft.spec.needs_gradient = draft.input_needs_gradient || !layer.parameters.empty() || draft.tied != nullptr;
   return std::move(draft.spec);
 }
 

@@ -26,9 +26,15 @@ bool is_bare_layer_type(const std::string& type);
 /// Types that take `inputs: [a, b, ...]`.
 bool joins_inputs(const std::string& type);
 
-/// Builds the layer called `name` (its full name) of the given type. `inputs` are indices into `before`.
+/// The earlier layers that a layer refers to, as indices.
+struct LayerLinks {
+  std::vector<int> inputs;
+  int tied_to = -1;  ///< whose weight it uses, or -1
+};
+
+/// Builds the layer called `name` (its full name) of the given type. `links` point into `before`.
 /// REQUIRES a type of layer_type_names() and at least one input. Throws ConfigError.
 LayerSpec read_layer(const std::string& type, const std::string& name, const LayerAttributes& attributes,
-                     const std::vector<int>& inputs, const std::vector<LayerSpec>& before);
+                     const LayerLinks& links, const std::vector<LayerSpec>& before);
 
 }  // namespace epocast

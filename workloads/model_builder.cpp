@@ -35,8 +35,10 @@ std::string layer_type(const ConfigNode& entry) {
 
 }  // namespace
 
-ModelBuilder::ModelBuilder(const Shape& input, std::vector<std::pair<std::string, ConfigNode>> blocks) {
-  for (auto& [name, layers] : blocks) blocks_.push_back({name, layers});
+ModelBuilder::ModelBuilder(const Shape& input, const ModelParameters& parameters,
+                           const std::vector<std::pair<std::string, ConfigNode>>& blocks)
+    : parameters_(parameters) {
+  for (const auto& [name, layers] : blocks) blocks_.push_back({name, layers});
   LayerSpec spec;
   spec.layer.name = "input";
   spec.layer.input = spec.layer.output = input;
@@ -47,6 +49,7 @@ ModelBuilder::ModelBuilder(const Shape& input, std::vector<std::pair<std::string
 
 void ModelBuilder::read_layers(const ConfigNode& list) {
   LayerScope top;
+  top.parameters = &parameters_;
   top.stem = "input";
   read_list(list, top, blocks_.size());
   check_all_used(list);
@@ -72,15 +75,17 @@ void ModelBuilder::read_bare(const ConfigNode& entry, LayerScope& scope) {
     throw entry.error("unknown layer type '" + type + "'" + name_hint(type, layer_type_names()));
   if (!is_bare_layer_type(type))
     throw entry.error("'" + type + "' needs a name and settings: {" + type + ": NAME, ...}");
-  add_layer(type, scope.prefix + scope.stem + "." + type, LayerAttributes(entry, scope), {scope.last}, scope);
+  add_layer(type, scope.prefix + scope.stem + "." + type, LayerAttributes(entry, scope), {.inputs = {scope.last}},
+            scope);
 }
 
 void ModelBuilder::read_typed(const ConfigNode& entry, const std::string& type, LayerScope& scope) {
   const LayerAttributes attributes(entry, scope);
   const std::string name = checked_name(attributes.at(type));
-  const std::vector<int> inputs = read_inputs(type, attributes, scope);
+  LayerLinks links{.inputs = read_inputs(type, attributes, scope)};
+  if (type == "linear" && attributes.has("tied")) links.tied_to = find_layer(entry.at("tied"), scope);
   scope.stem = name;
-  add_layer(type, scope.prefix + name, attributes, inputs, scope);
+  add_layer(type, scope.prefix + name, attributes, links, scope);
 }
 
 void ModelBuilder::expand_block(const ConfigNode& entry, LayerScope& scope, std::size_t visible_blocks) {
@@ -98,34 +103,58 @@ void ModelBuilder::expand_block(const ConfigNode& entry, LayerScope& scope, std:
                     name_hint(use.as_string(), names));
   blocks_[number].used = true;
 
-  if (attributes.has("input")) scope.last = find_layer(attributes.at("input"), scope);
-  const std::int64_t copies = attributes.integer("repeat", 1, {1, 1e5});
+  if (attributes.has("input")) scope.last = find_layer(attributes.node().at("input"), scope);
+  const std::int64_t copies = attributes.integer("repeat", 1, {0, 1e5});
   const std::int64_t first = attributes.integer("first", 0, {0, 1e6});
+  if (copies == 0) try_block(entry, number, scope);
   for (std::int64_t copy = first; copy < first + copies; ++copy) {
     const std::string copy_name = attributes.has("repeat") ? name + "." + std::to_string(copy) : name;
-    LayerScope inner{.parent = &scope,
-                     .use = &entry,
-                     .block = use.as_string(),
-                     .prefix = scope.prefix + copy_name + ".",
-                     .input = scope.last,
-                     .last = scope.last,
-                     .stem = "input"};
-    read_list(blocks_[number].layers, inner, number);
-    scope.last = inner.last;
-    if (attributes.has("repeat")) claim_name(scope.prefix + copy_name, inner.last, entry);
+    const int last = read_copy(entry, number, copy_name, scope);
+    scope.last = last;
+    if (attributes.has("repeat")) claim_name(scope.prefix + copy_name, last, entry);
   }
-  if (!attributes.has("repeat")) claim_name(scope.prefix + name, scope.last, entry);
-  scope.stem = name;
+  if (attributes.has("repeat")) {
+    // Of several copies the name alone means the last so far; of none, what they would have read.
+    const auto [found, is_new] = by_name_.emplace(scope.prefix + name, scope.last);
+    if (!is_new && layers_[static_cast<std::size_t>(found->second)].layer.name != found->first)
+      found->second = scope.last;
+  } else {
+    claim_name(scope.prefix + name, scope.last, entry);
+  }
+  if (copies > 0) scope.stem = name;
+}
+
+int ModelBuilder::read_copy(const ConfigNode& entry, std::size_t number, const std::string& name,
+                            const LayerScope& scope) {
+  LayerScope inner{.parent = &scope,
+                   .use = &entry,
+                   .block = blocks_[number].name,
+                   .prefix = scope.prefix + name + ".",
+                   .input = scope.last,
+                   .last = scope.last,
+                   .stem = "input"};
+  read_list(blocks_[number].layers, inner, number);
+  return inner.last;
+}
+
+void ModelBuilder::try_block(const ConfigNode& entry, std::size_t number, const LayerScope& scope) {
+  const std::size_t layers = layers_.size();
+  const std::map<std::string, int> names = by_name_;
+  read_copy(entry, number, "none", scope);
+  layers_.resize(layers);
+  is_output_.resize(layers);
+  places_.resize(layers - 1, entry);
+  by_name_ = names;
 }
 
 void ModelBuilder::add_layer(const std::string& type, const std::string& name, const LayerAttributes& attributes,
-                             const std::vector<int>& inputs, LayerScope& scope) {
+                             const LayerLinks& links, LayerScope& scope) {
   const ConfigNode& place = attributes.node();
   if (layers_.size() >= kMaxLayers) throw place.error("the model has more than 200,000 layers; repeat fewer blocks");
   if (name.size() > kMaxNameLength) throw place.error("the layer's full name is longer than 200 characters: " + name);
   const int index = static_cast<int>(layers_.size());
   claim_name(name, index, place);
-  layers_.push_back(read_layer(type, name, attributes, inputs, layers_));
+  layers_.push_back(read_layer(type, name, attributes, links, layers_));
   places_.push_back(place);
   is_output_.push_back(attributes.flag("output", false));
   scope.last = index;
@@ -133,23 +162,27 @@ void ModelBuilder::add_layer(const std::string& type, const std::string& name, c
 
 std::vector<int> ModelBuilder::read_inputs(const std::string& type, const LayerAttributes& attributes,
                                            const LayerScope& scope) {
-  if (!joins_inputs(type)) return {attributes.has("input") ? find_layer(attributes.at("input"), scope) : scope.last};
+  const bool attention = type == "attention" && attributes.has("inputs");
+  if (!joins_inputs(type) && !attention)
+    return {attributes.has("input") ? find_layer(attributes.node().at("input"), scope) : scope.last};
   const ConfigNode list = attributes.at("inputs");
   std::vector<int> inputs;
   if (list.is_list())
     for (const ConfigNode& item : list.items()) inputs.push_back(find_layer(item, scope));
+  if (attention && inputs.size() != 3) throw list.error("attention needs three layers: [query, key, value]");
   if (inputs.size() < 2) throw list.error("'" + type + "' needs a list of at least two layers, such as [a, b]");
   return inputs;
 }
 
 int ModelBuilder::find_layer(const ConfigNode& value, const LayerScope& scope) const {
-  const ConfigNode node = substitute(value, &scope);
+  const LayerScope* given = &scope;  // a name that a block's user gave is one of the user's layers
+  const ConfigNode node = substitute(value, given);
   const std::string name = node.as_string();
-  if (name == "input") return scope.input;
-  if (const auto found = by_name_.find(scope.prefix + name); found != by_name_.end()) return found->second;
+  if (name == "input") return given->input;
+  if (const auto found = by_name_.find(given->prefix + name); found != by_name_.end()) return found->second;
   std::vector<std::string> candidates{"input"};
   for (const auto& [full_name, index] : by_name_)
-    if (full_name.starts_with(scope.prefix)) candidates.push_back(full_name.substr(scope.prefix.size()));
+    if (full_name.starts_with(given->prefix)) candidates.push_back(full_name.substr(given->prefix.size()));
   const std::string nearest = nearest_name(name, candidates);
   throw node.error("there is no layer '" + name + "' before this one" +
                    (nearest.empty() ? std::string("; name an earlier layer of the same block, or input")

@@ -1,8 +1,10 @@
 #include "workloads/model_reader.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
+#include "sim/data_directory.hpp"
 #include "sim/data_file.hpp"
 #include "workloads/activation_lifetime.hpp"
 #include "workloads/model_builder.hpp"
@@ -11,12 +13,24 @@
 namespace epocast {
 namespace {
 
-Shape read_input_shape(const ConfigNode& node) {
+constexpr int kMaxBases = 8;  // files based on files; beyond it they go round in a circle
+
+Shape read_input_shape(const ConfigNode& node, const ModelParameters& parameters) {
   constexpr Range kSide{1, 1e6};
   constexpr Range kChannels{1, 1e8};
-  return {.channels = node.at("channels").as_int(kChannels),
-          .height = node.get("height", 1, kSide),
-          .width = node.get("width", 1, kSide)};
+  LayerScope scope;
+  scope.parameters = &parameters;
+  const LayerAttributes attributes(node, scope);
+  const Shape shape{.channels = attributes.integer("channels", kChannels),
+                    .height = attributes.integer("height", 1, kSide),
+                    .width = attributes.integer("width", 1, kSide),
+                    .depth = attributes.integer("depth", 1, kSide)};
+  try {
+    checked_values(shape);
+  } catch (const std::invalid_argument&) {
+    throw node.error("has more than 2^53 values; make it smaller");
+  }
+  return shape;
 }
 
 std::vector<std::pair<std::string, ConfigNode>> read_blocks(const ConfigNode& root) {
@@ -33,41 +47,79 @@ void check_totals(const Model& model, const ConfigNode& layers) {
   double activations = 0;
   for (const Layer& layer : model.layers) {
     for (const auto& tensor : layer.parameters) parameters += static_cast<double>(tensor.values);
-    activations += static_cast<double>(layer.output.values());
+    activations += static_cast<double>(layer.output.values()) + static_cast<double>(layer.inner_values);
   }
   constexpr auto kLimit = static_cast<double>(kMaxCount);
   if (parameters > kLimit || activations > kLimit)
     throw layers.error("the model has more than 2^53 parameters or activation values; make it smaller");
 }
 
-Model read_model(const ConfigNode& root) {
+Model read_model(const ConfigNode& root, std::vector<ParameterOverride> overrides, int bases = 0);
+
+/// The model that another file describes, with some of its parameters set.
+Model read_variant(const ConfigNode& root, std::vector<ParameterOverride> overrides, int bases) {
+  const ConfigNode base = root.at("based_on");
+  if (bases >= kMaxBases) throw base.error("more than 8 files are based on one another; is it a circle?");
+  if (root.has("parameters"))
+    for (ParameterOverride& own : read_overrides(root.at("parameters")))
+      if (std::ranges::find(overrides, own.first, &ParameterOverride::first) == overrides.end())
+        overrides.push_back(std::move(own));
+  std::filesystem::path folder = std::filesystem::path(root.where().file).parent_path();
+  if (!std::filesystem::exists(folder / (base.as_string() + ".yaml")))
+    folder = data_directory() / "workloads" / "models";
+  const std::filesystem::path file = find_data_file(base, {"model", folder, ".yaml"});
+  return read_model(ConfigNode::load_file(file), std::move(overrides), bases + 1);
+}
+
+std::vector<Layer> read_layers(const ConfigNode& root, const std::vector<ParameterOverride>& overrides) {
+  const ModelParameters parameters(root, overrides);
+  ModelBuilder builder(read_input_shape(root.at("input"), parameters), parameters, read_blocks(root));
+  builder.read_layers(root.at("layers"));
+  parameters.check_all_used();
+  std::vector<LayerSpec> specs = builder.layers();
+  mark_kept_outputs(specs);
+  std::vector<Layer> layers;
+  layers.reserve(specs.size());
+  for (LayerSpec& spec : specs) layers.push_back(std::move(spec.layer));
+  return layers;
+}
+
+Model read_model(const ConfigNode& root, std::vector<ParameterOverride> overrides, int bases) {
   if (!root.is_map()) throw root.error("must be a model: a map with the keys model, input and layers");
   Model model;
   model.name = root.at("model").as_string();
   model.description = root.get("description", "");
   model.source = root.get("source", "");
-  const ConfigNode layers = root.at("layers");
-  ModelBuilder builder(read_input_shape(root.at("input")), read_blocks(root));
-  builder.read_layers(layers);
+  model.layers =
+      root.has("based_on") ? read_variant(root, std::move(overrides), bases).layers : read_layers(root, overrides);
   root.check_all_read();
-
-  std::vector<LayerSpec> specs = builder.layers();
-  mark_kept_outputs(specs);
-  for (LayerSpec& spec : specs) model.layers.push_back(std::move(spec.layer));
-  check_totals(model, layers);
+  check_totals(model, root.has("layers") ? root.at("layers") : root);
   return model;
+}
+
+/// "gpt2 layers=48 width=1600": a study's changes must show in its results.
+std::string changed_name(const std::string& name, const std::vector<ParameterOverride>& overrides) {
+  std::string out = name;
+  for (const auto& [parameter, value] : overrides) out += " " + parameter + "=" + value.as_string();
+  return out;
 }
 
 }  // namespace
 
-Model load_model(const std::filesystem::path& file) { return read_model(ConfigNode::load_file(file)); }
+Model load_model(const std::filesystem::path& file) { return read_model(ConfigNode::load_file(file), {}); }
 
 Model parse_model(std::string_view text, std::string name) {
-  return read_model(ConfigNode::load_text(text, std::move(name)));
+  return read_model(ConfigNode::load_text(text, std::move(name)), {});
 }
 
 Model load_model_named(const ConfigNode& value, const std::filesystem::path& data_dir) {
-  return load_model(find_data_file(value, {"model", data_dir / "workloads" / "models", ".yaml"}));
+  const DataFileKind kind{"model", data_dir / "workloads" / "models", ".yaml"};
+  if (!value.is_map()) return load_model(find_data_file(value, kind));
+  const ConfigNode file = value.at("name");
+  const std::vector<ParameterOverride> overrides = read_overrides(value, "name");
+  Model model = read_model(ConfigNode::load_file(find_data_file(file, kind)), overrides);
+  model.name = changed_name(model.name, overrides);
+  return model;
 }
 
 std::vector<ModelSummary> list_models(const std::filesystem::path& folder) {

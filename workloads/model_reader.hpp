@@ -5,6 +5,7 @@
 //     description: ...
 //     source: ...                                  # where the layer list comes from
 //     input: {channels: 3, height: 224, width: 224}
+//     parameters: {classes: 1000, stem: 64}        # optional: what a variant or a study may set, with defaults
 //     blocks:                                      # optional: lists of layers to be used more than once
 //       bottleneck:
 //         - {conv: conv1, filters: $width, kernel: 1, bias: false}     # $width: given where the block is used
@@ -12,24 +13,41 @@
 //         - ...
 //         - {add: add, inputs: [conv3.batch_norm, input]}              # `input`: what the block reads
 //     layers:                                      # in order; each reads the one before unless it says otherwise
-//       - {conv: conv1, filters: 64, kernel: 7, stride: 2, padding: 3, bias: false}
+//       - {conv: conv1, filters: $stem, kernel: 7, stride: 2, padding: 3, bias: false}
 //       - {pool: pool1, kernel: 3, stride: 2, padding: 1, type: max}
-//       - {block: layer1, use: bottleneck, repeat: 2, first: 1, width: 64}   # layers layer1.1.conv1 ... layer1.2.add
+//       - {block: layer1, use: bottleneck, repeat: 2, first: 1, width: $(2*stem)}   # layers layer1.1.conv1 ...
 //
-// Layer types and their settings (with defaults; `kernel` and `padding` are one number or [height, width]):
+// or a variant of another file:
 //
-//     conv         filters, kernel, stride: 1, padding: 0 | same, groups: 1, bias: true
-//     fc           units, bias: true               # flattens its input by itself
-//     pool         kernel, stride: 1, padding: 0 | same, type: max | average, ceil_mode: false
-//     global_pool  type: average | max
-//     add, concat  inputs: [a, b, ...]             # concat joins channels
-//     lrn          size: 5
-//     dropout      rate (not used)
-//     batch_norm, relu, sigmoid, tanh, flatten, softmax
-//     block        use, repeat: 1 (names get .0, .1, ...), first: 0, and the block's parameters
+//     model: resnet10
+//     based_on: resnet50
+//     parameters: {classes: 10}
 //
-// All but add and concat take `input: NAME` to read another layer than the one before. A layer whose output nobody
-// reads is an error unless it is the last one or says `output: true`.
+// Layer types and their settings (with defaults; `kernel` and `padding` are one number or one per direction):
+//
+//     conv, conv3d        filters, kernel, stride: 1, padding: 0 | same, groups: 1, bias: true
+//     fc                  units, bias: true               # flattens its input by itself
+//     linear              units, bias: true, tied         # at every position; tied: the layer whose weight it uses
+//     pool                kernel, stride: 1, padding: 0 | same, type: max | average, ceil_mode: false
+//     global_pool         type: average | max
+//     add, multiply       inputs: [a, b, ...]
+//     concat              inputs: [a, b, ...]             # joins channels
+//     lrn                 size: 5
+//     dropout             rate (not used)
+//     embedding           vocabulary, units
+//     position_embedding  positions: the sequence's length
+//     attention           heads: 1, inputs: [query, key, value] or one stacked input, score: dot | additive,
+//                         pairs: all | causal, fused: false
+//     lstm                units, biases: 1
+//     e3d_lstm            units, kernel, window
+//     pixel_shuffle       factor
+//     select              positions
+//     pad_channels        channels
+//     batch_norm, layer_norm, relu, sigmoid, tanh, gelu, flatten, softmax
+//     block               use, repeat: 1 (names get .0, .1, ...), first: 0, and the block's parameters
+//
+// All without `inputs` take `input: NAME` to read another layer than the one before. A layer whose output nobody reads
+// is an error unless it is the last one or says `output: true`.
 
 #include <filesystem>
 #include <string>
@@ -48,7 +66,8 @@ Model load_model(const std::filesystem::path& file);
 Model parse_model(std::string_view text, std::string name);
 
 /// The network that `value` names: `vgg16` for DATA_DIR/workloads/models/vgg16.yaml, or a path (anything with a `/` or
-/// ending in .yaml), relative to the file that `value` stands in.
+/// ending in .yaml), relative to the file that `value` stands in. A map sets parameters too: {name: gpt2, layers: 48};
+/// the model's name then tells.
 Model load_model_named(const ConfigNode& value, const std::filesystem::path& data_dir);
 
 /// What `epocast list models` prints.

@@ -36,13 +36,14 @@ std::int64_t checked_product(std::int64_t a, std::int64_t b) {
 }
 
 std::int64_t checked_values(const Shape& shape) {
-  return checked_product(shape.channels, checked_product(shape.height, shape.width));
+  return checked_product(shape.channels, checked_product(shape.height, checked_product(shape.width, shape.depth)));
 }
 
 Shape window_output(const Shape& input, Window& window) {
   Shape output = input;
   output.height = positions(input.height, window.kernel_height, window, window.padding_height);
   output.width = positions(input.width, window.kernel_width, window, window.padding_width);
+  if (window.kernel_depth > 0) output.depth = positions(input.depth, window.kernel_depth, window, window.padding_depth);
   return output;
 }
 
@@ -58,7 +59,7 @@ Shape concat_output(const std::vector<Shape>& inputs) {
   Shape output = inputs.front();
   output.channels = 0;
   for (const Shape& shape : inputs) {
-    if (shape.height != output.height || shape.width != output.width)
+    if (shape.height != output.height || shape.width != output.width || shape.depth != output.depth)
       throw std::invalid_argument("cannot concatenate " + to_string(inputs.front()) + " and " + to_string(shape) +
                                   " (channels x height x width); heights and widths must be equal");
     output.channels += shape.channels;

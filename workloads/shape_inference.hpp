@@ -22,21 +22,23 @@ std::int64_t checked_values(const Shape& shape);
 struct Window {
   std::int64_t kernel_height = 1;
   std::int64_t kernel_width = 1;
+  std::int64_t kernel_depth = 0;  ///< 0: the window covers one slice, and every slice is done
   std::int64_t stride = 1;
   std::int64_t padding_height = 0;  ///< on each side; ignored with `same`
   std::int64_t padding_width = 0;
+  std::int64_t padding_depth = 0;
   bool same = false;       ///< pad so that output = ceil(input / stride)
   bool ceil_mode = false;  ///< round the output size up, as Caffe's pooling does
 };
 
-/// Height and width of what the window makes of `input`; channels are copied. Replaces the padding of `same` windows by
-/// what precedes the input (the smaller half). Throws if the window is larger than the padded input.
+/// Height, width and depth of what the window makes of `input`; channels are copied. Replaces the padding of `same`
+/// windows by what precedes the input (the smaller half). Throws if the window is larger than the padded input.
 Shape window_output(const Shape& input, Window& window);
 
 /// The shape that element-wise addition gives: all inputs must be equal.
 Shape add_output(const std::vector<Shape>& inputs);
 
-/// The shape of a concatenation along channels: heights and widths must be equal.
+/// The shape of a concatenation along channels: all else must be equal.
 Shape concat_output(const std::vector<Shape>& inputs);
 
 }  // namespace epocast

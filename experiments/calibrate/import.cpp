@@ -48,7 +48,8 @@ std::vector<const CsvRow*> choose_device(const CsvTable& table, const ImportOpti
 KernelMeasurements import_layer_timings(const std::filesystem::path& file, const ImportOptions& options) {
   const TimingsFile timings = load_timings(file);
   if (options.model.empty())
-    throw ConfigError(Location{timings.file, 1, 0}, "", "names layers, whose shapes a model must tell; give it with --model");
+    throw ConfigError(Location{timings.file, 1, 0}, "",
+                      "names layers, whose shapes a model must tell; give it with --model");
   const Model model = load_model(options.model);
   std::map<std::string, const Layer*> layers;
   std::vector<std::string> names;
@@ -56,7 +57,9 @@ KernelMeasurements import_layer_timings(const std::filesystem::path& file, const
     layers[layer.name] = &layer;
     names.push_back(layer.name);
   }
-  const auto header = [&](const char* key) { return timings.header.contains(key) ? timings.header.at(key) : std::string(); };
+  const auto header = [&](const char* key) {
+    return timings.header.contains(key) ? timings.header.at(key) : std::string();
+  };
   KernelMeasurements out;
   out.device = header("device");
   out.source = header("source");
@@ -65,7 +68,8 @@ KernelMeasurements import_layer_timings(const std::filesystem::path& file, const
   for (const TimingRow& row : timings.rows) {
     const auto found = layers.find(row.layer);
     if (found == layers.end())
-      throw ConfigError(timings.where(row), "layer", "model '" + model.name + "' has no layer '" + row.layer + "'" + name_hint(row.layer, names));
+      throw ConfigError(timings.where(row), "layer",
+                        "model '" + model.name + "' has no layer '" + row.layer + "'" + name_hint(row.layer, names));
     if (found->second->kind != row.kind)
       throw ConfigError(timings.where(row), "kind", "is another in model '" + model.name + "'");
     const auto add = [&](KernelPass pass, Seconds time) {
@@ -87,9 +91,11 @@ KernelMeasurements import_csv(const std::filesystem::path& file, const ImportOpt
   if (table.has("layer") && table.has("forward_s")) return import_layer_timings(file, options);
   if (is_deepbench(table)) return import_deepbench(table, options);
   if (is_pipedream(table)) return import_pipedream_table(table, options);
-  throw table.error(0, "",
-                    "has the columns of no known format (kernel measurements: operator, pass, shape, time_s; layer timings: layer, forward_s; "
-                    "DeepBench: W, H, C, ..., or M, N, K, ..., or hidden_units, ...; PipeDream: operator, forward_ms, backward_ms)");
+  throw table.error(
+      0, "",
+      "has the columns of no known format (kernel measurements: operator, pass, shape, time_s; layer timings: layer, "
+      "forward_s; "
+      "DeepBench: W, H, C, ..., or M, N, K, ..., or hidden_units, ...; PipeDream: operator, forward_ms, backward_ms)");
 }
 
 }  // namespace
@@ -98,7 +104,8 @@ KernelMeasurements import_kernels(const std::filesystem::path& file, const Impor
   std::string first;
   {
     std::ifstream in(file);
-    if (!in || std::filesystem::is_directory(file)) throw ConfigError(Location{file.string(), 0, 0}, "", "cannot be opened; check the path");
+    if (!in || std::filesystem::is_directory(file))
+      throw ConfigError(Location{file.string(), 0, 0}, "", "cannot be opened; check the path");
     std::getline(in, first);
   }
   KernelMeasurements out;
@@ -109,8 +116,10 @@ KernelMeasurements import_kernels(const std::filesystem::path& file, const Impor
   } else {
     out = import_csv(file, options);
   }
-  if (out.timings.empty()) throw ConfigError(Location{file.string(), 0, 0}, "", "has no kernel that epocast knows how to model");
-  if (out.device.empty()) throw ConfigError(Location{file.string(), 0, 0}, "", "does not name the device; give it with --device");
+  if (out.timings.empty())
+    throw ConfigError(Location{file.string(), 0, 0}, "", "has no kernel that epocast knows how to model");
+  if (out.device.empty())
+    throw ConfigError(Location{file.string(), 0, 0}, "", "does not name the device; give it with --device");
   return out;
 }
 

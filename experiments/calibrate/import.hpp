@@ -10,10 +10,10 @@
 namespace epocast {
 
 struct ImportOptions {
-  std::string device;               ///< which, where a table has several; also names one that the file does not
-  std::string precision = "fp32";   ///< rows of another are left out, and counted in KernelMeasurements::left_out
-  std::int64_t batch = 0;           ///< of a PipeDream profile; 0: found from its fully connected layers
-  std::filesystem::path model;      ///< model file for layer timings (costmodels/timings_file.hpp), which name layers only
+  std::string device;              ///< which, where a table has several; also names one that the file does not
+  std::string precision = "fp32";  ///< rows of another are left out, and counted in KernelMeasurements::left_out
+  std::int64_t batch = 0;          ///< of a PipeDream profile; 0: found from its fully connected layers
+  std::filesystem::path model;  ///< model file for layer timings (costmodels/timings_file.hpp), which name layers only
 };
 
 /// Reads a file of any known format, told apart by its content: epocast's kernel measurements, epocast's layer timings
@@ -31,7 +31,8 @@ KernelMeasurements import_layer_timings(const std::filesystem::path& file, const
 KernelMeasurements import_profiler_trace(const std::filesystem::path& file, const ImportOptions& options);
 
 /// Chooses the rows of one device out of a table that has a column `device` (and, if there are such, `precision` and
-/// `latest`); says in `left_out` how many others there were. Throws ConfigError if it is not clear which device is meant.
+/// `latest`); says in `left_out` how many others there were. Throws ConfigError if it is not clear which device is
+/// meant.
 std::vector<const CsvRow*> choose_device(const CsvTable& table, const ImportOptions& options, std::string& device,
                                          std::vector<std::string>& left_out);
 

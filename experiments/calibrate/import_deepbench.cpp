@@ -12,8 +12,8 @@ namespace {
 constexpr double kMillisecond = 1e-3;
 constexpr Range kSize{1, 1e9};
 
-const std::vector<std::string> kCommon{"library", "precision",   "flags",       "cpu",         "source_repo", "source_path",
-                                       "source_commit", "source_cell", "result_date", "latest"};
+const std::vector<std::string> kCommon{"library",     "precision",     "flags",       "cpu",         "source_repo",
+                                       "source_path", "source_commit", "source_cell", "result_date", "latest"};
 
 std::vector<std::string> with_common(std::vector<std::string> columns) {
   columns.insert(columns.end(), kCommon.begin(), kCommon.end());
@@ -40,9 +40,17 @@ class Collector {
 ConvolutionShape convolution_of(const CsvRow& row) {
   const auto whole = [&](const char* column) { return row.whole(column, kSize); };
   const auto pad = [&](const char* column) { return row.whole(column, {0, 1e9}); };
-  ConvolutionShape s{.batch = whole("N"),         .channels = whole("C"),     .height = whole("H"), .width = whole("W"), .filters = whole("K"),
-                     .kernel_height = whole("R"), .kernel_width = whole("S"), .out_height = 1,      .out_width = 1,
-                     .stride = std::max(whole("stride_h"), whole("stride_w")), .groups = 1};
+  ConvolutionShape s{.batch = whole("N"),
+                     .channels = whole("C"),
+                     .height = whole("H"),
+                     .width = whole("W"),
+                     .filters = whole("K"),
+                     .kernel_height = whole("R"),
+                     .kernel_width = whole("S"),
+                     .out_height = 1,
+                     .out_width = 1,
+                     .stride = std::max(whole("stride_h"), whole("stride_w")),
+                     .groups = 1};
   const auto outputs = [&](std::int64_t in, std::int64_t kernel, std::int64_t padding, std::int64_t stride) {
     if (in + 2 * padding < kernel) throw row.error("", "the kernel is larger than the padded input");
     return (in + 2 * padding - kernel) / stride + 1;
@@ -53,15 +61,18 @@ ConvolutionShape convolution_of(const CsvRow& row) {
 }
 
 void read_convolutions(const CsvTable& table, const std::vector<const CsvRow*>& rows, KernelMeasurements& out) {
-  table.check_columns({"W", "H", "C", "N", "K", "R", "S", "pad_h", "pad_w", "stride_h", "stride_w", "fwd_ms", "bwd_inputs_ms", "bwd_params_ms", "device"},
-                      with_common({"fwd_gflop", "fwd_tflops", "bwd_inputs_tflops", "bwd_params_tflops", "fwd_algorithm"}));
+  table.check_columns(
+      {"W", "H", "C", "N", "K", "R", "S", "pad_h", "pad_w", "stride_h", "stride_w", "fwd_ms", "bwd_inputs_ms",
+       "bwd_params_ms", "device"},
+      with_common({"fwd_gflop", "fwd_tflops", "bwd_inputs_tflops", "bwd_params_tflops", "fwd_algorithm"}));
   Collector collector(out);
   for (const CsvRow* row : rows) {
     const ConvolutionShape shape = convolution_of(*row);
     collector.add(*row, table, {shape, KernelPass::forward}, "fwd_ms");
     // First layers need no gradient of their input: missing, not zero.
     if (!row->empty("bwd_inputs_ms")) collector.add(*row, table, {shape, KernelPass::backward_data}, "bwd_inputs_ms");
-    if (!row->empty("bwd_params_ms")) collector.add(*row, table, {shape, KernelPass::backward_weights}, "bwd_params_ms");
+    if (!row->empty("bwd_params_ms"))
+      collector.add(*row, table, {shape, KernelPass::backward_weights}, "bwd_params_ms");
   }
 }
 
@@ -74,7 +85,8 @@ void read_products(const CsvTable& table, const std::vector<const CsvRow*>& rows
       if (text != "N" && text != "T") throw row->error(column, "must be N or T, not '" + text.substr(0, 20) + "'");
       return text == "T";
     };
-    const GemmShape shape{row->whole("M", kSize), row->whole("N", kSize), row->whole("K", kSize), transposed("a_transpose"), transposed("b_transpose")};
+    const GemmShape shape{row->whole("M", kSize), row->whole("N", kSize), row->whole("K", kSize),
+                          transposed("a_transpose"), transposed("b_transpose")};
     collector.add(*row, table, {shape, KernelPass::forward}, "time_ms");
   }
 }
@@ -86,8 +98,11 @@ void read_recurrent(const CsvTable& table, const std::vector<const CsvRow*>& row
   Collector collector(out);
   for (const CsvRow* row : rows) {
     const auto cell = gates.find(row->text("cell"));
-    if (cell == gates.end()) throw row->error("cell", "unknown cell '" + row->text("cell").substr(0, 20) + "'" + name_hint(row->text("cell"), {"vanilla", "lstm", "gru"}));
-    const RecurrentShape shape{cell->second, row->whole("hidden_units", kSize), row->whole("batch_n", kSize), row->whole("timesteps", kSize)};
+    if (cell == gates.end())
+      throw row->error("cell", "unknown cell '" + row->text("cell").substr(0, 20) + "'" +
+                                   name_hint(row->text("cell"), {"vanilla", "lstm", "gru"}));
+    const RecurrentShape shape{cell->second, row->whole("hidden_units", kSize), row->whole("batch_n", kSize),
+                               row->whole("timesteps", kSize)};
     collector.add(*row, table, {shape, KernelPass::forward}, "fwd_ms");
     const auto add_if_there = [&](const char* column, KernelPass pass) {
       if (table.has(column) && !row->empty(column)) collector.add(*row, table, {shape, pass}, column);

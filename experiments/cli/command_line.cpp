@@ -88,7 +88,9 @@ int run_command_line(int argc, char** argv, Registries registries) {
   add_trace_command(app, context);
   add_validate_command(app, context);
   add_list_command(app, context);
+  add_platform_command(app, context);
   add_reproduce_command(app, context);
+  add_calibrate_command(app, context);
   try {
     return run_guarded(app, context, argc, argv);
   } catch (const ConfigError& problem) {

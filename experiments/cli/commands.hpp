@@ -21,7 +21,9 @@ void add_run_command(CLI::App& app, CommandContext& context);
 void add_trace_command(CLI::App& app, CommandContext& context);
 void add_validate_command(CLI::App& app, CommandContext& context);
 void add_list_command(CLI::App& app, CommandContext& context);
+void add_platform_command(CLI::App& app, CommandContext& context);
 void add_reproduce_command(CLI::App& app, CommandContext& context);
+void add_calibrate_command(CLI::App& app, CommandContext& context);
 
 /// Parses the arguments, runs the command and turns exceptions into exit codes and one line on stderr.
 int run_command_line(int argc, char** argv, Registries registries);

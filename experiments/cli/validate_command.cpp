@@ -39,7 +39,7 @@ std::string validate(const std::filesystem::path& file, const Registries& regist
   if (extension == ".csv") return fmt::format("timings with {} rows", load_timings(file).rows.size());
   const ConfigNode root = ConfigNode::load_file(file);
   if (root.is_map() && root.has("study")) return validate_study(file, registries);
-  if (root.is_map() && root.has("layers")) {
+  if (root.is_map() && (root.has("layers") || root.has("based_on"))) {
     const Model model = load_model(file);
     return fmt::format("model '{}' with {} layers and {} parameters", model.name, model.layers.size(),
                        model.parameter_count());

@@ -1,5 +1,6 @@
 // Fuzz target: any bytes either load as a model or throw ConfigError; what loads keeps the invariants that everything
-// after relies on. Links with clang's -fsanitize=fuzzer or with driver.cpp; seeds are the files of workloads/models.
+// after relies on. Links with clang's -fsanitize=fuzzer or with driver.cpp; seeds are small
+// files of every layer type; the shipped models may be given too.
 
 #include <cmath>
 #include <cstddef>
@@ -25,7 +26,10 @@ void require(bool holds, const char* what) {
 void check_layer(const Layer& layer, int index) {
   require((index == 0) == layer.inputs.empty(), "the input layer alone has no inputs");
   for (int input : layer.inputs) require(input >= 0 && input < index, "inputs come before their readers");
-  require(layer.output.channels > 0 && layer.output.height > 0 && layer.output.width > 0, "shapes are positive");
+  require(layer.output.channels > 0 && layer.output.height > 0 && layer.output.width > 0 && layer.output.depth > 0,
+          "shapes are positive");
+  require(layer.steps >= 1 && layer.inner_values >= 0, "recurrent layers have steps");
+  require(layer.tied_to < index, "a weight is shared with an earlier layer");
   for (double flop : {layer.forward_flop, layer.backward_data_flop, layer.backward_weights_flop})
     require(std::isfinite(flop) && flop >= 0, "FLOP counts are finite");
   for (const auto& tensor : layer.parameters) require(tensor.values > 0, "tensors have values");

@@ -1,0 +1,160 @@
+#include "experiments/calibrate/report.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <ostream>
+#include <system_error>
+
+#include "experiments/calibrate/plot.hpp"
+#include "experiments/output.hpp"
+#include "sim/error.hpp"
+
+namespace epocast {
+namespace {
+
+constexpr int kFewShapes = 20;  // below, intervals and errors mean little
+
+std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
+std::string value_text(double value, const std::string& unit) {
+  return unit == "s" ? to_string(Seconds(value)) : fmt::format("{:.4g}", value);
+}
+
+std::vector<std::string> parameter_row(const std::string& of, const std::string& name, const FittedParameter& p) {
+  if (p.low == p.high) return {of, name, value_text(p.value, p.unit), "", "fixed"};
+  return {of, name, value_text(p.value, p.unit), value_text(p.low, p.unit), value_text(p.high, p.unit)};
+}
+
+std::string name_of(const KernelFit& fit) {
+  return fit.family == "gemm" ? fit.family : fit.family + " " + to_string(fit.pass);
+}
+
+std::vector<std::string> quality_row(const std::string& name, const FitQuality& q) {
+  if (q.points == 0)
+    return {name, "1", "1", "untested", "untested", "untested", "untested"};  // one shape: none to learn from
+  return {name,
+          std::to_string(q.points),
+          std::to_string(q.shapes),
+          percent(q.roofline),
+          percent(q.physical),
+          percent(q.final),
+          percent(q.ninetieth)};
+}
+
+}  // namespace
+
+void print_report(std::ostream& out, const std::vector<TestedFit>& fits) {
+  std::vector<std::vector<std::string>> rows{{"median error, shape left out", "points", "shapes", "roofline", "formula",
+                                              "with interpolation", "90th percentile"}};
+  std::map<std::string, std::vector<HeldOut>> by_family;
+  std::vector<HeldOut> all;
+  for (const TestedFit& f : fits) {
+    rows.push_back(quality_row(name_of(f.fit), f.fit.quality));
+    auto& family = by_family[f.fit.family];
+    family.insert(family.end(), f.held_out.begin(), f.held_out.end());
+    all.insert(all.end(), f.held_out.begin(), f.held_out.end());
+  }
+  for (const auto& [family, held_out] : by_family)
+    if (family != "gemm" && !held_out.empty())
+      rows.push_back(quality_row(family + ", all passes", quality_of(held_out)));
+  out << align_columns(rows) << '\n';
+
+  rows = {{"fit", "constant", "value", "95 % from", "to"}};
+  for (const TestedFit& f : fits) {
+    for (const FittedParameter& p : f.fit.parameters) rows.push_back(parameter_row(name_of(f.fit), p.name, p));
+    for (const auto& [name, p] : f.fit.class_factors)
+      rows.push_back(parameter_row(name_of(f.fit), "factor " + name, p));
+  }
+  out << align_columns(rows) << '\n';
+
+  const auto off = [](const HeldOut& h) { return std::abs(std::log(h.final / h.timing.time.value)); };
+  std::ranges::sort(all, std::greater{}, off);
+  rows = {{"worst residuals", "shape", "measured", "predicted"}};
+  for (std::size_t i = 0; i < std::min<std::size_t>(5, all.size()); ++i)
+    rows.push_back({std::string(all[i].timing.shape.family()) + " " + to_string(all[i].timing.shape.pass),
+                    all[i].timing.shape.text(), to_string(all[i].timing.time), to_string(Seconds(all[i].final))});
+  out << align_columns(rows);
+  for (const TestedFit& f : fits) {
+    if (f.fit.quality.shapes < kFewShapes)
+      out << fmt::format(
+          "warning: {} has only {} shapes, so its constants stay near what was expected and other shapes are "
+          "extrapolated\n",
+          name_of(f.fit), f.fit.quality.shapes);
+    if (f.fit.quality.final > 1.2 * f.fit.quality.physical)
+      out << fmt::format(
+          "warning: for shapes that {} has not seen, interpolation is worse than the formula alone; measure more of "
+          "them\n",
+          name_of(f.fit));
+  }
+}
+
+void print_report(std::ostream& out, const std::vector<NetworkFit>& fits) {
+  std::vector<std::vector<std::string>> rows{{"median error, held out, 1 MB and more", "points", "fitted", "held out",
+                                              "one alpha and beta", "piecewise", "90th percentile"}};
+  for (const NetworkFit& f : fits)
+    rows.push_back({std::string(to_string(f.op)) + ", " + f.library, std::to_string(f.quality.points),
+                    std::to_string(f.quality.fitted), std::to_string(f.quality.held_out), percent(f.quality.alpha_beta),
+                    percent(f.quality.error), percent(f.quality.ninetieth)});
+  out << align_columns(rows) << '\n';
+  rows = {{"fit", "constant", "value", "95 % from", "to"}};
+  for (const NetworkFit& f : fits) {
+    rows.push_back(parameter_row(f.library, "alpha", f.alpha));
+    for (std::size_t k = 0; k < f.knots.size(); ++k)
+      rows.push_back(parameter_row(f.library, "beta at " + to_string(Bytes(f.knots[k])) + " [s/B]", f.betas[k]));
+    rows.push_back({f.library, "gamma [s/B]", fmt::format("{:.4g}", f.gamma), "", f.gamma > 0 ? "given" : "in beta"});
+    for (const auto& [ranks, speed] : f.speed)
+      rows.push_back(parameter_row(f.library, fmt::format("speed, {} ranks", ranks), speed));
+  }
+  out << align_columns(rows);
+  for (const NetworkFit& f : fits)
+    if (f.points.size() < 9)
+      out << fmt::format("warning: {} has only {} points; other sizes and rank counts are extrapolated\n", f.library,
+                         f.points.size());
+}
+
+std::string plot_fits(const std::string& title, const std::vector<TestedFit>& fits) {
+  std::vector<PlotSeries> series;
+  for (const TestedFit& f : fits) {
+    series.push_back({name_of(f.fit), {}});
+    for (const HeldOut& h : f.held_out) series.back().points.push_back({h.timing.time.value, h.final});
+  }
+  return scatter_svg(title, "predicted without having seen the shape", series);
+}
+
+std::string plot_fits(const std::string& title, const std::vector<NetworkFit>& fits,
+                      const std::vector<CollectiveTiming>& points) {
+  std::vector<PlotSeries> series;
+  for (const NetworkFit& f : fits) {
+    series.push_back({f.library, {}});
+    for (const CollectiveTiming& p : points)
+      if (p.op == f.op && p.library == f.library)
+        series.back().points.push_back({p.time.value, f.time(p.ranks, p.bytes).value});
+  }
+  return scatter_svg(title, "fitted", series);
+}
+
+void write_whole_file(const std::filesystem::path& file, const std::string& text) {
+  const std::filesystem::path part = file.string() + fmt::format(".part{}", getpid());
+  std::error_code ignored;
+  {
+    std::ofstream out(part, std::ios::binary);
+    out << text << std::flush;
+    if (!out) {
+      std::filesystem::remove(part, ignored);
+      throw ConfigError(Location{file.string(), 0, 0}, "",
+                        "cannot be written; check the folder, its permissions and free space");
+    }
+  }
+  std::error_code failed;
+  std::filesystem::rename(part, file, failed);
+  if (!failed) return;
+  std::filesystem::remove(part, ignored);
+  throw ConfigError(Location{file.string(), 0, 0}, "", "cannot be written: " + failed.message());
+}
+
+}  // namespace epocast

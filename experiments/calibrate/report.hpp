@@ -1,0 +1,27 @@
+#pragma once
+// What `epocast calibrate` prints of its fits, and how it writes its files.
+
+#include <filesystem>
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "costmodels/kernel_fit.hpp"
+#include "costmodels/network_fit.hpp"
+
+namespace epocast {
+
+/// Errors by operator and pass, constants with 95 % intervals, worst residuals, and what to beware of.
+void print_report(std::ostream& out, const std::vector<TestedFit>& fits);
+void print_report(std::ostream& out, const std::vector<NetworkFit>& fits);
+
+/// Measured against cross-validated times.
+std::string plot_fits(const std::string& title, const std::vector<TestedFit>& fits);
+/// Measured against fitted times of these points.
+std::string plot_fits(const std::string& title, const std::vector<NetworkFit>& fits,
+                      const std::vector<CollectiveTiming>& points);
+
+/// Writes to a file beside `file`, then renames it: either all is there or nothing has changed. Throws ConfigError.
+void write_whole_file(const std::filesystem::path& file, const std::string& text);
+
+}  // namespace epocast

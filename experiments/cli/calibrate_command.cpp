@@ -1,0 +1,184 @@
+#include <fmt/format.h>
+
+#include <iostream>
+#include <memory>
+#include <sstream>
+#include <stdexcept>
+
+#include "costmodels/compute_calibration.hpp"
+#include "experiments/calibrate/import.hpp"
+#include "experiments/calibrate/import_network.hpp"
+#include "experiments/calibrate/report.hpp"
+#include "experiments/cli/commands.hpp"
+#include "sim/data_directory.hpp"
+#include "sim/data_file.hpp"
+#include "sim/error.hpp"
+
+namespace epocast {
+namespace {
+
+struct CalibrateArguments {
+  std::string kind;
+  std::vector<std::string> files;
+  ImportOptions import;
+  std::string model;
+  std::string peak_rate, memory_bandwidth, reduction_rate;
+  int units = 0;
+  std::string interconnect;
+  std::string confidence;
+  std::string output, plot, measurements;
+};
+
+template <class Quantity>
+Quantity parse_option(const char* option, const std::string& text, Quantity (*parse)(std::string_view)) {
+  try {
+    const Quantity value = parse(text);
+    if (!(value.value > 0)) throw std::invalid_argument("must be positive");
+    return value;
+  } catch (const std::invalid_argument& problem) {
+    throw ConfigError(std::string(option) + ": " + problem.what());
+  }
+}
+
+void note_left_out(const std::vector<std::string>& left_out) {
+  for (const std::string& what : left_out) std::cerr << "left out: " << what << '\n';
+}
+
+void write_files(const CalibrateArguments& arguments, const std::string& yaml, const std::string& svg) {
+  if (!arguments.plot.empty()) write_whole_file(arguments.plot, svg);
+  if (!arguments.output.empty()) write_whole_file(arguments.output, yaml);
+}
+
+KernelMeasurements read_kernels(const CalibrateArguments& arguments) {
+  KernelMeasurements all;
+  for (const std::string& file : arguments.files) {
+    KernelMeasurements part = import_kernels(file, arguments.import);
+    note_left_out(part.left_out);
+    if (!all.device.empty() && part.device != all.device)
+      throw ConfigError(
+          Location{file, 0, 0}, "device",
+          "is '" + part.device + "', but the other files are of '" + all.device + "'; a calibration is of one device");
+    all.device = part.device;
+    if (all.source.find(part.source) == std::string::npos) all.source += (all.source.empty() ? "" : "; ") + part.source;
+    if (all.library.empty()) all.library = part.library;
+    if (all.date < part.date) all.date = part.date;
+    if (!all.peak_rate) all.peak_rate = part.peak_rate;
+    if (!all.memory_bandwidth) all.memory_bandwidth = part.memory_bandwidth;
+    if (!all.units) all.units = part.units;
+    all.timings.insert(all.timings.end(), part.timings.begin(), part.timings.end());
+  }
+  if (!arguments.peak_rate.empty())
+    all.peak_rate = parse_option("--peak-rate", arguments.peak_rate, &parse_flop_per_second);
+  if (!arguments.memory_bandwidth.empty())
+    all.memory_bandwidth = parse_option("--memory-bandwidth", arguments.memory_bandwidth, &parse_bytes_per_second);
+  if (arguments.units > 0) all.units = arguments.units;
+  if (!all.peak_rate || !all.memory_bandwidth || !all.units)
+    throw ConfigError(
+        "the fit needs the device's rates, which the files do not tell; give --peak-rate '15.7 TFLOP/s' "
+        "--memory-bandwidth '900 GB/s' --units 80");
+  return all;
+}
+
+int calibrate_compute(const CalibrateArguments& arguments) {
+  const KernelMeasurements m = read_kernels(arguments);
+  const DeviceRates rates{*m.peak_rate, *m.memory_bandwidth, *m.units};
+  const std::vector<TestedFit> fits = fit_all(m.timings, rates);
+  std::cout << fmt::format("{}: {} kernel times\n\n", m.device, m.timings.size());
+  print_report(std::cout, fits);
+
+  ComputeCalibration calibration;
+  calibration.device = m.device;
+  calibration.source = m.source;
+  calibration.library = m.library;
+  calibration.date = m.date;
+  calibration.confidence = arguments.confidence;
+  calibration.rates = rates;
+  for (const TestedFit& f : fits) calibration.fits.push_back(f.fit);
+  if (!arguments.measurements.empty()) {
+    std::ostringstream csv;
+    write_kernel_measurements(csv, m, "");
+    write_whole_file(arguments.measurements, csv.str());
+  }
+  write_files(arguments, to_yaml(calibration), arguments.plot.empty() ? "" : plot_fits(m.device, fits));
+  return kDone;
+}
+
+int calibrate_network(const CalibrateArguments& arguments) {
+  NetworkMeasurements all;
+  for (const std::string& file : arguments.files) {
+    NetworkMeasurements part = import_collectives(file, arguments.import);
+    note_left_out(part.left_out);
+    if (!all.device.empty() && (part.device != all.device || part.interconnect != all.interconnect))
+      throw ConfigError(Location{file, 0, 0}, "device",
+                        "device or interconnect differ from those of the other files; a calibration is of one machine");
+    std::vector<CollectiveTiming> timings = std::move(all.timings);
+    timings.insert(timings.end(), part.timings.begin(), part.timings.end());
+    all = std::move(part);
+    all.timings = std::move(timings);
+  }
+  if (!arguments.interconnect.empty()) all.interconnect = arguments.interconnect;
+  const double gamma =
+      arguments.reduction_rate.empty()
+          ? 0
+          : 1 / parse_option("--reduction-rate", arguments.reduction_rate, &parse_bytes_per_second).value;
+  const std::vector<NetworkFit> fits = fit_networks(all.timings, gamma);
+  std::cout << fmt::format("{}, {}: {} collectives\n\n", all.device, all.interconnect, all.timings.size());
+  print_report(std::cout, fits);
+  const NetworkCalibration calibration{all.device, all.interconnect, all.source, all.date, arguments.confidence, fits};
+  write_files(arguments, to_yaml(calibration), arguments.plot.empty() ? "" : plot_fits(all.device, fits, all.timings));
+  return kDone;
+}
+
+int calibrate(CalibrateArguments arguments) {
+  // A name of a shipped model, or a path; a PipeDream table has models of its own.
+  arguments.import.model = arguments.model;
+  if (!arguments.model.empty() && arguments.model.find('/') == std::string::npos &&
+      !arguments.model.ends_with(".yaml")) {
+    const auto shipped = data_directory() / "workloads" / "models" / (arguments.model + ".yaml");
+    if (std::filesystem::is_regular_file(shipped)) arguments.import.model = shipped;
+  }
+  if (arguments.kind == "compute") return calibrate_compute(arguments);
+  if (arguments.kind == "network") return calibrate_network(arguments);
+  throw ConfigError("cannot calibrate '" + arguments.kind + "'" + name_hint(arguments.kind, {"compute", "network"}));
+}
+
+}  // namespace
+
+void add_calibrate_command(CLI::App& app, CommandContext& context) {
+  auto arguments = std::make_shared<CalibrateArguments>();
+  CLI::App* command = app.add_subcommand(
+      "calibrate",
+      "Fit compute or network models to measurements, test them on what they have not seen, and write a file that\n"
+      "studies name. Formats: docs/calibration.md.\n"
+      "Example: epocast calibrate compute --from costmodels/measurements/v100.csv -o my_v100.yaml --plot my_v100.svg");
+  command->add_option("kind", arguments->kind, "compute or network")->required();
+  command
+      ->add_option(
+          "--from", arguments->files,
+          "measurements: epocast's CSV, DeepBench tables, PipeDream profiles, PyTorch profiler traces; may be repeated")
+      ->required()
+      ->allow_extra_args(false);
+  command->add_option("--device", arguments->import.device,
+                      "which device, where a table has several; or its name, where the file lacks it");
+  command->add_option("--precision", arguments->import.precision, "which rows of a table to use; only fp32 is modelled")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"fp32"}));
+  command->add_option("--batch", arguments->import.batch, "batch size of a PipeDream profile, if it does not show it")
+      ->check(CLI::Range(1, 1000000000));
+  command->add_option("--model", arguments->model,
+                      "the model of layer timings (name or file), or which model of a PipeDream table");
+  command->add_option("--peak-rate", arguments->peak_rate, "fp32 peak of the device, as in '15.7 TFLOP/s'");
+  command->add_option("--memory-bandwidth", arguments->memory_bandwidth, "of the device, as in '900 GB/s'");
+  command->add_option("--units", arguments->units, "cores or multiprocessors of the device")
+      ->check(CLI::Range(1, 1000000));
+  command->add_option("--interconnect", arguments->interconnect, "what the network is, for the file");
+  command->add_option("--reduction-rate", arguments->reduction_rate,
+                      "bytes that a device reduces per second, as in '100 GB/s'; an all-reduce alone cannot tell");
+  command->add_option("--confidence", arguments->confidence, "how sure the measurements are, in words, for the file");
+  command->add_option("-o,--output", arguments->output, "write the calibration (YAML) here");
+  command->add_option("--measurements", arguments->measurements, "write the kernel times here in epocast's own format");
+  command->add_option("--plot", arguments->plot, "draw measured against predicted times (SVG) here");
+  command->callback([arguments, &context] { context.action = [arguments] { return calibrate(*arguments); }; });
+}
+
+}  // namespace epocast

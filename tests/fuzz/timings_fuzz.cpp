@@ -1,0 +1,77 @@
+// Fuzz target: any bytes either load as measurements or as a calibration, or throw ConfigError; what loads keeps the
+// invariants that fitting relies on. Links with clang's -fsanitize=fuzzer or with driver.cpp.
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <sstream>
+#include <string>
+#include <string_view>
+
+#include "costmodels/compute_calibration.hpp"
+#include "costmodels/kernel_measurements.hpp"
+#include "costmodels/network_calibration.hpp"
+#include "costmodels/timings_file.hpp"
+#include "sim/error.hpp"
+
+using namespace epocast;
+
+namespace {
+
+// Not assert(): a fuzzer must see failures in release builds too.
+void require(bool holds, const char* what) {
+  if (holds) return;
+  std::fprintf(stderr, "timings_fuzz: broken property: %s\n", what);
+  std::abort();
+}
+
+template <class Action>
+void attempt(Action action) {
+  try {
+    action();
+  } catch (const ConfigError& error) {
+    require(!std::string_view(error.what()).empty(), "errors say something");
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string text(reinterpret_cast<const char*>(data), size);
+  attempt([&] {
+    std::istringstream in(text);
+    for (const TimingRow& row : read_timings(in, "fuzz.csv").rows)
+      require(std::isfinite(row.forward.value), "times are finite");
+  });
+  attempt([&] {
+    std::istringstream in(text);
+    const CsvTable table = CsvTable::read(in, "fuzz.csv");
+    require(!table.rows().empty(), "a table has rows");
+    attempt([&] {
+      for (const KernelTiming& timing : read_kernel_measurements(table).timings) {
+        const KernelWork work = kernel_work(timing.shape);
+        require(timing.time.value > 0 && std::isfinite(timing.time.value), "times are positive");
+        require(work.bytes > 0 && std::isfinite(work.bytes) && std::isfinite(work.flop), "work is finite");
+        for (const double x : work.features) require(std::isfinite(x), "coordinates are finite");
+      }
+    });
+    attempt([&] {
+      for (const CollectiveTiming& timing : read_network_measurements(table).timings)
+        require(timing.ranks >= 2 && timing.bytes > 0 && timing.time.value > 0, "collectives are real");
+    });
+  });
+  attempt([&] {
+    const ComputeCalibration calibration = read_compute_calibration(ConfigNode::load_text(text, "fuzz.yaml"));
+    for (const KernelFit& fit : calibration.fits)
+      require(fit.time(kernel_work(fit.points.front().shape), calibration.rates) >= 0,
+              "predicted times are not negative");
+  });
+  attempt([&] {
+    const NetworkCalibration calibration = read_network_calibration(ConfigNode::load_text(text, "fuzz.yaml"));
+    for (const NetworkFit& fit : calibration.fits)
+      require(fit.time(2, 1e6).value >= 0, "predicted times are not negative");
+  });
+  return 0;
+}

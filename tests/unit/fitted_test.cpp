@@ -1,0 +1,163 @@
+// The fitted cost model: it returns what was measured, warns where nothing was, and refuses what it cannot know.
+#include <catch2/catch.hpp>
+
+#include <functional>
+
+#include "costmodels/fitted.hpp"
+#include "costmodels/register.hpp"
+#include "sim/data_file.hpp"
+#include "workloads/model_reader.hpp"
+
+using namespace epocast;
+
+namespace {
+
+const std::filesystem::path kRoot = EPOCAST_SOURCE_DIR;
+
+Device device(double peak) {
+  Device out;
+  out.name = "d0";
+  out.peak_rate = FlopPerSecond(peak);
+  out.memory_bandwidth = BytesPerSecond(900e9);
+  return out;
+}
+
+std::string message(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+/// One of DeepBench's convolutions, 56x56x128 -> 256, 3x3, as a network's second layer so that its input needs a
+/// gradient.
+Model convolution_net(int channels = 128) {
+  return parse_model("model: net\ninput: {channels: 3, height: 56, width: 56}\nlayers:\n  - {conv: first, filters: " +
+                         std::to_string(channels) +
+                         ", kernel: 3, padding: 1, bias: false}\n  - {conv: second, filters: 256, kernel: 3, padding: "
+                         "1, bias: false}\n",
+                     "net.yaml");
+}
+
+std::unique_ptr<CostModel> make(const std::string& compute, const Model& model, const Device& on) {
+  return make_cost_model(ConfigNode::load_text(compute, "study.yaml"),
+                         {.data_dir = kRoot, .model = &model, .device = &on});
+}
+
+ComputeCalibration small_calibration(bool both_gradients) {
+  std::vector<KernelTiming> points;
+  const auto add = [&](KernelPass pass, double time) {
+    for (std::int64_t batch : {4, 8, 16})
+      points.push_back({{ConvolutionShape{batch, 128, 56, 56, 256, 3, 3, 56, 56, 1, 1}, pass},
+                        Seconds(time * static_cast<double>(batch)),
+                        0});
+  };
+  add(KernelPass::forward, 1e-4);
+  if (both_gradients) {
+    add(KernelPass::backward, 3e-4);
+  } else {
+    add(KernelPass::backward_data, 1e-4);
+    add(KernelPass::backward_weights, 2e-4);
+  }
+  ComputeCalibration out;
+  out.device = "test";
+  out.source = "test";
+  out.rates = {FlopPerSecond(15.7e12), BytesPerSecond(900e9), 80};
+  for (TestedFit& tested : fit_all(points, out.rates)) out.fits.push_back(std::move(tested.fit));
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("at a measured shape the fitted model gives nearly the measured time") {
+  const Model net = convolution_net();
+  const Device v100 = device(15.7e12);
+  const auto cost = make("{cost_model: fitted, calibration: v100}", net, v100);
+  const PassTimes times = cost->times(net.layers[2], 16, v100);
+  // costmodels/measurements/v100.csv, n=16 c=128 h=56 w=56 k=256 r=3 s=3; interpolation smooths noise of a few percent
+  CHECK(times.forward.value == Approx(0.0009).epsilon(0.15));
+  CHECK(times.backward_data.value > 0);
+  CHECK(times.backward_weights.value > 0);
+  CHECK(times.update.value > 0);
+  CHECK(cost->times(net.layers[0], 16, v100).total().value == 0);        // the input
+  CHECK(cost->times(net.layers[1], 16, v100).backward_data.value == 0);  // nothing upstream is trained
+  CHECK(times.forward > cost->times(net.layers[2], 8, v100).forward);
+  CHECK(cost->caveats(16).empty());
+}
+
+TEST_CASE("a study is told of extrapolation, of another device and of scaled rates") {
+  const Model net = convolution_net();
+  const auto odd = convolution_net(7);
+  const Device v100 = device(15.7e12);
+  const auto far = make("{cost_model: fitted, calibration: v100}", odd, v100)->caveats(3000);
+  REQUIRE(far.size() == 1);
+  CHECK_THAT(far[0], Catch::Contains("extrapolated") && Catch::Contains("first"));
+  const auto other = make("{cost_model: fitted, calibration: v100}", net, device(4e12))->caveats(16);
+  REQUIRE(other.size() == 1);
+  CHECK_THAT(other[0], Catch::Contains("NVIDIA V100"));
+  const auto scaled = make("{cost_model: fitted, calibration: a100}", net, device(19.5e12))->caveats(16);
+  REQUIRE(scaled.size() == 1);
+  CHECK_THAT(scaled[0], Catch::Contains("scaled from 'v100'"));
+}
+
+TEST_CASE("a profile of both gradients in one is halved; a missing operator is an error") {
+  const Model net = convolution_net();
+  const Device v100 = device(15.7e12);
+  const Fitted cost(small_calibration(true), "mine", Optimizer::sgd, net, v100);
+  const PassTimes times = cost.times(net.layers[2], 8, v100);
+  CHECK(times.forward.value == Approx(8e-4).epsilon(0.05));
+  CHECK(times.backward_data.value == Approx(12e-4).epsilon(0.05));
+  CHECK(times.backward_data == times.backward_weights);
+  const Model dense = parse_model("model: mlp\ninput: {channels: 100}\nlayers: [{fc: fc1, units: 10}]\n", "mlp.yaml");
+  CHECK_THAT(message([&] { Fitted(small_calibration(false), "mine", Optimizer::sgd, dense, v100); }),
+             Catch::Contains("'mine' has no forward times of operator gemm") && Catch::Contains("fc1"));
+}
+
+TEST_CASE("a calibration reads back as it was written, and every mistake in it has a place") {
+  const ComputeCalibration before = small_calibration(false);
+  const std::string text = to_yaml(before);
+  const ComputeCalibration after = read_compute_calibration(ConfigNode::load_text(text, "c.yaml"));
+  REQUIRE(after.fits.size() == before.fits.size());
+  for (const KernelPass pass : {KernelPass::forward, KernelPass::backward_data, KernelPass::backward_weights}) {
+    const KernelWork work = kernel_work({ConvolutionShape{12, 128, 28, 28, 256, 3, 3, 28, 28, 1, 1}, pass});
+    CHECK(after.find("convolution", pass)->time(work, after.rates) ==
+          Approx(before.find("convolution", pass)->time(work, before.rates)).epsilon(1e-4));
+  }
+  struct Mistake {
+    std::string from, to, expected;
+  };
+  const std::vector<Mistake> mistakes{{"precision: fp32", "precision: fp16", "c.yaml:5:12: precision"},
+                                      {"calibration: compute", "calibration: network", "must be 'compute'"},
+                                      {"operator: convolution", "operator: convolutions", "did you mean 'convolution'"},
+                                      {"n=4 c=128", "n=4 d=128", "fits[0].points[0]"},
+                                      {"lengths: [", "lengths: [1, ", "must have 6 elements"},
+                                      {"units: 80", "unit: 80", "units"},
+                                      {"      overhead: ", "      over: ", "overhead"},
+                                      {"amplitude: ", "amplitude: -", "amplitude"}};
+  for (const Mistake& m : mistakes) {
+    std::string wrong = text;
+    REQUIRE(wrong.find(m.from) != std::string::npos);
+    wrong.replace(wrong.find(m.from), m.from.size(), m.to);
+    INFO(m.to);
+    CHECK_THAT(message([&] { read_compute_calibration(ConfigNode::load_text(wrong, "c.yaml")); }),
+               Catch::Contains(m.expected));
+  }
+}
+
+TEST_CASE("every shipped compute calibration loads and times VGG-16") {
+  const Model vgg = load_model(kRoot / "workloads/models/vgg16.yaml");
+  int found = 0;
+  for (const std::string& name : data_file_names(kRoot / "costmodels" / "calibrations", ".yaml")) {
+    if (name.starts_with("allreduce_")) continue;
+    INFO(name);
+    ++found;
+    const Device d = device(15.7e12);
+    const auto cost = make("{cost_model: fitted, calibration: " + name + "}", vgg, d);
+    const double step = make_trace(vgg, *cost, 32, d).compute_time().value;
+    CHECK(step > 0.02);  // 32 images of 3 x 31 GFLOP at 100 TFLOP/s take 0.03 s
+    CHECK(step < 20);
+  }
+  CHECK(found >= 9);
+}

@@ -1,0 +1,223 @@
+// Importing measurements: each format gives the shapes and times that were written, and every mistake in one is refused
+// with its file and line.
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <sstream>
+
+#include "costmodels/kernel_measurements.hpp"
+#include "costmodels/network_calibration.hpp"
+#include "experiments/calibrate/import.hpp"
+#include "experiments/calibrate/import_network.hpp"
+#include "sim/error.hpp"
+
+using namespace epocast;
+
+namespace {
+
+/// A file that is gone at the end of the test.
+class File {
+ public:
+  File(const std::string& name, const std::string& text)
+      : path_(std::filesystem::temp_directory_path() / ("epocast_" + std::to_string(getpid()) + "_" + name)) {
+    std::ofstream(path_, std::ios::binary) << text;
+  }
+  ~File() { std::filesystem::remove(path_); }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  operator const std::filesystem::path&() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+std::string message(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+KernelMeasurements read(const std::string& text) {
+  std::istringstream in(text);
+  const CsvTable table = CsvTable::read(in, "k.csv");
+  return read_kernel_measurements(table);
+}
+
+NetworkMeasurements read_network(const std::string& text) {
+  std::istringstream in(text);
+  const CsvTable table = CsvTable::read(in, "n.csv");
+  return read_network_measurements(table);
+}
+
+const std::string kHead = "# device: d\n# source: s\n# precision: fp32\noperator,pass,shape,time_s\n";
+const std::string kRow = "gemm,forward,m=4 n=5 k=6 ta=1 tb=0,1e-3\n";
+const std::string kConvolutions =
+    "W,H,C,N,K,R,S,pad_h,pad_w,stride_h,stride_w,fwd_ms,bwd_inputs_ms,bwd_params_ms,device,precision,latest\n";
+
+}  // namespace
+
+TEST_CASE("kernel measurements are read back as they were written") {
+  KernelMeasurements m = read(
+      "# device: d\n# source: s\n# precision: fp32\n# peak_rate: 2 TFLOP/s\n# memory_bandwidth: 100 GB/s\n# units: 8\n"
+      "operator,pass,shape,repetition,time_s\n"
+      "convolution,backward_data,n=2 c=3 h=8 w=9 k=4 r=3 s=1 oh=6 ow=9 stride=1,1,0.5\n"
+      "convolution,backward_data,n=2 c=3 h=8 w=9 k=4 r=3 s=1 oh=6 ow=9 stride=1,2,0.6\n"
+      "memory,forward,op=pooling values=100,1,1e-5\nrecurrent,backward,gates=4 hidden=8 batch=2 steps=5,1,0.001\n");
+  REQUIRE(m.timings.size() == 4);
+  CHECK(m.peak_rate->value == 2e12);
+  CHECK(m.units == 8.0);
+  // 2 * 2*6*9 outputs * 4 filters * 3 channels * 3 taps
+  CHECK(kernel_work(m.timings[0].shape).flop == 2.0 * 108 * 4 * 9);
+  CHECK(m.timings[1].time.value == 0.6);
+  std::ostringstream out;
+  write_kernel_measurements(out, m, "");
+  const KernelMeasurements again = read(out.str());
+  for (std::size_t i = 0; i < m.timings.size(); ++i) {
+    CHECK(again.timings[i].shape.text() == m.timings[i].shape.text());
+    CHECK(again.timings[i].shape.pass == m.timings[i].shape.pass);
+    CHECK(again.timings[i].time == m.timings[i].time);
+  }
+}
+
+TEST_CASE("bad kernel measurements are refused with file and line") {
+  struct Mistake {
+    std::string text, expected;
+  };
+  const std::string no_unit = "# device: d\n# source: s\n# precision: fp32\noperator,pass,shape,time\n";
+  const std::vector<Mistake> mistakes{
+      {kHead + "gemm,forward,m=4 n=5 k=6 ta=1 tb=0,nan\n", "k.csv:5: time_s"},
+      {kHead + "gemm,forward,m=4 n=5 k=6 ta=1 tb=0,inf\n", "k.csv:5: time_s"},
+      {kHead + "gemm,forward,m=4 n=5 k=6 ta=1 tb=0,0\n", "is 0"},
+      {kHead + "gemm,forward,m=4 n=5 k=6 ta=1 tb=0,-1\n", "k.csv:5: time_s"},
+      {kHead + "gemm,forward,m=4 n=5 k=6 ta=1 tb=0,1 ms\n", "without a unit"},
+      {kHead + kRow + kRow, "k.csv:6: shape: there is already a row"},
+      {kHead + "gemm,forward,m=4 n=5 k=6 ta=1,1\n", "'tb' is missing"},
+      {kHead + "gemm,forward,m=4 n=5 k=0 ta=1 tb=0,1\n", "k: '0'"},
+      {kHead + "gemm,forward,m=4 n=5 k=6 ta=1 tb=0 q=3,1\n", "unknown key 'q'"},
+      {kHead + "gem,forward,m=4 n=5 k=6 ta=1 tb=0,1\n", "did you mean 'gemm'"},
+      {kHead + "gemm,forwards,m=4 n=5 k=6 ta=1 tb=0,1\n", "did you mean 'forward'"},
+      {kHead + "gemm,forward,m=4 n=5 k=6 ta=1 tb=0\n", "k.csv:5: has 3 fields instead of 4; is the file cut off?"},
+      {kHead + "gemm,forward,m=4 n=5 k=6 ta=1 tb=0,1e-", "cut off"},
+      {kHead + "gemm,forward,\"m=4 n=5", "cut off"},
+      {kHead, "no data"},
+      {no_unit + kRow, "unknown column 'time' (did you mean 'time_s'?)"},
+      {"# device: d\n# source: s\n# precision: fp16\noperator,pass,shape,time_s\n" + kRow,
+       "k.csv:3: precision: 'fp16'"},
+      {"# device: d\n# source: s\noperator,pass,shape,time_s\n" + kRow, "precision: is missing"},
+      {"# device: d\n# source: s\n# precision: fp32\n# peak_rate: 15\noperator,pass,shape,time_s\n" + kRow,
+       "k.csv:4: peak_rate"},
+      {"# device: d\n# device: e\noperator,pass,shape,time_s\n" + kRow, "k.csv:2: device: is given twice"},
+  };
+  for (const Mistake& mistake : mistakes) {
+    INFO(mistake.text);
+    CHECK_THAT(message([&] { read(mistake.text); }), Catch::Contains(mistake.expected));
+  }
+}
+
+TEST_CASE("DeepBench tables: one device and precision, missing gradients stay missing") {
+  const File file("conv.csv",
+                  kConvolutions +
+                      "8,8,3,2,4,3,3,1,1,1,1,1.5,,2.5,GPU,fp32,1\n8,8,4,2,4,3,3,1,1,2,2,1.5,3.5,2.5,GPU,fp32,1\n"
+                      "8,8,4,2,4,3,3,1,1,2,2,1,1,1,GPU,fp16,1\n8,8,4,2,4,3,3,1,1,2,2,1,1,1,GPU,fp32,0\n"
+                      "8,8,4,2,4,3,3,1,1,2,2,1,1,1,other,fp32,1\n");
+  const KernelMeasurements m = import_kernels(file, {.device = "GPU", .precision = "fp32", .batch = 0, .model = {}});
+  REQUIRE(m.timings.size() == 5);  // two shapes, one without the gradient of its input
+  CHECK(m.timings[0].time.value == 1.5e-3);
+  CHECK(m.timings[2].shape.text() == "n=2 c=4 h=8 w=8 k=4 r=3 s=3 oh=4 ow=4 stride=2");
+  CHECK(m.left_out.size() == 2);  // the other precision and the older software are said to be left out
+  CHECK_THAT(message([&] { import_kernels(file, {}); }), Catch::Contains("several devices"));
+  CHECK_THAT(message([&] { import_kernels(file, {.device = "GPX", .precision = "fp32", .batch = 0, .model = {}}); }),
+             Catch::Contains("did you mean 'GPU'"));
+
+  const File twice("twice.csv", "M,N,K,a_transpose,b_transpose,time_ms,device\n1,2,3,N,T,1,d\n1,2,3,N,T,1,d\n");
+  CHECK_THAT(message([&] { import_kernels(twice, {}); }),
+             Catch::Contains("twice.csv:3: time_ms: there is already a row"));
+  const File unknown("unknown.csv", "M,N,K,a_transpose,b_transpose,time_ms,device,colour\n1,2,3,N,T,1,d,red\n");
+  CHECK_THAT(message([&] { import_kernels(unknown, {}); }), Catch::Contains("unknown column 'colour'"));
+  const File alien("alien.csv", "a,b\n1,2\n");
+  CHECK_THAT(message([&] { import_kernels(alien, {}); }), Catch::Contains("no known format"));
+}
+
+TEST_CASE("PipeDream profiles: shapes are pieced together from text and sizes") {
+  const std::string nodes =
+      "node1 -- Input -- forward_compute_time=0.000, backward_compute_time=0.000, activation_size=0.0, "
+      "parameter_size=0.000\n"
+      "node2 -- Conv2d(3, 8, kernel_size=(3, 3), stride=(2, 2), padding=(1, 1)) -- forward_compute_time=1.500, "
+      "backward_compute_time=2.500, "
+      "activation_size=4096.0, parameter_size=896.000\n"
+      "node3 -- Linear(in_features=128, out_features=10, bias=True) -- forward_compute_time=0.250, "
+      "backward_compute_time=0.5, activation_size=320.0, "
+      "parameter_size=5160.000\n";
+  const ImportOptions options{.device = "GPU", .precision = "fp32", .batch = 0, .model = {}};
+  const File file("graph.txt", nodes + "\tnode1 -- node2\n\tnode2 -- node3\n");
+  const KernelMeasurements m = import_kernels(file, options);
+  REQUIRE(m.timings.size() == 3);
+  // The Linear's 320 B are 80 values: 10 outputs of a batch of 8. 4096 B are 1024 values: 8 samples of 8 filters of 4
+  // x 4.
+  CHECK(m.timings[0].shape.text() == "n=8 c=3 h=7 w=7 k=8 r=3 s=3 oh=4 ow=4 stride=2");
+  CHECK(m.timings[0].time.value == 1.5e-3);
+  CHECK(m.timings[1].shape.pass == KernelPass::backward);
+  CHECK(m.timings[2].shape.text() == "m=10 n=8 k=128 ta=1 tb=0");
+  CHECK(m.left_out.size() == 1);  // the backward time of the Linear
+
+  const File cut("cut.txt", nodes.substr(0, nodes.size() - 60));
+  CHECK_THAT(message([&] { import_kernels(cut, options); }),
+             Catch::Contains("cut.txt:3") && Catch::Contains("cut off"));
+  const File dangling("dangling.txt", nodes + "\tnode2 -- node9\n");
+  CHECK_THAT(message([&] { import_kernels(dangling, options); }),
+             Catch::Contains("dangling.txt:4") && Catch::Contains("node9"));
+  CHECK_THAT(message([&] { import_kernels(file, {.device = "GPU", .precision = "fp32", .batch = 7, .model = {}}); }),
+             Catch::Contains("--batch"));
+  CHECK_THAT(message([&] { import_kernels(file, {}); }), Catch::Contains("--device"));
+}
+
+TEST_CASE("PyTorch profiler traces: operators take the time of the kernels they launch") {
+  const std::string events = R"({"traceEvents": [
+    {"ph": "X", "cat": "cpu_op", "name": "aten::convolution", "ts": 10, "dur": 30, "tid": 1, "args": {"External id": 1,
+     "Input Dims": [[2, 3, 8, 8], [4, 3, 3, 3], [], [], []], "Concrete Inputs": ["", "", "", "[2, 2]", "[1, 1]"]}},
+    {"ph": "X", "cat": "cpu_op", "name": "aten::cudnn_convolution", "ts": 12, "dur": 9, "tid": 1, "args": {"External id": 2}},
+    {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "ts": 50, "dur": 5, "tid": 1, "args": {"External id": 3, "Input Dims": [[16, 32], [32, 8]]}},
+    {"ph": "X", "cat": "kernel", "name": "k", "ts": 60, "dur": 100, "args": {"External id": 2}},
+    {"ph": "X", "cat": "kernel", "name": "k", "ts": 160, "dur": 7, "args": {"External id": 3}}]})";
+  const ImportOptions options{.device = "GPU", .precision = "fp32", .batch = 0, .model = {}};
+  const File file("trace.json", events + "\n");
+  const KernelMeasurements m = import_kernels(file, options);
+  REQUIRE(m.timings.size() == 2);
+  CHECK(m.timings[0].shape.text() == "n=2 c=3 h=8 w=8 k=4 r=3 s=3 oh=4 ow=4 stride=2");
+  CHECK(m.timings[0].time.value == Approx(100e-6));
+  CHECK(m.timings[1].shape.text() == "m=8 n=16 k=32 ta=1 tb=0");
+  CHECK(m.timings[1].time.value == Approx(7e-6));
+  const File cut("cut.json", events.substr(0, 700));
+  CHECK_THAT(message([&] { import_kernels(cut, options); }),
+             Catch::Contains("cut.json:") && Catch::Contains("cut off"));
+}
+
+TEST_CASE("collectives: own format and bad rows") {
+  const std::string head = "# device: d\n# interconnect: i\n# source: s\noperation,library,ranks,bytes,time_s\n";
+  const NetworkMeasurements m = read_network(head + "all_reduce,NCCL,8,1e6,2e-4\n");
+  REQUIRE(m.timings.size() == 1);
+  CHECK(m.timings[0].ranks == 8);
+  const std::vector<std::pair<std::string, std::string>> mistakes{
+      {"all_reduce,NCCL,1,1e6,2e-4\n", "n.csv:5: ranks"},
+      {"all_reduce,NCCL,8,0,2e-4\n", "n.csv:5: bytes"},
+      {"all_reduce,NCCL,8,1e6,nan\n", "n.csv:5: time_s"},
+      {"all_reduce,NCCL,8,1e6,0\n", "is 0"},
+      {"allreduce,NCCL,8,1e6,1\n", "all_reduce"},
+      {"all_reduce,,8,1e6,1\n", "library: is empty"},
+      {"all_reduce,NCCL,8,1e6,1\nall_reduce,NCCL,8,1e6,1\n", "n.csv:6: bytes: there is already"}};
+  for (const auto& [rows, expected] : mistakes)
+    CHECK_THAT(message([&] { read_network(head + rows); }), Catch::Contains(expected));
+
+  const File nccl("nccl.csv", "device,n_gpus,size_bytes,out_of_place_us\nGPU,2,1048576,44.21\n");
+  CHECK(import_collectives(nccl, {}).timings[0].time.value == Approx(44.21e-6));
+  const File deepbench("ar.csv",
+                       "size_bytes,procs,time_ms,algorithm,device,interconnect\n400000,2,0.09,Intel MLSL,KNL,OPA\n");
+  CHECK(import_collectives(deepbench, {}).timings[0].library == "Intel MLSL");
+}

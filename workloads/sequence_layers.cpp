@@ -1,0 +1,185 @@
+// Layer types that work along sequences.
+
+#include <stdexcept>
+
+#include "workloads/layer_draft.hpp"
+#include "workloads/sequence_cost.hpp"
+#include "workloads/shape_inference.hpp"
+
+namespace epocast {
+namespace {
+
+std::int64_t product(std::initializer_list<std::int64_t> factors) {
+  std::int64_t out = 1;
+  for (std::int64_t factor : factors) out = checked_product(out, factor);
+  return out;
+}
+
+void require_sequence(const Shape& shape, const char* what) {
+  if (shape.height != 1 || shape.depth != 1)
+    throw std::invalid_argument(std::string(what) + " reads a sequence (features x 1 x length), not " +
+                                to_string(shape));
+}
+
+/// Splits what attention reads into queries, keys and values.
+AttentionSize attention_size(const LayerDraft& draft) {
+  for (const Shape& shape : draft.inputs) require_sequence(shape, "attention");
+  const bool stacked = draft.inputs.size() == 1;
+  const Shape& query = draft.inputs.front();
+  const Shape& key = stacked ? query : draft.inputs[1];
+  const Shape& value = stacked ? query : draft.inputs[2];
+  if (stacked && query.channels % 3 != 0)
+    throw std::invalid_argument("attention splits its input's " + std::to_string(query.channels) +
+                                " features into query, key and value, so they must be a multiple of 3; or give "
+                                "'inputs: [query, key, value]'");
+  if (!stacked && (query.channels != key.channels || key.width != value.width))
+    throw std::invalid_argument("query " + to_string(query) + ", key " + to_string(key) + " and value " +
+                                to_string(value) +
+                                " do not fit: query and key need equal features, key and value equal lengths");
+  const std::int64_t parts = stacked ? 3 : 1;
+  return {.queries = query.width,
+          .keys = key.width,
+          .key_features = query.channels / parts,
+          .value_features = value.channels / parts,
+          .heads = 1};
+}
+
+}  // namespace
+
+void read_linear(LayerDraft& draft) {
+  Layer& layer = draft.layer();
+  layer.kind = LayerKind::linear;
+  draft.spec.needs_input = true;
+  layer.output.channels = draft.attributes.integer("units", kChannelRange);
+  const std::int64_t weights = checked_product(layer.input.channels, layer.output.channels);
+  if (draft.tied == nullptr) {
+    draft.add_parameter("weight", weights);
+  } else if (draft.tied->parameters.empty() || draft.tied->parameters.front().values != weights) {
+    const std::int64_t others = draft.tied->parameters.empty() ? 0 : draft.tied->parameters.front().values;
+    throw std::invalid_argument("cannot share the weight of '" + draft.tied->name + "', which has " +
+                                std::to_string(others) + " values instead of " + std::to_string(layer.input.channels) +
+                                " x " + std::to_string(layer.output.channels));
+  }
+  if (draft.attributes.flag("bias", true)) draft.add_parameter("bias", layer.output.channels);
+}
+
+void read_embedding(LayerDraft& draft) {
+  Layer& layer = draft.layer();
+  layer.kind = LayerKind::embedding;
+  if (layer.input.channels != 1)
+    throw std::invalid_argument("an embedding reads one token per position (1 channel), not " + to_string(layer.input));
+  draft.spec.needs_input = true;  // backward adds to the rows that the tokens name
+  layer.output.channels = draft.attributes.integer("units", kChannelRange);
+  draft.add_parameter("weight",
+                      checked_product(draft.attributes.integer("vocabulary", kChannelRange), layer.output.channels));
+  draft.work_per_output = 0;  // a look-up
+}
+
+void read_position_embedding(LayerDraft& draft) {
+  Layer& layer = draft.layer();
+  layer.kind = LayerKind::embedding;
+  require_sequence(layer.input, "a position embedding");
+  const std::int64_t positions = draft.attributes.integer("positions", layer.input.width, kLengthRange);
+  if (positions < layer.input.width)
+    throw std::invalid_argument(std::to_string(positions) + " positions are too few for a sequence of " +
+                                std::to_string(layer.input.width));
+  draft.add_parameter("weight", checked_product(positions, layer.input.channels));
+  draft.work_per_output = 1;  // added to the input
+}
+
+void read_layer_norm(LayerDraft& draft) {
+  draft.layer().kind = LayerKind::layer_norm;
+  draft.spec.needs_input = true;
+  draft.add_parameter("weight", draft.layer().input.channels);
+  draft.add_parameter("bias", draft.layer().input.channels);
+}
+
+void read_gelu(LayerDraft& draft) {
+  draft.layer().kind = LayerKind::activation;
+  draft.spec.needs_input = true;  // unlike relu's, its gradient is no function of the output
+  // Hendrycks and Gimpel 2016, tanh form: cube 2, multiply-add 2, scale 1, tanh 4, add 1, two products 2.
+  draft.work_per_output = 12;
+}
+
+void read_attention(LayerDraft& draft) {
+  Layer& layer = draft.layer();
+  const LayerAttributes& attributes = draft.attributes;
+  layer.kind = LayerKind::attention;
+  AttentionSize size = attention_size(draft);
+  size.heads = attributes.integer("heads", 1, kChannelRange);
+  if (size.key_features % size.heads != 0 || size.value_features % size.heads != 0)
+    throw std::invalid_argument(std::to_string(size.heads) + " heads must divide the " +
+                                std::to_string(size.key_features) + " features of a query and the " +
+                                std::to_string(size.value_features) + " of a value");
+  size.additive = attributes.choice("score", {"dot", "additive"}) == "additive";
+  size.causal = attributes.choice("pairs", {"all", "causal"}) == "causal";
+  size.fused = attributes.flag("fused", false);
+  if (size.causal && size.queries != size.keys)
+    throw attributes.at("pairs").error("'causal' needs as many keys as queries, not " + std::to_string(size.keys) +
+                                       " and " + std::to_string(size.queries));
+  if (size.fused && size.additive) throw attributes.at("fused").error("only dot products can be fused");
+  layer.heads = static_cast<int>(size.heads);
+  layer.output = {.channels = size.value_features, .width = size.queries};
+  if (size.additive) draft.add_parameter("weight", size.key_features);
+  draft.spec.needs_input = true;
+  draft.spec.needs_output = size.fused;
+  checked_product(checked_product(size.heads + size.key_features, size.queries), size.keys);
+  layer.inner_values = attention_inner_values(size);
+  set_attention_flop(layer, size, draft.input_needs_gradient);
+}
+
+void read_lstm(LayerDraft& draft) {
+  Layer& layer = draft.layer();
+  layer.kind = LayerKind::lstm;
+  require_sequence(layer.input, "an LSTM");
+  if (static_cast<double>(layer.input.width) > kLengthRange.max)
+    throw std::invalid_argument("an LSTM of " + std::to_string(layer.input.width) + " steps is too long");
+  const std::int64_t inputs = layer.input.channels;
+  const std::int64_t units = draft.attributes.integer("units", kChannelRange);
+  layer.output.channels = units;
+  layer.steps = static_cast<int>(layer.input.width);
+  draft.add_parameter("weight_input", product({4, units, inputs}));
+  draft.add_parameter("weight_hidden", product({4, units, units}));
+  const std::int64_t biases = draft.attributes.integer("biases", 1, {0, 2});
+  if (biases >= 1) draft.add_parameter("bias_input", 4 * units);
+  if (biases == 2) draft.add_parameter("bias_hidden", 4 * units);
+  draft.spec.needs_input = draft.spec.needs_output = true;
+  layer.inner_values = product({5, units, layer.steps});  // four gates and the cell's state
+  set_lstm_flop(layer, draft.input_needs_gradient);
+}
+
+void read_e3d_lstm(LayerDraft& draft) {
+  Layer& layer = draft.layer();
+  layer.kind = LayerKind::e3d_lstm;
+  const std::int64_t inputs = layer.input.channels;
+  const std::int64_t units = draft.attributes.integer("units", kChannelRange);
+  const std::int64_t window = draft.attributes.integer("window", kLengthRange);
+  if (layer.input.depth % window != 0)
+    throw draft.attributes.at("window").error("windows of " + std::to_string(window) +
+                                              " frames do not divide the input's depth of " +
+                                              std::to_string(layer.input.depth));
+  layer.steps = static_cast<int>(layer.input.depth / window);
+  layer.output.channels = units;
+  const std::vector<std::int64_t> kernel = draft.attributes.extents("kernel", 3, kKernelRange);
+  layer.kernel_depth = static_cast<int>(kernel[0]);
+  layer.kernel_height = static_cast<int>(kernel[1]);
+  layer.kernel_width = static_cast<int>(kernel[2]);
+  const std::int64_t taps = product({kernel[0], kernel[1], kernel[2]});
+  // Wang et al. 2019 as their program has it: input to 3 gates of the cell, 3 of the memory and 1 of the output; hidden
+  // state to 4; memory to 4; cell and memory to the output gate; 1x1x1 from both to the hidden state.
+  draft.add_parameter("weight_input", product({7, taps, inputs, units}));
+  draft.add_parameter("weight_hidden", product({4, taps, units, units}));
+  draft.add_parameter("weight_memory", product({4, taps, units, units}));
+  draft.add_parameter("weight_output_cell", product({taps, units, units}));
+  draft.add_parameter("weight_output_memory", product({taps, units, units}));
+  draft.add_parameter("weight_mix", product({2, units, units}));
+  draft.add_parameter("bias", product({18, units}));
+  draft.spec.needs_input = draft.spec.needs_output = true;
+  // The recall's scores: step t reads t cell states of one window each. Gates and states: 12 a value.
+  const std::int64_t positions = layer.input.positions() / layer.steps;
+  const std::int64_t scores = product({positions, positions, layer.steps, (layer.steps + 1)}) / 2;
+  layer.inner_values = scores + product({12, units, layer.input.positions()});
+  set_e3d_lstm_flop(layer, static_cast<double>(scores), draft.input_needs_gradient);
+}
+
+}  // namespace epocast
