@@ -96,10 +96,12 @@ void print_report(std::ostream& out, const std::vector<TestedFit>& fits) {
 void print_report(std::ostream& out, const std::vector<NetworkFit>& fits) {
   std::vector<std::vector<std::string>> rows{{"median error, held out, 1 MB and more", "points", "fitted", "held out",
                                               "one alpha and beta", "piecewise", "90th percentile"}};
-  for (const NetworkFit& f : fits)
-    rows.push_back({std::string(to_string(f.op)) + ", " + f.library, std::to_string(f.quality.points),
-                    std::to_string(f.quality.fitted), std::to_string(f.quality.held_out), percent(f.quality.alpha_beta),
-                    percent(f.quality.error), percent(f.quality.ninetieth)});
+  for (const NetworkFit& f : fits) {
+    const NetworkQuality& q = f.quality;
+    const auto error = [&](double share) { return q.held_out > 0 ? percent(share) : "untested"; };
+    rows.push_back({std::string(to_string(f.op)) + ", " + f.library, std::to_string(q.points), std::to_string(q.fitted),
+                    std::to_string(q.held_out), error(q.alpha_beta), error(q.error), error(q.ninetieth)});
+  }
   out << align_columns(rows) << '\n';
   rows = {{"fit", "constant", "value", "95 % from", "to"}};
   for (const NetworkFit& f : fits) {
