@@ -13,7 +13,7 @@ constexpr double kErrorScale = 0.1;
 constexpr double kLargestResidual = 1;
 constexpr std::size_t kSizesPerRanks = 24;
 constexpr std::size_t kFewSizes = 8;
-constexpr double kNeighbourSpread = 0.1;  // of ln beta and ln speed; 0.05 to 0.2 do about as well
+constexpr double kNeighbourSpread = 0.1;  // of ln beta and ln speed; chosen on the KNL table, see docs/calibration.md
 constexpr double kLarge = 1e6;            // [B]; where bandwidth counts
 
 struct RingWork {

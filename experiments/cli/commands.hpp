@@ -1,5 +1,6 @@
 #pragma once
-// The subcommands of the program. Each adds itself to the parser; what it does runs after parsing and returns the exit code.
+// The subcommands of the program. Each adds itself to the parser; what it does runs after parsing and returns the exit
+// code.
 
 #include <CLI/App.hpp>
 #include <functional>

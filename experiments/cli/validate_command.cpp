@@ -5,6 +5,8 @@
 #include <memory>
 #include <set>
 
+#include "costmodels/compute_calibration.hpp"
+#include "costmodels/network_calibration.hpp"
 #include "costmodels/timings_file.hpp"
 #include "experiments/cli/commands.hpp"
 #include "platforms/platform_loader.hpp"
@@ -44,7 +46,12 @@ std::string validate(const std::filesystem::path& file, const Registries& regist
     return fmt::format("model '{}' with {} layers and {} parameters", model.name, model.layers.size(),
                        model.parameter_count());
   }
-  throw root.error("neither a study (key `study`) nor a model (key `layers`)");
+  if (root.is_map() && root.has("calibration")) {
+    if (root.at("calibration").as_string() == "network")
+      return fmt::format("network calibration of {}", read_network_calibration(root).device);
+    return fmt::format("compute calibration of {}", read_compute_calibration(root).device);
+  }
+  throw root.error("neither a study (key `study`) nor a model (key `layers`) nor a calibration (key `calibration`)");
 }
 
 int validate_all(const std::vector<std::string>& files, const Registries& registries) {

@@ -249,7 +249,8 @@ TEST_CASE("a bad platform file gives one message with place and remedy") {
        "platform.version: format version '3' is not supported; write version=\"4.1\""},
       {good + "@<platform/>", "platform: second root element; a file holds one <platform>"},
       {mark(document(""), "<platform"), "platform: the platform is empty: it needs a <zone> or <cluster> with hosts"},
-      {document("@<zone id=\"w\" routing=\"Full\"/>"), "zone[w]: the platform has no hosts; add <host> elements or a <cluster>"},
+      {document("@<zone id=\"w\" routing=\"Full\"/>"),
+       "zone[w]: the platform has no hosts; add <host> elements or a <cluster>"},
       {document("<zone id=\"w\" routing=\"Full\"/>@<zone id=\"x\" routing=\"Full\"/>"),
        "zone[x]: SimGrid takes one outer zone only: put all into one <zone>"},
       // Elements and attributes
