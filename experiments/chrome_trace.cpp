@@ -3,22 +3,18 @@
 #include "experiments/chrome_trace.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <sstream>
-#include <system_error>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "experiments/trace_slices.hpp"
-#include "sim/error.hpp"
+#include "sim/file_output.hpp"
 
 namespace epocast {
 namespace {
@@ -187,33 +183,7 @@ std::string ChromeTrace::text() const {
 }
 
 void ChromeTrace::write(const std::filesystem::path& file) const {
-  namespace fs = std::filesystem;
-  const auto fail = [&](const std::string& problem) {
-    throw ConfigError(Location{file.string()}, "", "cannot write this trace: " + problem);
-  };
-  // Renaming would replace a link or a device such as /dev/stdout.
-  std::error_code error;
-  const fs::file_type type = fs::symlink_status(file, error).type();
-  const bool in_place = type != fs::file_type::regular && type != fs::file_type::not_found;
-  fs::path target = file;
-  if (!in_place) target.replace_filename(fmt::format(".{}.{}.part", file.filename().string(), ::getpid()));
-
-  errno = 0;
-  std::ofstream out(target, std::ios::binary);
-  if (out) impl_->print(out);
-  out.close();
-  const int reason = errno;
-  if (!out) {
-    if (!in_place) fs::remove(target, error);
-    fail(reason != 0 ? std::generic_category().message(reason) : "the disk may be full");
-  }
-  if (in_place) return;
-  fs::rename(target, file, error);
-  if (error) {
-    const std::string problem = error.message();
-    fs::remove(target, error);
-    fail(problem);
-  }
+  write_file(file, [this](std::ostream& out) { impl_->print(out); });
 }
 
 }  // namespace epocast

@@ -1,14 +1,11 @@
 #include "experiments/calibrate/report.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <map>
 #include <ostream>
-#include <system_error>
 
 #include "experiments/calibrate/plot.hpp"
 #include "experiments/output.hpp"
@@ -138,25 +135,6 @@ std::string plot_fits(const std::string& title, const std::vector<NetworkFit>& f
         series.back().points.push_back({p.time.value, f.time(p.ranks, p.bytes).value});
   }
   return scatter_svg(title, "fitted", series);
-}
-
-void write_whole_file(const std::filesystem::path& file, const std::string& text) {
-  const std::filesystem::path part = file.string() + fmt::format(".part{}", getpid());
-  std::error_code ignored;
-  {
-    std::ofstream out(part, std::ios::binary);
-    out << text << std::flush;
-    if (!out) {
-      std::filesystem::remove(part, ignored);
-      throw ConfigError(Location{file.string(), 0, 0}, "",
-                        "cannot be written; check the folder, its permissions and free space");
-    }
-  }
-  std::error_code failed;
-  std::filesystem::rename(part, file, failed);
-  if (!failed) return;
-  std::filesystem::remove(part, ignored);
-  throw ConfigError(Location{file.string(), 0, 0}, "", "cannot be written: " + failed.message());
 }
 
 }  // namespace epocast

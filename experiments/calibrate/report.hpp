@@ -21,7 +21,4 @@ std::string plot_fits(const std::string& title, const std::vector<TestedFit>& fi
 std::string plot_fits(const std::string& title, const std::vector<NetworkFit>& fits,
                       const std::vector<CollectiveTiming>& points);
 
-/// Writes to a file beside `file`, then renames it: either all is there or nothing has changed. Throws ConfigError.
-void write_whole_file(const std::filesystem::path& file, const std::string& text);
-
 }  // namespace epocast

@@ -13,6 +13,7 @@
 #include "sim/data_directory.hpp"
 #include "sim/data_file.hpp"
 #include "sim/error.hpp"
+#include "sim/file_output.hpp"
 
 namespace epocast {
 namespace {
@@ -45,8 +46,8 @@ void note_left_out(const std::vector<std::string>& left_out) {
 }
 
 void write_files(const CalibrateArguments& arguments, const std::string& yaml, const std::string& svg) {
-  if (!arguments.plot.empty()) write_whole_file(arguments.plot, svg);
-  if (!arguments.output.empty()) write_whole_file(arguments.output, yaml);
+  if (!arguments.plot.empty()) write_file(arguments.plot, svg);
+  if (!arguments.output.empty()) write_file(arguments.output, yaml);
 }
 
 KernelMeasurements read_kernels(const CalibrateArguments& arguments) {
@@ -97,7 +98,7 @@ int calibrate_compute(const CalibrateArguments& arguments) {
   if (!arguments.measurements.empty()) {
     std::ostringstream csv;
     write_kernel_measurements(csv, m, "");
-    write_whole_file(arguments.measurements, csv.str());
+    write_file(arguments.measurements, csv.str());
   }
   write_files(arguments, to_yaml(calibration), arguments.plot.empty() ? "" : plot_fits(m.device, fits));
   return kDone;

@@ -1,21 +1,14 @@
 #include <fmt/format.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <memory>
-#include <system_error>
 
 #include "experiments/cli/commands.hpp"
 #include "platforms/pod_generator.hpp"
 #include "sim/error.hpp"
+#include "sim/file_output.hpp"
 
 namespace epocast {
 namespace {
-
-namespace fs = std::filesystem;
 
 struct PlatformArguments {
   std::string family;
@@ -23,27 +16,6 @@ struct PlatformArguments {
   double oversubscription = 1;
   std::string file;
 };
-
-/// A regular file appears whole or not at all.
-void write_file(const fs::path& file, const std::string& text) {
-  std::error_code error;
-  const fs::file_type type = fs::symlink_status(file, error).type();
-  const bool in_place = type != fs::file_type::regular && type != fs::file_type::not_found;  // such as /dev/stdout
-  fs::path part = file;
-  if (!in_place) part.replace_filename(fmt::format(".{}.{}.part", file.filename().string(), ::getpid()));
-  error.clear();
-  {
-    errno = 0;
-    std::ofstream out(part, std::ios::binary);
-    out << text << std::flush;
-    if (!out) error.assign(errno != 0 ? errno : EIO, std::generic_category());
-  }
-  if (!error && !in_place) fs::rename(part, file, error);
-  if (!error) return;
-  const std::string problem = error.message();
-  if (!in_place) fs::remove(part, error);
-  throw ConfigError(Location{file.string()}, "", "cannot write this platform: " + problem);
-}
 
 int generate(const PlatformArguments& arguments) {
   const std::string text = pod_platform(arguments.family, arguments.nodes, arguments.oversubscription);

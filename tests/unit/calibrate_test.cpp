@@ -14,6 +14,7 @@
 #include "experiments/calibrate/plot.hpp"
 #include "experiments/calibrate/report.hpp"
 #include "sim/error.hpp"
+#include "sim/file_output.hpp"
 
 using namespace epocast;
 namespace fs = std::filesystem;
@@ -92,12 +93,12 @@ TEST_CASE("reports name every fit, and plots hold every point") {
 TEST_CASE("files appear whole or not at all") {
   const fs::path folder = fs::temp_directory_path() / ("epocast_calibrate_" + std::to_string(getpid()));
   fs::create_directory(folder);
-  write_whole_file(folder / "a", "text");
+  write_file(folder / "a", "text");
   std::ifstream in(folder / "a");
   CHECK(std::string(std::istreambuf_iterator<char>(in), {}) == "text");
-  CHECK_THAT(message([&] { write_whole_file(folder / "no" / "such", "text"); }), Catch::Contains("cannot be written"));
+  CHECK_THAT(message([&] { write_file(folder / "no" / "such", "text"); }), Catch::Contains("cannot be written"));
   fs::create_directory(folder / "taken");
-  CHECK_THAT(message([&] { write_whole_file(folder / "taken", "text"); }), Catch::Contains("cannot be written"));
+  CHECK_THAT(message([&] { write_file(folder / "taken", "text"); }), Catch::Contains("cannot be written"));
   CHECK(std::distance(fs::directory_iterator(folder), fs::directory_iterator()) == 2);  // no partial files
   fs::remove_all(folder);
 }
