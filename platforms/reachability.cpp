@@ -18,7 +18,7 @@ class Checker {
   Checker(const XmlSource& xml, const Topology& topology)
       : xml_(xml), topology_(topology), edges_(topology.zones.size()) {
     for (std::size_t z = 0; z < topology_.zones.size(); ++z)
-      for (const Edge& edge : topology_.zones[z].edges) edges_[z].emplace(key(edge.from, edge.to), &edge);
+      for (const RouteEdge& edge : topology_.zones[z].edges) edges_[z].emplace(key(edge.from, edge.to), &edge);
     count_hosts();
   }
 
@@ -102,7 +102,7 @@ class Checker {
 
   Neighbours neighbours(int z, bool forwards) const {
     Neighbours out;
-    for (const Edge& edge : topology_.zones[z].edges)
+    for (const RouteEdge& edge : topology_.zones[z].edges)
       forwards ? out[edge.from].push_back(edge.to) : out[edge.to].push_back(edge.from);
     return out;
   }
@@ -131,7 +131,7 @@ class Checker {
   // A route between zones begins and ends at gateways, which the hosts have to reach inside their zone.
   void check_gateways(int z) {
     std::set<std::pair<int, int>> out_of, into;  // (zone, gateway)
-    for (const Edge& edge : topology_.zones[z].edges) {
+    for (const RouteEdge& edge : topology_.zones[z].edges) {
       if (edge.gateway_from < 0) continue;
       if (out_of.emplace(edge.from, edge.gateway_from).second)
         for_hosts(edge.from, [&](int host) { require(edge, host, edge.gateway_from); });
@@ -139,7 +139,7 @@ class Checker {
         for_hosts(edge.to, [&](int host) { require(edge, edge.gateway_to, host); });
     }
     if (topology_.zones[z].routing != Routing::shortest_path) return;
-    for (const Edge& in : topology_.zones[z].edges)  // a path may cross a zone from gateway to gateway
+    for (const RouteEdge& in : topology_.zones[z].edges)  // a path may cross a zone from gateway to gateway
       for (const auto& [zone, gateway] : out_of)
         if (zone == in.to) require(in, in.gateway_to, gateway);
   }
@@ -151,7 +151,7 @@ class Checker {
     for (const int child : topology_.zones[zone].zones) for_hosts(child, visit);
   }
 
-  void require(const Edge& edge, int from, int to) {
+  void require(const RouteEdge& edge, int from, int to) {
     if (!reaches(from, to))
       xml_.fail(edge.node, fmt::format("no route from {} to {} inside their zone, as this route between zones needs",
                                        quote(topology_.points[from].name), quote(topology_.points[to].name)));
@@ -180,10 +180,10 @@ class Checker {
 
   const XmlSource& xml_;
   const Topology& topology_;
-  std::vector<std::unordered_map<std::uint64_t, const Edge*>> edges_;  // by zone
-  std::vector<int> hosts_in_;                                          // by zone
-  std::map<int, Neighbours> successors_;                               // by zone
-  std::map<std::uint64_t, std::unordered_set<int>> reached_;           // by zone and start
+  std::vector<std::unordered_map<std::uint64_t, const RouteEdge*>> edges_;  // by zone
+  std::vector<int> hosts_in_;                                               // by zone
+  std::map<int, Neighbours> successors_;                                    // by zone
+  std::map<std::uint64_t, std::unordered_set<int>> reached_;                // by zone and start
 };
 
 }  // namespace

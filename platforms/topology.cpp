@@ -219,10 +219,10 @@ class Reader {
     }
   }
 
-  void add_edges(pugi::xml_node node, int zone, Edge edge) {
+  void add_edges(pugi::xml_node node, int zone, RouteEdge edge) {
     const Routing routing = out_.zones[zone].routing;
     if (routing == Routing::none) xml_.fail(node, "a zone with routing=\"None\" has no routes; write routing=\"Full\"");
-    const auto add = [&](const Edge& directed) {
+    const auto add = [&](const RouteEdge& directed) {
       const std::uint64_t key =
           (static_cast<std::uint64_t>(directed.from) << 32) | static_cast<std::uint32_t>(directed.to);
       if (const auto [earlier, fresh] = edge_lines_[zone].emplace(key, node); !fresh)
@@ -256,7 +256,7 @@ class Reader {
   }
 
   void read_route(pugi::xml_node node, int zone) {
-    Edge edge;
+    RouteEdge edge;
     edge.from = find_point(node, "src", zone);
     edge.to = find_point(node, "dst", zone);
     check_links(node);
@@ -287,7 +287,7 @@ class Reader {
   }
 
   void read_zone_route(pugi::xml_node node, int parent) {
-    Edge edge;
+    RouteEdge edge;
     edge.from = find_zone(node, "src", parent);
     edge.to = find_zone(node, "dst", parent);
     if (edge.from == edge.to) xml_.fail(node, "dst", "a route from a zone to itself");

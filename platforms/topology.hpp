@@ -26,7 +26,7 @@ struct Property {
 using Properties = std::map<std::string, Property>;
 
 /// One direction of a <route> or <zoneRoute>.
-struct Edge {
+struct RouteEdge {
   int from = 0;  ///< points of a zone that holds hosts; else zones
   int to = 0;
   int gateway_from = -1;  ///< points; only between zones
@@ -40,7 +40,7 @@ struct Zone {
   Routing routing = Routing::none;
   std::vector<int> zones;   ///< direct children
   std::vector<int> points;  ///< hosts and routers directly in it
-  std::vector<Edge> edges;
+  std::vector<RouteEdge> edges;
   Properties properties;
   pugi::xml_node node;
 };
