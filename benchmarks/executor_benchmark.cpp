@@ -89,6 +89,16 @@ void load_resnet50(benchmark::State& state) {
 }
 BENCHMARK(load_resnet50)->Unit(benchmark::kMicrosecond);
 
+void load_all_models(benchmark::State& state) {
+  for (auto _ : state) benchmark::DoNotOptimize(list_models(data() / "workloads" / "models").size());
+}
+BENCHMARK(load_all_models)->Unit(benchmark::kMillisecond);
+
+void load_all_platforms(benchmark::State& state) {
+  for (auto _ : state) benchmark::DoNotOptimize(list_platforms(data() / "platforms").size());
+}
+BENCHMARK(load_all_platforms)->Unit(benchmark::kMillisecond);
+
 }  // namespace
 }  // namespace epocast
 
