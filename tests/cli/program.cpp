@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <catch2/catch.hpp>
 #include <cerrno>
 #include <fstream>
 #include <stdexcept>
@@ -85,6 +86,14 @@ std::vector<std::string> TemporaryFolder::names() const {
   for (const auto& entry : std::filesystem::directory_iterator(path_)) out.push_back(entry.path().filename().string());
   std::sort(out.begin(), out.end());
   return out;
+}
+
+ProgramRun run_good(const std::vector<std::string>& arguments, const TemporaryFolder& folder) {
+  const ProgramRun run = run_program(arguments, folder.path());
+  INFO(run.err);
+  REQUIRE(run.exit_code == 0);
+  CHECK(run.err.empty());
+  return run;
 }
 
 }  // namespace epocast::test

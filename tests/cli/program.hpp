@@ -41,4 +41,7 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
+/// Runs `epocast` in the folder and checks that it exits with 0 and says nothing on stderr.
+ProgramRun run_good(const std::vector<std::string>& arguments, const TemporaryFolder& folder);
+
 }  // namespace epocast::test

@@ -43,14 +43,6 @@ Csv read_csv(const std::string& text) {
   return csv;
 }
 
-ProgramRun run_good(const std::vector<std::string>& arguments, const TemporaryFolder& folder) {
-  const ProgramRun run = run_program(arguments, folder.path());
-  INFO(run.err);
-  REQUIRE(run.exit_code == 0);
-  CHECK(run.err.empty());
-  return run;
-}
-
 Csv run_csv(std::vector<std::string> arguments, const TemporaryFolder& folder) {
   arguments.insert(arguments.end(), {"--format", "csv"});
   return read_csv(run_good(arguments, folder).out);

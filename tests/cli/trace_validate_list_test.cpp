@@ -22,14 +22,6 @@ const std::string kQuickstart = (kRoot / "experiments/studies/vgg16_skylake.yaml
 constexpr double kParameterBytes = 138'357'544 * 4.0;
 constexpr std::int64_t kTensors = 32;
 
-ProgramRun run_good(const std::vector<std::string>& arguments, const TemporaryFolder& folder) {
-  const ProgramRun run = run_program(arguments, folder.path());
-  INFO(run.err);
-  REQUIRE(run.exit_code == 0);
-  CHECK(run.err.empty());
-  return run;
-}
-
 std::vector<std::string> first_words(const std::string& text) {
   std::vector<std::string> out;
   for (const std::string& line : split(text, '\n')) {

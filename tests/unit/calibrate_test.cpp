@@ -15,8 +15,10 @@
 #include "experiments/calibrate/report.hpp"
 #include "sim/error.hpp"
 #include "sim/file_output.hpp"
+#include "tests/support/error_message.hpp"
 
 using namespace epocast;
+using epocast::testing::message;
 namespace fs = std::filesystem;
 
 namespace {
@@ -28,15 +30,6 @@ std::vector<CollectiveTiming> ring_points() {
       points.push_back({CollectiveOp::all_reduce, "a \"quoted\" library", p, bytes,
                         Seconds(2 * (p - 1) * 5e-6 + 2.0 * (p - 1) / p * bytes * 1e-10), 0});
   return points;
-}
-
-std::string message(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 }  // namespace

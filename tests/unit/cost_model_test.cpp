@@ -13,10 +13,12 @@
 #include "costmodels/roofline.hpp"
 #include "costmodels/step_time.hpp"
 #include "sim/memory.hpp"
+#include "tests/support/error_message.hpp"
 #include "workloads/model_reader.hpp"
 #include "workloads/trace_writer.hpp"
 
 using namespace epocast;
+using epocast::testing::message;
 
 namespace {
 
@@ -38,15 +40,6 @@ Model mlp() {
   return parse_model(
       "model: mlp\ninput: {channels: 1000}\nlayers: [{fc: fc1, units: 100, bias: true}, relu, {fc: fc2, units: 10}]\n",
       "mlp.yaml");
-}
-
-std::string message(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 std::unique_ptr<CostModel> make(const std::string& compute, const Model& model, const Device& on) {

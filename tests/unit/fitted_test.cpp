@@ -6,9 +6,11 @@
 #include "costmodels/fitted.hpp"
 #include "costmodels/register.hpp"
 #include "sim/data_file.hpp"
+#include "tests/support/error_message.hpp"
 #include "workloads/model_reader.hpp"
 
 using namespace epocast;
+using epocast::testing::message;
 
 namespace {
 
@@ -20,15 +22,6 @@ Device device(double peak) {
   out.peak_rate = FlopPerSecond(peak);
   out.memory_bandwidth = BytesPerSecond(900e9);
   return out;
-}
-
-std::string message(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 /// One of DeepBench's convolutions, 56x56x128 -> 256, 3x3, as a network's second layer so that its input needs a

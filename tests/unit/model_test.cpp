@@ -5,9 +5,11 @@
 #include <functional>
 #include <string>
 
+#include "tests/support/error_message.hpp"
 #include "workloads/model_reader.hpp"
 
 using namespace epocast;
+using epocast::testing::message;
 
 namespace {
 
@@ -21,15 +23,6 @@ const Layer& layer(const Model& model, const std::string& name) {
     if (candidate.name == name) return candidate;
   FAIL("no layer " << name);
   return model.layers.front();
-}
-
-std::string message(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 std::string parse_message(const std::string& layers, const std::string& more = "") {
