@@ -1,0 +1,155 @@
+// The dynamic programme finds what trying out all splits finds, on random networks with branches, with and without
+// replicas, a given number of stages, and memory limits.
+#include "strategies/partitioners/contiguous_split.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <random>
+
+#include "tests/support/synthetic.hpp"
+
+using namespace epocast;
+
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+/// A network of up to 9 layers; each reads one or two earlier ones. Some take no time. Times and sizes are small whole
+/// numbers, so that ties are common.
+WorkloadTrace random_network(std::mt19937_64& random) {
+  const auto below = [&](std::uint64_t n) { return random() % n; };
+  const std::size_t layers = 2 + below(8);
+  WorkloadTrace trace{"random", 1, {}};
+  for (std::size_t l = 0; l < layers; ++l) {
+    LayerTrace layer = testing::layer("l" + std::to_string(l), below(4) == 0 && l > 0 ? 0.0 : 1.0 + double(below(9)), 0,
+                                      0, {double(below(6))});
+    layer.output = Bytes(double(below(12)));
+    layer.kept_activations = Bytes(double(below(8)));
+    if (l > 0) layer.inputs.push_back(static_cast<int>(below(2) == 0 ? l - 1 : below(l)));
+    if (l > 1 && below(3) == 0) layer.inputs.push_back(static_cast<int>(below(l)));
+    trace.layers.push_back(layer);
+  }
+  return trace;
+}
+
+/// What crosses the boundary before layer `first`, from its definition.
+double crossing(const WorkloadTrace& trace, std::size_t first) {
+  double bytes = 0;
+  for (std::size_t l = 0; l < first; ++l) {
+    bool read_later = false;
+    for (std::size_t reader = first; reader < trace.layers.size(); ++reader)
+      for (const int input : trace.layers[reader].inputs) read_later |= static_cast<std::size_t>(input) == l;
+    if (read_later) bytes += trace.layers[l].output.value;
+  }
+  return bytes;
+}
+
+struct Found {
+  double slowest = kNever;
+  double sent = kNever;
+};
+
+/// Tries out all ways to go on from layer `first`.
+void search(const WorkloadTrace& trace, const SplitOptions& options, std::vector<PipelineStage>& made, Found& best) {
+  const std::size_t first = made.empty() ? 0 : made.back().last;
+  int used = 0;
+  for (const PipelineStage& stage : made) used += stage.replicas;
+  if (first == trace.layers.size()) {
+    if (options.replicate && used != options.devices) return;
+    if (options.stages && made.size() != static_cast<std::size_t>(*options.stages)) return;
+    double slowest = 0, sent = 0;
+    int devices = 0;
+    for (std::size_t s = made.size(); s-- > 0;) {
+      const PipelineStage& stage = made[s];
+      devices += stage.replicas;
+      if (options.memory && options.memory_of({stage.first, stage.last, stage.replicas,
+                                               static_cast<int>(made.size() - s), devices}) > *options.memory)
+        return;
+      double compute = 0, parameters = 0;
+      for (std::size_t l = stage.first; l < stage.last; ++l) {
+        compute += trace.layers[l].times.total().value;
+        parameters += trace.layers[l].parameters.value;
+      }
+      if (compute == 0) return;
+      const double m = stage.replicas, bandwidth = options.bandwidth.value;
+      slowest = std::max({slowest, compute / m, 2 * (m - 1) * parameters / bandwidth / m,
+                          2 * crossing(trace, stage.first) / bandwidth});
+      sent += crossing(trace, stage.first);
+    }
+    if (slowest < best.slowest || (slowest == best.slowest && sent < best.sent)) best = {slowest, sent};
+    return;
+  }
+  const int most = options.replicate ? options.devices - used : std::min(1, options.devices - used);
+  for (int replicas = 1; replicas <= most; ++replicas)
+    for (std::size_t last = first + 1; last <= trace.layers.size(); ++last) {
+      made.push_back({first, last, replicas, Seconds(0), Bytes(0)});
+      search(trace, options, made, best);
+      made.pop_back();
+    }
+}
+
+/// Parameters once, activations once per batch in flight: so many as there are stages to come.
+SplitOptions random_options(std::mt19937_64& random, const WorkloadTrace& trace) {
+  SplitOptions options{.devices = 1 + static_cast<int>(random() % 4),
+                       .stages = {},
+                       .replicate = random() % 2 == 0,
+                       .bandwidth = BytesPerSecond(double(std::uint64_t{1} << (random() % 5))),
+                       .memory = {}};
+  if (random() % 3 == 0) options.stages = 1 + static_cast<int>(random() % static_cast<unsigned>(options.devices));
+  if (random() % 2 == 0) {
+    options.memory = Bytes(double(5 + random() % 40));
+    options.memory_of = [&trace](const StagePosition& position) {
+      Bytes need;
+      const int in_flight = (position.devices_from_here + position.replicas - 1) / position.replicas;
+      for (std::size_t l = position.first; l < position.last; ++l)
+        need += trace.layers[l].parameters * position.stages_from_here + trace.layers[l].kept_activations * in_flight;
+      return need;
+    };
+  }
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("the contiguous split is the best of all splits") {
+  constexpr int kGraphs = 400;
+  int feasible = 0, replicated = 0, with_memory = 0;
+  for (int g = 0; g < kGraphs; ++g) {
+    std::mt19937_64 random(static_cast<std::uint64_t>(g));
+    const WorkloadTrace trace = random_network(random);
+    const SplitOptions options = random_options(random, trace);
+    Found best;
+    std::vector<PipelineStage> made;
+    search(trace, options, made, best);
+    INFO("graph " << g);
+    if (best.slowest == kNever) {
+      CHECK_THROWS_AS(split_contiguous(trace, options), SplitError);
+      continue;
+    }
+    const ContiguousSplit split = split_contiguous(trace, options);
+    CHECK(split.slowest.value == Approx(best.slowest).epsilon(1e-12));
+    CHECK(split.sent.value == Approx(best.sent).epsilon(1e-12));
+
+    // What it says about itself is so.
+    REQUIRE(split.stages.front().first == 0);
+    REQUIRE(split.stages.back().last == trace.layers.size());
+    double slowest = 0;
+    for (std::size_t s = 0; s < split.stages.size(); ++s) {
+      const PipelineStage& stage = split.stages[s];
+      if (s > 0) CHECK(stage.first == split.stages[s - 1].last);
+      CHECK(stage.sent.value == crossing(trace, stage.last));
+      CHECK(stage.time == stage_time(trace, stage.first, stage.last, stage.replicas, options.bandwidth));
+      slowest = std::max({slowest, stage.time.value, 2 * stage.sent.value / options.bandwidth.value});
+      replicated += stage.replicas > 1;
+    }
+    CHECK(slowest == Approx(split.slowest.value).epsilon(1e-12));
+    ++feasible;
+    with_memory += options.memory.has_value();
+  }
+  // 400 random networks hold at least 200 that can be split, many of them in the interesting ways.
+  CHECK(feasible >= 200);
+  CHECK(replicated >= 50);
+  CHECK(with_memory >= 50);
+}
