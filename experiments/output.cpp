@@ -16,6 +16,9 @@ namespace {
 
 using nlohmann::ordered_json;
 
+// Names from a user's file may not be UTF-8; replacing is better than failing at the very end.
+constexpr auto kReplace = ordered_json::error_handler_t::replace;
+
 /// Columns of all results: study, scenario, axes, then the rest, each once.
 std::vector<std::string> columns_of(const std::vector<ScenarioResult>& results) {
   std::vector<std::string> columns{"study", "scenario"};
@@ -216,13 +219,22 @@ void write_results(std::ostream& out, const std::vector<ScenarioResult>& results
   if (format == OutputFormat::csv) return write_csv(out, results);
   std::vector<ordered_json> rows;
   for (const ScenarioResult& result : results) rows.push_back(to_json(result));
-  // Names from a user's file may not be UTF-8; replacing is better than failing at the very end.
-  constexpr auto kReplace = ordered_json::error_handler_t::replace;
   if (format == OutputFormat::json) {
     out << ordered_json(rows).dump(2, ' ', false, kReplace) << '\n';
     return;
   }
   for (const ordered_json& row : rows) out << row.dump(-1, ' ', false, kReplace) << '\n';
+}
+
+void write_details(std::ostream& out, const std::vector<ScenarioResult>& results) {
+  ordered_json list = ordered_json::array();
+  for (const ScenarioResult& result : results) {
+    if (result.details.empty()) continue;
+    ordered_json entry{{"study", result.study}, {"scenario", result.scenario}};
+    entry.update(ordered_json::parse(result.details));
+    list.push_back(std::move(entry));
+  }
+  out << list.dump(2, ' ', false, kReplace) << '\n';
 }
 
 }  // namespace epocast

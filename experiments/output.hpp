@@ -18,6 +18,9 @@ OutputFormat parse_output_format(const std::string& name);
 /// Writes the results of one or more studies. CSV of studies with different axes has the union of their columns.
 void write_results(std::ostream& out, const std::vector<ScenarioResult>& results, OutputFormat format);
 
+/// What `run --details` writes: a list with study, scenario and ScenarioResult::details of each result that has any.
+void write_details(std::ostream& out, const std::vector<ScenarioResult>& results);
+
 /// A field of a CSV file, quoted if it has to be (RFC 4180).
 std::string csv_field(const std::string& text);
 

@@ -109,6 +109,7 @@ std::string serialize(const ScenarioResult& result) {
   json["exit_code"] = result.exit_code;
   json["iteration_ci95"] = result.iteration_ci95;
   json["explanation"] = result.explanation;
+  json["details"] = result.details;
   json["warnings"] = result.warnings;
   return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
@@ -124,6 +125,7 @@ ScenarioResult deserialize(const std::string& text) {
   json.at("exit_code").get_to(result.exit_code);
   json.at("iteration_ci95").get_to(result.iteration_ci95);
   json.at("explanation").get_to(result.explanation);
+  json.at("details").get_to(result.details);
   json.at("warnings").get_to(result.warnings);
   return result;
 }

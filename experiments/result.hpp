@@ -45,6 +45,7 @@ struct ScenarioResult {
   int exit_code = 0;          ///< what the program should exit with because of this scenario
   double iteration_ci95 = 0;  ///< half width, s; 0 if the result is no estimate
   std::string explanation;    ///< several lines, if asked for
+  std::string details;        ///< a JSON object, if asked for
   std::vector<std::string> warnings;
 };
 

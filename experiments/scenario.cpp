@@ -6,18 +6,13 @@
 #include <numeric>
 
 #include "experiments/chrome_trace.hpp"
+#include "experiments/details.hpp"
 #include "experiments/explain.hpp"
+#include "experiments/phase_run.hpp"
 #include "sim/executor.hpp"
 
 namespace epocast {
 namespace {
-
-/// One simulated phase with what it was made of.
-struct PhaseRun {
-  TrainingStep step;
-  ExecutionResult result;
-  double single_step = 0;  ///< s: one worker doing the whole global batch; 0 without a model
-};
 
 /// Mean over phases, each weighted by its iterations.
 template <class Value>
@@ -45,26 +40,28 @@ void summarize(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs, Sc
     samples += n * static_cast<double>(phases[p].global_batch);
     workers += n * static_cast<double>(phases[p].workers.size());
     single_total += n * runs[p].single_step;
-    out.iterations_simulated += runs[p].result.iterations_simulated;
-    out.comm_bytes_per_epoch += runs[p].result.metrics.bytes * n;
+    out.iterations_simulated += runs[p].result.iterations_simulated * runs[p].step.steps;
+    out.comm_bytes_per_epoch += runs[p].per_step(runs[p].result.metrics.bytes) * n;
     out.max_link_utilization = std::max(out.max_link_utilization, runs[p].result.metrics.max_link_utilization);
   }
   const auto mean = [&](auto value) { return per_iteration(runs, phases, value); };
-  out.iteration_s = mean([](const PhaseRun& r, const PhaseSettings&) { return r.result.iteration; });
-  out.iteration_ci95 = mean([](const PhaseRun& r, const PhaseSettings&) { return r.result.iteration_ci95; });
+  out.iteration_s = mean([](const PhaseRun& r, const PhaseSettings&) { return r.per_step(r.result.iteration); });
+  out.iteration_ci95 =
+      mean([](const PhaseRun& r, const PhaseSettings&) { return r.per_step(r.result.iteration_ci95); });
   out.epoch_s = out.total_s / epochs;
   out.samples_per_s = samples / iterations / out.iteration_s;
   if (single_total > 0) {
     out.speedup = single_total / iterations / out.iteration_s;
     out.efficiency = *out.speedup / (workers / iterations);
-    const double computing = mean([](const PhaseRun& r, const PhaseSettings&) { return r.result.metrics.compute; });
+    const double computing =
+        mean([](const PhaseRun& r, const PhaseSettings&) { return r.per_step(r.result.metrics.compute); });
     const double idle = 1 - computing / out.iteration_s;
     out.bubble_fraction = idle > 1e-12 ? idle : 0;  // rounding
   }
-  out.compute_s = mean([](const PhaseRun& r, const PhaseSettings&) { return r.result.metrics.compute; });
-  out.comm_s = mean([](const PhaseRun& r, const PhaseSettings&) { return r.result.metrics.communication; });
+  out.compute_s = mean([](const PhaseRun& r, const PhaseSettings&) { return r.per_step(r.result.metrics.compute); });
+  out.comm_s = mean([](const PhaseRun& r, const PhaseSettings&) { return r.per_step(r.result.metrics.communication); });
   out.exposed_comm_s =
-      mean([](const PhaseRun& r, const PhaseSettings&) { return r.result.metrics.exposed_communication; });
+      mean([](const PhaseRun& r, const PhaseSettings&) { return r.per_step(r.result.metrics.exposed_communication); });
   if (out.comm_s > 0) out.overlap_ratio = 1 - out.exposed_comm_s / out.comm_s;
   out.comm_bytes_per_iteration = out.comm_bytes_per_epoch / iterations;
   out.comm_bytes_per_epoch /= epochs;
@@ -72,7 +69,7 @@ void summarize(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs, Sc
   const auto all = [&](auto test) { return std::all_of(runs.begin(), runs.end(), test); };
   out.exact = all([](const PhaseRun& r) { return r.result.exact; });
   if (all([](const PhaseRun& r) { return r.result.bound.has_value(); }))
-    out.bound_s = mean([](const PhaseRun& r, const PhaseSettings&) { return lower_bound(r.result); });
+    out.bound_s = mean([](const PhaseRun& r, const PhaseSettings&) { return r.per_step(lower_bound(r.result)); });
   for (const PhaseRun& r : runs) {
     if (!r.result.metrics.mean_staleness) continue;
     out.max_staleness = std::max(out.max_staleness.value_or(0), *r.result.metrics.max_staleness);
@@ -82,12 +79,13 @@ void summarize(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs, Sc
   if (!setup.model.layers.empty() && setup.strategy->needs_model()) {
     double peak = 0;
     bool fits = true;
-    for (std::size_t p = 0; p < runs.size(); ++p) {
-      const double need = runs[p].step.memory.total().value;
-      peak = std::max(peak, need);
-      for (const DeviceId worker : phases[p].workers)
-        fits &= need <= setup.cluster.devices[static_cast<std::size_t>(worker)].memory.value;
-    }
+    for (const PhaseRun& run : runs)
+      for (const DeviceMemory& memory : run.step.memory) {
+        const double need = memory.use.total().value;
+        peak = std::max(peak, need);
+        for (const DeviceId device : memory.devices)
+          fits &= need <= setup.cluster.devices[static_cast<std::size_t>(device)].memory.value;
+      }
     out.peak_memory_bytes = peak;
     out.fits_memory = fits;
   }
@@ -101,8 +99,8 @@ void warn(const ScenarioSetup& setup, ScenarioResult& out) {
         if (std::find(out.warnings.begin(), out.warnings.end(), caveat) == out.warnings.end())
           out.warnings.push_back(caveat);
   if (out.fits_memory && !*out.fits_memory)
-    out.warnings.push_back(fmt::format("needs {} of memory per worker, more than the device has",
-                                       to_string(Bytes(*out.peak_memory_bytes))));
+    out.warnings.push_back(
+        fmt::format("needs {} of memory, more than the device has", to_string(Bytes(*out.peak_memory_bytes))));
   if (!out.exact)
     out.warnings.push_back(fmt::format("total and epoch times are estimates: iteration {:.4g} s +- {:.2g} s (95 %)",
                                        out.iteration_s, out.iteration_ci95));
@@ -122,7 +120,7 @@ ScenarioResult run_scenario(const Scenario& scenario, const Registries& registri
     PhaseRun run{setup.strategy->compile(context), {}, 0};
     if (setup.strategy->needs_model()) run.single_step = context.trace(phase.global_batch).compute_time().value;
     run.result = execute(run.step.graph, setup.cluster, engine,
-                         {.iterations = phase.iterations,
+                         {.iterations = (phase.iterations + run.step.steps - 1) / run.step.steps,
                           .exact = options.exact,
                           .fold = options.fold,
                           .noise = setup.noise,
@@ -144,7 +142,12 @@ ScenarioResult run_scenario(const Scenario& scenario, const Registries& registri
   const auto longest = std::max_element(
       runs.begin(), runs.end(), [](const PhaseRun& a, const PhaseRun& b) { return a.result.total < b.result.total; });
   out.limited_by = limited_by(longest->step.graph, longest->result);
-  if (options.explain) out.explanation = explain(longest->step.graph, longest->result);
+  if (options.explain) {
+    if (longest->step.steps > 1)
+      out.explanation = fmt::format("An iteration below is {} steps of every worker.\n", longest->step.steps);
+    out.explanation += explain(longest->step.graph, longest->result);
+  }
+  if (options.details) out.details = details(setup, runs);
   warn(setup, out);
   if (!options.trace_file.empty()) trace.write(options.trace_file);
   return out;

@@ -53,6 +53,7 @@ struct RunOptions {
   bool exact = false;
   bool fold = true;
   bool explain = false;
+  bool details = false;              ///< fill ScenarioResult::details
   std::filesystem::path trace_file;  ///< Chrome trace to write; empty for none
   std::size_t trace_intervals = 1'000'000;
 };

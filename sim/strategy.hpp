@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "sim/cluster.hpp"
@@ -34,14 +35,22 @@ struct StrategyContext {
   std::int64_t worker_batch() const { return global_batch / static_cast<std::int64_t>(workers.size()); }
 };
 
-/// One training step, ready to be repeated.
-struct TrainingStep {
-  CyclicTaskGraph graph;
-  MemoryUse memory;  ///< of the device that needs the most
+/// What a device, or each of several that do the same, holds at its peak.
+struct DeviceMemory {
+  std::string holder;  ///< "worker", "stage 2", "server 0", ...
+  std::vector<DeviceId> devices;
+  MemoryUse use;
 };
 
-/// Compiles (trace, cluster, options) to a cyclic task graph. One iteration of the graph is one step of every worker
-/// and consumes global_batch samples.
+/// Training, ready to be repeated.
+struct TrainingStep {
+  CyclicTaskGraph graph;
+  std::vector<DeviceMemory> memory;  ///< at least of the devices that need the most
+  std::int64_t steps = 1;  ///< of every worker in one iteration of the graph, each of them global_batch samples
+};
+
+/// Compiles (trace, cluster, options) to a cyclic task graph. One iteration of the graph is one step of every worker,
+/// or TrainingStep::steps of them, and each step consumes global_batch samples.
 class Strategy {
  public:
   virtual ~Strategy() = default;

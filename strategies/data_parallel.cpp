@@ -97,7 +97,7 @@ TrainingStep DataParallel::compile(const StrategyContext& context) const {
     const TaskId update = graph.compute(compute, trace.layers[l].times.update, {"update", trace.layers[l].name});
     if (!reduced.empty()) graph.after(reduced[buckets.last_of_layer[l]], update);
   }
-  step.memory = replica_memory(trace, context.optimizer);
+  step.memory.push_back({"worker", context.workers, replica_memory(trace, context.optimizer)});
   return step;
 }
 

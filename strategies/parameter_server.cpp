@@ -134,7 +134,7 @@ TrainingStep ParameterServer::compile(const StrategyContext& context) const {
       graph.set_version_effect(updated, {server.store, VersionEffect::write_at_end});
     }
   }
-  step.memory = replica_memory(trace, context.optimizer);
+  step.memory.push_back({"worker", context.workers, replica_memory(trace, context.optimizer)});
   return step;
 }
 

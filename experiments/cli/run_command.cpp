@@ -10,6 +10,7 @@
 #include "experiments/output.hpp"
 #include "experiments/run_study.hpp"
 #include "sim/error.hpp"
+#include "sim/file_output.hpp"
 
 namespace epocast {
 namespace {
@@ -19,6 +20,7 @@ struct RunArguments {
   std::vector<std::string> overrides;
   std::string format = "table";
   std::string trace;
+  std::string details;
   bool explain = false;
   bool exact = false;
   bool unfolded = false;
@@ -74,6 +76,7 @@ int run(const RunArguments& arguments, const Registries& registries) {
   const RunOptions options{.exact = arguments.exact,
                            .fold = !arguments.unfolded,
                            .explain = arguments.explain,
+                           .details = !arguments.details.empty(),
                            .trace_file = arguments.trace};
   const int parallel = arguments.jobs > 0 ? arguments.jobs : available_processors();
   const std::vector<ScenarioResult> results = run_study(scenarios, registries, options, parallel, show_progress);
@@ -82,6 +85,8 @@ int run(const RunArguments& arguments, const Registries& registries) {
   // Where nothing came out, the errors have said all there is to say.
   if (std::any_of(results.begin(), results.end(), [](const auto& r) { return r.error.empty(); }))
     write_results(std::cout, results, format);
+  if (!arguments.details.empty())
+    write_file(arguments.details, [&](std::ostream& out) { write_details(out, results); });
   return code;
 }
 
@@ -101,6 +106,8 @@ void add_run_command(CLI::App& app, CommandContext& context) {
       ->allow_extra_args(false);
   command->add_option("--trace", arguments->trace,
                       "write the timeline for chrome://tracing or ui.perfetto.dev to this file");
+  command->add_option("--details", arguments->details,
+                      "write what the columns leave out, such as memory by purpose, to this JSON file");
   command->add_flag("--explain", arguments->explain, "say what limits each run, step by step");
   command->add_flag("--exact", arguments->exact,
                     "simulate all iterations instead of extrapolating from the steady state");

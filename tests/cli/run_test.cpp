@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.hpp"
+#include "tests/cli/text.hpp"
 
 using namespace epocast::test;
 using nlohmann::ordered_json;
@@ -135,6 +136,22 @@ TEST_CASE("--exact and --unfolded give what extrapolation and folding gave") {
     CHECK(number(quick, r, "iterations_simulated") < 200);
     CHECK(number(exact, r, "total_s") == Approx(number(quick, r, "total_s")).epsilon(1e-9));
     CHECK(number(unfolded, r, "total_s") == Approx(number(quick, r, "total_s")).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("--details holds what the columns sum up, for each scenario") {
+  const TemporaryFolder folder;
+  folder.write("sweep.yaml", kSweep);
+  const std::string file = (folder.path() / "details.json").string();
+  const std::string json = run_good({"run", "sweep.yaml", "--details", file, "--format", "json"}, folder).out;
+  const ordered_json results = ordered_json::parse(json), details = ordered_json::parse(read_file(file));
+  REQUIRE(details.size() == results.size());
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    CHECK(details[i].at("scenario") == results[i].at("scenario"));
+    const ordered_json& phase = details[i].at("phases").at(0);
+    CHECK(phase.at("workers") == results[i].at("workers"));
+    CHECK(phase.at("memory").at(0).at("devices").size() == results[i].at("workers").get<std::size_t>());
+    CHECK(phase.at("memory").at(0).at("total") == results[i].at("peak_memory_bytes"));
   }
 }
 

@@ -79,7 +79,13 @@ TEST_CASE("graphs are valid and need memory", "[conformance]") {
     INFO(c.text());
     const TrainingStep step = c.compile(cluster());
     CHECK_NOTHROW(step.graph.validate(cluster()));
-    if (c.strategy != "collective_benchmark") CHECK(step.memory.total().value > 0);  // which has no model
+    CHECK(step.steps >= 1);
+    CHECK(step.memory.empty() == (c.strategy == "collective_benchmark"));  // which has no model
+    for (const DeviceMemory& memory : step.memory) {
+      CHECK(!memory.holder.empty());
+      CHECK(!memory.devices.empty());
+      CHECK(memory.use.total().value > 0);
+    }
   }
 }
 

@@ -1,0 +1,18 @@
+#pragma once
+// One simulated phase of training with what it was made of.
+
+#include "sim/execution.hpp"
+#include "sim/strategy.hpp"
+
+namespace epocast {
+
+struct PhaseRun {
+  TrainingStep step;
+  ExecutionResult result;
+  double single_step = 0;  ///< s: one worker doing the whole global batch; 0 without a model
+
+  /// Of something per iteration of the graph, the share of one step.
+  double per_step(double of_iteration) const { return of_iteration / static_cast<double>(step.steps); }
+};
+
+}  // namespace epocast
