@@ -91,13 +91,17 @@ void summarize(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs, Sc
   }
 }
 
-void warn(const ScenarioSetup& setup, ScenarioResult& out) {
+void warn(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs, ScenarioResult& out) {
+  const auto add = [&](const std::vector<std::string>& caveats) {
+    for (const std::string& caveat : caveats)
+      if (std::find(out.warnings.begin(), out.warnings.end(), caveat) == out.warnings.end())
+        out.warnings.push_back(caveat);
+  };
   if (setup.cost_model)
     for (const PhaseSettings& phase : setup.phases)
-      for (const std::string& caveat :
-           setup.cost_model->caveats(phase.global_batch / static_cast<std::int64_t>(phase.workers.size())))
-        if (std::find(out.warnings.begin(), out.warnings.end(), caveat) == out.warnings.end())
-          out.warnings.push_back(caveat);
+      add(setup.cost_model->caveats(phase.global_batch / static_cast<std::int64_t>(phase.workers.size())));
+  for (const MeasuredCollectives& measured : setup.measured_collectives)
+    for (const PhaseRun& run : runs) add(measured.caveats(run.step.graph, setup.cluster));
   if (out.fits_memory && !*out.fits_memory)
     out.warnings.push_back(
         fmt::format("needs {} of memory, more than the device has", to_string(Bytes(*out.peak_memory_bytes))));
@@ -117,7 +121,7 @@ ScenarioResult run_scenario(const Scenario& scenario, const Registries& registri
   double start = 0;
   for (const PhaseSettings& phase : setup.phases) {
     const StrategyContext context = setup.context(phase);
-    PhaseRun run{setup.strategy->compile(context), {}, 0};
+    PhaseRun run{setup.compile(phase), {}, 0};
     if (setup.strategy->needs_model()) run.single_step = context.trace(phase.global_batch).compute_time().value;
     run.result = execute(run.step.graph, setup.cluster, engine,
                          {.iterations = (phase.iterations + run.step.steps - 1) / run.step.steps,
@@ -148,7 +152,7 @@ ScenarioResult run_scenario(const Scenario& scenario, const Registries& registri
     out.explanation += explain(longest->step.graph, longest->result);
   }
   if (options.details) out.details = details(setup, runs);
-  warn(setup, out);
+  warn(setup, runs, out);
   if (!options.trace_file.empty()) trace.write(options.trace_file);
   return out;
 }

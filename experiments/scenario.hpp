@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "costmodels/measured_collectives.hpp"
 #include "experiments/result.hpp"
 #include "experiments/study.hpp"
 #include "sim/cost_model.hpp"
@@ -30,6 +31,7 @@ struct ScenarioSetup {
   std::string strategy_name;
   std::unique_ptr<CostModel> cost_model;
   CollectiveSettings collective;
+  std::vector<MeasuredCollectives> measured_collectives;  ///< the first whose scope fits counts
   Optimizer optimizer = Optimizer::sgd;
   std::int64_t samples = 0;  ///< of the data set
   std::vector<PhaseSettings> phases;
@@ -38,6 +40,8 @@ struct ScenarioSetup {
 
   /// What the strategy sees in a phase.
   StrategyContext context(const PhaseSettings& phase) const;
+  /// What the strategy makes of a phase, with measured times of collectives. Throws ConfigError.
+  TrainingStep compile(const PhaseSettings& phase) const;
 };
 
 /// Strategies a program knows; those of users come on top of the built-in ones.

@@ -167,6 +167,22 @@ CollectiveSettings read_collective(const ConfigNode& node) {
   return settings;
 }
 
+/// Collectives with measured times. Settings that would have no effect on any of them are mistakes.
+std::vector<MeasuredCollectives> read_calibrations(const ConfigNode& node, const std::filesystem::path& data) {
+  if (!node.is_map() || !node.has("calibration")) return {};
+  std::vector<MeasuredCollectives> out = read_measured_collectives(node.at("calibration"), data);
+  if (out.front().scope() != CollectiveScope::everywhere) return out;
+  if (node.has("reduction_rate"))
+    throw node.at("reduction_rate")
+        .error("measured times contain the reduction; leave reduction_rate or calibration out");
+  if (!node.has("level")) return out;
+  const CollectiveLevel level = parse_name(node.at("level"), parse_collective_level);
+  if (level == CollectiveLevel::message || level == CollectiveLevel::flow)
+    throw node.at("level").error(
+        "nothing of a collective with a measured time is simulated; leave level or calibration out");
+  return out;
+}
+
 std::vector<double> read_stragglers(const ConfigNode& config, const Cluster& cluster,
                                     const std::vector<PhaseSettings>& phases) {
   if (!config.has("stragglers")) return {};
@@ -233,6 +249,12 @@ StrategyContext ScenarioSetup::context(const PhaseSettings& phase) const {
           .optimizer = optimizer};
 }
 
+TrainingStep ScenarioSetup::compile(const PhaseSettings& phase) const {
+  TrainingStep step = strategy->compile(context(phase));
+  for (const MeasuredCollectives& measured : measured_collectives) measured.apply(step.graph, cluster);
+  return step;
+}
+
 ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registries) {
   const ConfigNode& config = scenario.config;
   const std::filesystem::path data = data_directory();
@@ -253,6 +275,7 @@ ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registri
   setup.samples = dataset.get("samples", std::int64_t{1281167}, Range{1, kMaxCount});
   setup.phases = read_phases(config, setup.cluster, setup.samples);
   setup.collective = read_collective(child_or_empty(config, "collective"));
+  if (config.has("collective")) setup.measured_collectives = read_calibrations(config.at("collective"), data);
   if (config.has("optimizer")) setup.optimizer = parse_name(config.at("optimizer"), parse_optimizer);
 
   if (setup.strategy->needs_model() || config.has("model")) {

@@ -121,6 +121,7 @@ bool NetworkPlan::find_interchangeable(const Cluster& cluster) const {
     if (std::holds_alternative<Transfer>(task.work)) return false;
     if (task.version.store != StoreId::none && ranks > 1) return false;
     if (std::holds_alternative<Collective>(task.work)) {
+      if (plans_[t].measured) continue;  // the network has no say in it
       if (!networks_[idx(task.ranks)].uniform) return false;
       const auto& steps = plans_[t].steps;
       const bool same_for_all =

@@ -8,6 +8,7 @@
 // when every incoming edge holds a token).
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <variant>
@@ -78,6 +79,9 @@ struct Collective {
   GroupId group{};
   Bytes bytes;       ///< see CollectiveSchedule for what it means per operation
   double gamma = 0;  ///< s per byte reduced
+  /// Takes this long, as measured on a real machine, whatever the platform's links say. Its bytes are still those of
+  /// the algorithm, but they load no links.
+  std::optional<Seconds> measured = std::nullopt;
 };
 
 using Work = std::variant<Compute, Transfer, Collective>;
@@ -123,6 +127,8 @@ class CyclicTaskGraph {
   /// `after` starts when `before` of `lag` iterations ago has ended, rank by rank.
   void after(TaskId before, TaskId after, int lag = 0);
   void set_priority(TaskId task, int priority) { tasks_[index(task)].priority = priority; }
+  /// REQUIRES: the task is a collective.
+  void set_measured_time(TaskId task, Seconds time) { std::get<Collective>(tasks_[index(task)].work).measured = time; }
   void set_version_effect(TaskId task, VersionEffect effect) { tasks_[index(task)].version = effect; }
 
   std::span<const Group> groups() const { return groups_; }

@@ -14,10 +14,15 @@ class TrafficCounter {
       : engine_(engine), sent_(engine.host_count()), received_(engine.host_count()), on_link_(engine.link_count()) {}
 
   void count(int from, int to, double bytes) {
+    count_off_links(from, to, bytes);
+    for (const int link : engine_.route(from, to).links) on_link_[link] += bytes;
+  }
+
+  /// The same for what did not go over the platform's links.
+  void count_off_links(int from, int to, double bytes) {
     sent_[from] += bytes;
     received_[to] += bytes;
     total_ += bytes;
-    for (const int link : engine_.route(from, to).links) on_link_[link] += bytes;
   }
 
   const std::vector<double>& sent() const { return sent_; }          ///< by host [B]

@@ -22,8 +22,7 @@ std::string validate_study(const std::filesystem::path& file, const Registries& 
   std::set<std::filesystem::path> probed;  // loading a platform into SimGrid is the slow part
   for (const Scenario& scenario : study.scenarios) {
     const ScenarioSetup setup = read_scenario(scenario, registries);
-    for (const PhaseSettings& phase : setup.phases)
-      setup.strategy->compile(setup.context(phase)).graph.validate(setup.cluster);
+    for (const PhaseSettings& phase : setup.phases) setup.compile(phase).graph.validate(setup.cluster);
     if (probed.insert(setup.cluster.platform_file).second) probe_platform(setup.cluster);
   }
   return fmt::format("study '{}' with {} scenario{}", study.name, study.scenarios.size(),

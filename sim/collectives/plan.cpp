@@ -87,6 +87,11 @@ CollectivePlan plan_collective(const Collective& collective, const std::vector<i
   if (plan.level == CollectiveLevel::flow && !closed_form_is_exact(collective.op, collective.algorithm, ranks))
     plan.level = CollectiveLevel::message;
 
+  if (collective.measured) {
+    plan.level = CollectiveLevel::closed_form;
+    plan.measured = true;
+  }
+
   CollectiveSchedule schedule = make_schedule(collective.op, collective.algorithm, ranks, bytes, node_of);
   double uniform_bytes = 0, uniform_delay = 0, idle = 0;  // of the aggregated rounds since the last step
   const auto flush = [&] {
@@ -112,6 +117,7 @@ CollectivePlan plan_collective(const Collective& collective, const std::vector<i
   if (plan.level == CollectiveLevel::closed_form)
     plan.idle_time = closed_form_time(collective.op, collective.algorithm, ranks, bytes,
                                       {network.alpha, network.beta, collective.gamma}, node_of);
+  if (collective.measured) plan.idle_time = collective.measured->value;
   if (plan.level == CollectiveLevel::message) {
     plan.idle_time = idle_time_of_messages(schedule, hosts, collective.gamma, engine);
     plan.schedule = std::move(schedule);

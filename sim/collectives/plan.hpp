@@ -24,6 +24,7 @@ struct CollectivePlan {
   CollectiveSchedule schedule;                    ///< message level only
   std::vector<FlowStep> steps;  ///< what crosses the network: run at flow level, counted at closed form
   double gamma = 0;             ///< s per byte reduced
+  bool measured = false;        ///< closed form only: the time is a measurement; the links are not used
 };
 
 /// Plans a collective over ranks on `hosts`. `may_contend`: other traffic can be under way at the same time. The

@@ -53,7 +53,8 @@ std::uint64_t CollectiveRunner::on_timer(std::uint64_t token) {
     case CollectiveLevel::closed_form: {
       for (const FlowStep& step : active.plan->steps)
         for_each_message(step.flows, static_cast<int>(active.hosts->size()), [&](const Message& m) {
-          traffic_.count((*active.hosts)[m.from], (*active.hosts)[m.to], m.bytes);
+          const int from = (*active.hosts)[m.from], to = (*active.hosts)[m.to];
+          active.plan->measured ? traffic_.count_off_links(from, to, m.bytes) : traffic_.count(from, to, m.bytes);
         });
       return end(event.slot);
     }

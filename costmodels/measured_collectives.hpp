@@ -1,0 +1,62 @@
+#pragma once
+// Collectives that take the time of a fitted network calibration instead of the platform's links.
+//
+// Scope and limits: the machine, library and rank counts of the calibration; nothing else on the network. An operation
+// that was not measured is derived where that is sound: an all-reduce is a reduce-scatter and an all-gather
+// (Rabenseifner; Thakur, Rabenseifner, Gropp 2005), so each of those takes half of its time, and it the sum of theirs.
+// Others are an error. caveats() says what is derived, and which sizes and rank counts lie outside what was measured.
+// Validation: docs/calibration.md, tests/unit/measured_collectives_test.cpp.
+
+#include <string>
+#include <vector>
+
+#include "costmodels/network_calibration.hpp"
+#include "sim/cluster.hpp"
+#include "sim/task_graph.hpp"
+
+namespace epocast {
+
+/// Which groups of ranks a calibration holds for.
+enum class CollectiveScope { everywhere, within_node, across_nodes };
+
+class MeasuredCollectives {
+ public:
+  /// `name` and `place` are for messages. `library` may be empty if each operation was measured with one only.
+  MeasuredCollectives(NetworkCalibration calibration, std::string name, std::string library, CollectiveScope scope,
+                      ConfigNode place);
+
+  CollectiveScope scope() const { return scope_; }
+
+  /// Time of an operation as sim/collective.hpp counts its bytes. Throws ConfigError at the study's key if the
+  /// calibration has no such operation and none that it follows from.
+  Seconds time(CollectiveOp op, int ranks, double bytes) const;
+
+  /// Gives every collective of the graph within scope its time. Throws as time().
+  void apply(CyclicTaskGraph& graph, const Cluster& cluster) const;
+
+  /// What of such a graph's times is derived or extrapolated; usually empty.
+  std::vector<std::string> caveats(const CyclicTaskGraph& graph, const Cluster& cluster) const;
+
+ private:
+  /// The fits whose times add up to an operation's, and the factor on their sum.
+  struct Source {
+    std::vector<const NetworkFit*> fits;
+    double share = 1;
+  };
+  const NetworkFit* find(CollectiveOp op) const;
+  Source source(CollectiveOp op) const;
+  bool in_scope(const Group& group, const Cluster& cluster) const;
+
+  NetworkCalibration calibration_;
+  std::string name_;
+  std::string library_;
+  CollectiveScope scope_;
+  ConfigNode place_;
+};
+
+/// Reads `collective.calibration`: a name or path, `{name: .., library: .., where: within_node}`, or a list of such.
+/// Throws ConfigError.
+std::vector<MeasuredCollectives> read_measured_collectives(const ConfigNode& node,
+                                                           const std::filesystem::path& data_dir);
+
+}  // namespace epocast
