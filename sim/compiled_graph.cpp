@@ -53,6 +53,37 @@ void assign_slots(const CyclicTaskGraph& graph, CompiledGraph& out) {
   }
 }
 
+/// What a rank's edges of lag 0 reach from `head` without leaving the ranks, `head` included.
+std::vector<std::uint32_t> followers(const CyclicTaskGraph& graph, const CompiledGraph& compiled, std::uint32_t head) {
+  std::vector<std::uint32_t> reached{head};
+  std::vector<bool> seen(compiled.tasks.size(), false);
+  seen[head] = true;
+  for (std::size_t next = 0; next < reached.size(); ++next) {
+    const CompiledTask& task = compiled.tasks[reached[next]];
+    for (std::uint32_t k = 0; k < task.out_count; ++k) {
+      const CompiledEdge& edge = compiled.edges[compiled.out[task.first_out + k]];
+      if (edge.lag > 0 || seen[edge.after]) continue;
+      if (graph.width_of(TaskId(edge.after)) != graph.width_of(TaskId(head)) ||
+          is_collective(compiled.task(edge.after)))
+        continue;
+      seen[edge.after] = true;
+      reached.push_back(edge.after);
+    }
+  }
+  return reached;
+}
+
+void add_obsolescences(const CyclicTaskGraph& graph, CompiledGraph& out) {
+  for (const Obsolescence& o : graph.obsolescences()) {
+    const auto task = static_cast<std::uint32_t>(o.task);
+    auto known = std::find_if(out.obsolescences.begin(), out.obsolescences.end(),
+                              [&](const CompiledObsolescence& c) { return c.task == task; });
+    if (known == out.obsolescences.end())
+      known = out.obsolescences.insert(known, {task, {}, followers(graph, out, task)});
+    known->joins.push_back(static_cast<std::uint32_t>(o.join));
+  }
+}
+
 }  // namespace
 
 CompiledGraph compile(const CyclicTaskGraph& graph, bool folded) {
@@ -94,6 +125,7 @@ CompiledGraph compile(const CyclicTaskGraph& graph, bool folded) {
   }
 
   assign_slots(graph, out);
+  add_obsolescences(graph, out);
   return out;
 }
 

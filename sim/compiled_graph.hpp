@@ -33,6 +33,13 @@ struct CompiledTask {
   std::uint32_t slot_count = 1;                ///< > 1: a collective that needs all of these slots at once
 };
 
+/// When a task becomes void, and what with it.
+struct CompiledObsolescence {
+  std::uint32_t task = 0;
+  std::vector<std::uint32_t> joins;    ///< all of which must have started
+  std::vector<std::uint32_t> follows;  ///< the task and what follows it in a rank's iteration
+};
+
 struct CompiledGraph {
   const CyclicTaskGraph* graph = nullptr;
   bool folded = false;  ///< every group is represented by its rank 0
@@ -40,6 +47,7 @@ struct CompiledGraph {
   std::vector<CompiledEdge> edges;
   std::vector<std::uint32_t> in, out;       ///< edge indices by task
   std::vector<Discipline> slot_discipline;  ///< one per slot
+  std::vector<CompiledObsolescence> obsolescences;
   std::uint64_t instances = 0;
   std::uint64_t tokens = 0;
   std::uint32_t max_lag = 0;

@@ -24,10 +24,17 @@ struct NoiseModel {
   double factor(std::uint32_t task, std::uint32_t rank, std::int64_t iteration) const;
 };
 
+/// Who does how many steps.
+enum class Shards {
+  fixed,     ///< every worker its own: `iterations` each
+  stealing,  ///< a common pool of workers x iterations steps: who has finished one takes the next
+};
+
 struct ExecutionOptions {
-  std::int64_t iterations = 1;  ///< steps of every worker in this phase
-  bool exact = false;           ///< simulate them all
-  bool fold = true;             ///< simulate interchangeable ranks once, where that gives the same result
+  std::int64_t iterations = 1;  ///< steps of every worker in this phase; with stealing, on average
+  Shards shards = Shards::fixed;
+  bool exact = false;  ///< simulate them all
+  bool fold = true;    ///< simulate interchangeable ranks once, where that gives the same result
   NoiseModel noise = {};
   std::vector<double> slowdown = {};     ///< factor on compute times by device; empty: all 1
   std::int64_t sample_iterations = 200;  ///< simulated when noise makes extrapolation an estimate
@@ -58,6 +65,17 @@ struct SimulatedTotals {
   std::vector<double> sent, received, on_link;  ///< B by host, host, link
 };
 
+/// What one worker (a rank of the widest group) did in all that was simulated.
+struct WorkerReport {
+  DeviceId device = 0;
+  std::int64_t steps = 0;    ///< iterations that it completed
+  std::int64_t skipped = 0;  ///< iterations that it skipped as obsolete; not among its steps
+  std::int64_t dropped = 0;  ///< contributions that came too late for the quorum of a join
+  double ended = 0;          ///< s from the start until its last task ended
+
+  double steps_per_s() const { return ended > 0 ? static_cast<double>(steps) / ended : 0; }
+};
+
 /// The longest cycle of the graph: no execution of it can have a shorter period.
 struct CycleBound {
   double seconds = 0;                ///< per iteration
@@ -76,7 +94,8 @@ struct ExecutionResult {
   bool folded = false;
   StepMetrics metrics;
   SimulatedTotals totals;
-  std::optional<CycleBound> bound;  ///< absent under noise
+  std::vector<WorkerReport> workers;  ///< by rank; rank 0 alone if folded
+  std::optional<CycleBound> bound;    ///< absent under noise, and where a quorum or a common pool makes it no bound
   Timeline timeline;
 };
 

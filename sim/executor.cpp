@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
+#include <limits>
 #include <memory>
 
 #include "sim/collectives/runner.hpp"
@@ -11,9 +13,11 @@
 #include "sim/cycle_bound.hpp"
 #include "sim/error.hpp"
 #include "sim/network_plan.hpp"
+#include "sim/obsolescence.hpp"
 #include "sim/queue_slots.hpp"
 #include "sim/readiness.hpp"
 #include "sim/step_observer.hpp"
+#include "sim/step_pool.hpp"
 #include "sim/traffic.hpp"
 
 namespace epocast {
@@ -51,9 +55,11 @@ class Execution final : SimEngine::Listener {
   void finish_instant();
   void finish_collective(std::uint64_t id);
   void account(Instance i, bool begins);
-  void observe(Instance i, std::int64_t iteration);
+  void observe(Instance i, std::int64_t iteration, bool happened);
   void stop_at(std::int64_t iterations);
-  bool patience_is_over() const;
+  bool sample_is_large_enough(std::int64_t iterations) const;
+  bool is_obsolete(Instance i);
+  std::vector<WorkerReport> report_workers() const;
   void check_all_ended() const;
   double compute_time(Instance i, std::int64_t iteration) const;
   void measure_traffic(ExecutionResult& result) const;
@@ -78,10 +84,16 @@ class Execution final : SimEngine::Listener {
   StepObserver observer_;
 
   double start_;
-  std::int64_t limit_;  ///< iterations each instance may start
+  StepPool pool_;
+  VoidIterations obsolete_;
   std::int64_t max_started_ = 0;
   std::vector<std::uint32_t> started_;  ///< by instance
   std::vector<double> began_;           ///< by instance: when it last began
+  std::vector<double> ended_;           ///< by instance: when it last ended
+  /// What is void takes part in the token game only, and in its queue if its turn has come there.
+  enum class Firing : std::uint8_t { real, void_outside_queue, void_in_queue };
+  std::vector<Firing> firing_;         ///< by instance
+  std::vector<std::int64_t> dropped_;  ///< by rank
   struct Turn {
     std::uint64_t order = 0;  ///< of its last beginning among all
     bool waits = false;       ///< in line for the next one
@@ -96,6 +108,10 @@ class Execution final : SimEngine::Listener {
   StepMetrics metrics_;
   Timeline timeline_;
 };
+
+bool has_quorum(const CyclicTaskGraph& graph) {
+  return std::any_of(graph.tasks().begin(), graph.tasks().end(), [](const Task& task) { return task.quorum > 0; });
+}
 
 std::size_t max_ranks(const CyclicTaskGraph& graph) {
   std::size_t most = 1;
@@ -120,9 +136,13 @@ Execution::Execution(const CyclicTaskGraph& graph, const Cluster& cluster, SimEn
       detector_(compiled_.instances, compiled_.max_lag),
       observer_(activity_, simulated_workers(), 66, engine.now()),
       start_(engine.now()),
-      limit_(options.iterations),
+      pool_(compiled_, options),
+      obsolete_(compiled_),
       started_(compiled_.instances, 0),
-      began_(compiled_.instances, 0) {
+      began_(compiled_.instances, 0),
+      ended_(compiled_.instances, engine.now()),
+      firing_(compiled_.instances, Firing::real),
+      dropped_(max_ranks(graph), 0) {
   for (const CompiledTask& task : compiled_.tasks) {
     first_turn_.push_back(turns_.size());
     if (task.first_slot >= 0) turns_.resize(turns_.size() + task.width);
@@ -146,15 +166,27 @@ std::vector<DeviceId> Execution::simulated_workers() const {
 
 void Execution::offer(Instance i) {
   std::uint32_t& started = started_[compiled_.instance_id(i)];
-  if (started >= limit_) return;
+  if (!pool_.may_start(i, started)) return;
   readiness_.fire(i);
   max_started_ = std::max<std::int64_t>(max_started_, ++started);
-  if (slots_.waits_for_slot(i)) {
+  firing_[compiled_.instance_id(i)] = is_obsolete(i) ? Firing::void_outside_queue : Firing::real;
+  if (firing_[compiled_.instance_id(i)] != Firing::real) {
+    instant_.push_back(i);
+  } else if (slots_.waits_for_slot(i)) {
     turns_[first_turn_[i.task] + i.rank].waits = true;
     slots_.enter(i, started, [this](Instance next) { begin(next); });
   } else {
     begin(i);
   }
+}
+
+/// Whether the instance, whose turn has come, is obsolete.
+bool Execution::is_obsolete(Instance i) {
+  if (!obsolete_.any()) return false;
+  const auto started = [this](std::uint32_t join) {
+    return std::int64_t{started_[compiled_.tasks[join].first_instance]};
+  };
+  return obsolete_.check(i, std::int64_t{started_[compiled_.instance_id(i)]} - 1, started);
 }
 
 double Execution::compute_time(Instance i, std::int64_t iteration) const {
@@ -174,7 +206,14 @@ void Execution::begin(Instance i) {
   const std::uint64_t id = compiled_.instance_id(i);
   const double now = engine_.now();
   began_[id] = now;
-  if (slots_.waits_for_slot(i)) turns_[first_turn_[i.task] + i.rank] = {++beginnings_, false};
+  if (slots_.waits_for_slot(i)) {
+    turns_[first_turn_[i.task] + i.rank] = {++beginnings_, false};
+    if (is_obsolete(i)) {
+      firing_[id] = Firing::void_in_queue;
+      instant_.push_back(i);
+      return;
+    }
+  }
   account(i, true);
   if (task.version.store != StoreId::none && task.version.kind == VersionEffect::read_at_start)
     versions_.read(task.version.store, i.rank);
@@ -238,13 +277,21 @@ void Execution::finish_instant() {
 
 void Execution::finish(Instance i) {
   const Task& task = compiled_.task(i.task);
-  const std::int64_t iteration = std::int64_t{started_[compiled_.instance_id(i)]} - 1;
-  account(i, false);
-  if (task.version.store != StoreId::none && task.version.kind == VersionEffect::write_at_end)
-    versions_.write(task.version.store, i.rank, iteration > 0 || options_.iterations == 1);
-  observe(i, iteration);
-  readiness_.finish(i, [this](Instance next) { offer(next); });
-  if (slots_.waits_for_slot(i)) slots_.leave(i, [this](Instance next) { begin(next); });
+  const std::uint64_t id = compiled_.instance_id(i);
+  const std::int64_t iteration = std::int64_t{started_[id]} - 1;
+  const Firing firing = firing_[id];
+  ended_[id] = engine_.now();
+  if (firing == Firing::real) {
+    account(i, false);
+    if (task.version.store != StoreId::none && task.version.kind == VersionEffect::write_at_end)
+      versions_.write(task.version.store, i.rank, iteration > 0 || options_.iterations == 1);
+  }
+  observe(i, iteration, firing == Firing::real);
+  readiness_.finish(
+      i, [this](Instance next) { offer(next); },
+      [&](std::uint32_t) { dropped_[i.rank] += obsolete_.skipped(i, iteration) ? 0 : 1; });
+  if (slots_.waits_for_slot(i) && firing != Firing::void_outside_queue)
+    slots_.leave(i, [this](Instance next) { begin(next); });
 }
 
 void Execution::account(Instance i, bool begins) {
@@ -268,22 +315,28 @@ void Execution::account(Instance i, bool begins) {
   }
 }
 
-void Execution::observe(Instance i, std::int64_t iteration) {
+void Execution::observe(Instance i, std::int64_t iteration, bool happened) {
   const std::uint64_t id = compiled_.instance_id(i);
   const double now = engine_.now();
-  if (options_.record_timeline) {
+  if (options_.record_timeline && happened) {
     if (timeline_.intervals.size() < options_.max_intervals)
       timeline_.intervals.push_back({i.task, i.rank, iteration, began_[id] - start_, now - start_});
     else
       timeline_.truncated = true;
   }
-  running_down_ |= iteration + 1 >= limit_;
+  if (pool_.stealing()) {
+    if (!pool_.iteration_ended(i, iteration)) return;
+    observer_.iteration_ended(now);
+    if (!options_.exact && sample_is_large_enough(pool_.completed())) stop_at(pool_.completed());
+    return;
+  }
+  running_down_ |= iteration + 1 >= pool_.limit();
   if (!detector_.record(id, iteration, now)) return;
 
   observer_.iteration_ended(now);
   if (period_ || running_down_) return;  // what the last ones do when others are done is no steady state
   if (options_.noise.compute_cv > 0) {
-    if (!options_.exact && detector_.completed() >= options_.sample_iterations) stop_at(max_started_);
+    if (!options_.exact && sample_is_large_enough(detector_.completed())) stop_at(max_started_);
     return;
   }
   period_ = detector_.find_period();
@@ -294,24 +347,25 @@ void Execution::observe(Instance i, std::int64_t iteration) {
     // between there and the real end can be added by arithmetic.
     const std::int64_t missing = std::max<std::int64_t>(0, options_.iterations - max_started_);
     if (!options_.exact) stop_at(options_.iterations - missing / period_->length * period_->length);
-  } else if (!options_.exact && patience_is_over()) {
+  } else if (!options_.exact && sample_is_large_enough(detector_.completed())) {
     stop_at(max_started_);
   }
 }
 
-bool Execution::patience_is_over() const {
+/// Whether enough iterations are simulated for an estimate: with noise a fixed number; without, when patience is over.
+bool Execution::sample_is_large_enough(std::int64_t iterations) const {
+  if (options_.noise.compute_cv > 0) return iterations >= options_.sample_iterations;
   constexpr std::int64_t kFewest = 100;
-  const std::int64_t completed = detector_.completed();
-  return completed >= kFewest && completed * static_cast<std::int64_t>(compiled_.instances) >= options_.patience;
+  return iterations >= kFewest && iterations * static_cast<std::int64_t>(compiled_.instances) >= options_.patience;
 }
 
-void Execution::stop_at(std::int64_t iterations) { limit_ = std::min(limit_, iterations); }
+void Execution::stop_at(std::int64_t iterations) { pool_.stop_at(iterations); }
 
 void Execution::check_all_ended() const {
   std::string waiting;
   for (std::uint32_t t = 0; t < compiled_.tasks.size() && waiting.size() < 500; ++t)
     for (std::uint32_t r = 0; r < compiled_.tasks[t].width && waiting.size() < 500; ++r)
-      if (const auto done = started_[compiled_.instance_id({t, r})]; done < limit_)
+      if (const auto done = started_[compiled_.instance_id({t, r})]; !pool_.stealing() && done < pool_.limit())
         waiting +=
             fmt::format("\n  '{}' of rank {} waits to start iteration {}", compiled_.task(t).label.text(), r, done + 1);
   if (!waiting.empty()) throw SimulationError("deadlock: nothing can happen any more, but" + waiting);
@@ -352,7 +406,7 @@ CycleBound Execution::bound() const {
 
 /// Every iteration sends the same bytes over the same links.
 void Execution::measure_traffic(ExecutionResult& result) const {
-  const auto iterations = static_cast<double>(limit_);
+  const double iterations = pool_.iterations();
   result.metrics.bytes = traffic_.total() / iterations;
   for (std::size_t link = 0; result.iteration > 0 && link < traffic_.on_link().size(); ++link) {
     const double rate = traffic_.on_link()[link] / iterations / result.iteration;
@@ -362,6 +416,27 @@ void Execution::measure_traffic(ExecutionResult& result) const {
     result.metrics.max_link_utilization = utilization;
     result.metrics.busiest_link = engine_.link_name(static_cast<int>(link));
   }
+}
+
+std::vector<WorkerReport> Execution::report_workers() const {
+  std::uint32_t ranks = 1;
+  for (const CompiledTask& task : compiled_.tasks) ranks = std::max(ranks, task.width);
+  std::vector<WorkerReport> workers;
+  for (std::uint32_t r = 0; r < ranks; ++r) {
+    WorkerReport report{.steps = std::numeric_limits<std::int64_t>::max()};
+    for (std::uint32_t t = static_cast<std::uint32_t>(compiled_.tasks.size()); t-- > 0;) {
+      if (compiled_.tasks[t].width != ranks) continue;
+      const std::uint64_t id = compiled_.instance_id({t, r});
+      report.device = compiled_.device({t, r});
+      report.steps = std::min<std::int64_t>(report.steps, started_[id]);
+      report.ended = std::max(report.ended, ended_[id] - start_);
+    }
+    report.skipped = obsolete_.skipped(r);
+    report.steps -= report.skipped;
+    report.dropped = dropped_[r];
+    workers.push_back(report);
+  }
+  return workers;
 }
 
 ExecutionResult Execution::run() {
@@ -375,8 +450,8 @@ ExecutionResult Execution::run() {
 
   ExecutionResult result;
   const double makespan = engine_.now() - start_;
-  const std::int64_t missing = options_.iterations - limit_;
-  result.iterations_simulated = limit_;
+  const double missing = static_cast<double>(options_.iterations) - pool_.iterations();
+  result.iterations_simulated = std::llround(pool_.iterations());
   result.period = period_;
   result.folded = compiled_.folded;
   if (period_) {
@@ -384,14 +459,14 @@ ExecutionResult Execution::run() {
     result.metrics = metrics_;
   } else {
     const auto [mean, ci95] = observer_.mean_iteration();
-    result.iteration = mean > 0 ? mean : makespan / static_cast<double>(limit_);
+    result.iteration = mean > 0 ? mean : makespan / pool_.iterations();
     result.iteration_ci95 = ci95;
     const std::int64_t window = observer_.longest_window();
     if (window > 0) result.metrics = observer_.window(window);
   }
   measure_traffic(result);
   result.exact = missing == 0 || period_.has_value();
-  result.total = makespan + static_cast<double>(missing) * result.iteration;
+  result.total = makespan + missing * result.iteration;
   result.metrics.mean_staleness = versions_.mean();
   result.metrics.max_staleness = versions_.max();
 
@@ -401,7 +476,8 @@ ExecutionResult Execution::run() {
   result.totals.sent = traffic_.sent();
   result.totals.received = traffic_.received();
   result.totals.on_link = traffic_.on_link();
-  if (options_.noise.compute_cv <= 0) result.bound = bound();
+  result.workers = report_workers();
+  if (options_.noise.compute_cv <= 0 && !pool_.stealing() && !has_quorum(graph_)) result.bound = bound();
   result.timeline = std::move(timeline_);
   return result;
 }
@@ -411,10 +487,12 @@ ExecutionResult Execution::run() {
 ExecutionResult execute(const CyclicTaskGraph& graph, const Cluster& cluster, SimEngine& engine,
                         const ExecutionOptions& options) {
   graph.validate(cluster);
+  if (options.shards == Shards::stealing && !graph.ranks_are_independent())
+    throw GraphError("ranks that wait for each other cannot take steps from a common pool");
   const NetworkPlan network(graph, cluster, engine);
   const bool symmetric = options.noise.compute_cv <= 0 &&
                          std::all_of(options.slowdown.begin(), options.slowdown.end(), [](double s) { return s == 1; });
-  const bool folded = options.fold && symmetric && network.ranks_interchangeable();
+  const bool folded = options.fold && symmetric && options.shards == Shards::fixed && network.ranks_interchangeable();
   return Execution(graph, cluster, engine, network, options, folded).run();
 }
 

@@ -114,6 +114,7 @@ bool NetworkPlan::find_interchangeable(const Cluster& cluster) const {
   if (!wide || collectives_overlap(cluster)) return false;  // nothing to gain; or not the same for all
   for (std::size_t t = 0; t < graph_.tasks().size(); ++t) {
     const Task& task = graph_.tasks()[t];
+    if (task.quorum > 0) return false;  // the order of arrival matters
     const std::size_t ranks = graph_.group(task.ranks).devices.size();
     // A queue, a link or a parameter store that ranks share serves them in an order.
     if (ranks > 1 && task.queue != QueueId::none && graph_.group(graph_.queue(task.queue).group).devices.size() == 1)

@@ -9,7 +9,7 @@
 namespace epocast {
 
 /// Counts tokens on edges and, per instance, how many incoming tokens are missing. An instance also waits for its own
-/// previous firing to end.
+/// previous firing to end. A join with a quorum counts ranks instead: those that it has not waited for owe it a token.
 class Readiness {
  public:
   explicit Readiness(const CompiledGraph& graph);
@@ -19,33 +19,76 @@ class Readiness {
   void fire(Instance i);
   /// Ends a firing: puts a token on every outgoing edge and calls `on_ready(Instance)` for each instance that thereby
   /// becomes ready, the instance itself included. `on_ready` may fire instances but must not finish any.
+  /// `on_late(join)` is called for each join whose quorum did not wait for this.
+  template <class OnReady, class OnLate>
+  void finish(Instance i, OnReady on_ready, OnLate on_late);
   template <class OnReady>
-  void finish(Instance i, OnReady on_ready);
+  void finish(Instance i, OnReady on_ready) {
+    finish(i, on_ready, [](std::uint32_t) {});
+  }
+
+  /// The tokens that the instance lacks: calls `visit(Instance)` for whoever has to end first.
+  template <class Visit>
+  void for_each_missing(Instance i, Visit visit) const;
 
  private:
+  /// The ranks that a join with a quorum has still to hear of.
+  struct Quorum {
+    std::uint32_t needed = 0;
+    std::uint32_t arrived = 0;
+    std::uint32_t counted_edge = 0;      ///< the edge whose late tokens stand for a late rank
+    std::vector<std::uint32_t> missing;  ///< by rank: edges without a token
+  };
+  bool joins(const CompiledEdge& edge) const { return edge.width > 1 && graph_.tasks[edge.after].width == 1; }
+  Quorum* quorum(const CompiledEdge& edge) {
+    const std::int32_t q = quorum_of_[edge.after];
+    return q >= 0 && joins(edge) ? &quorums_[static_cast<std::size_t>(q)] : nullptr;
+  }
+  void add_quorum(std::uint32_t task);
+
   const CompiledGraph& graph_;
-  std::vector<std::uint32_t> tokens_;
+  std::vector<std::int32_t> tokens_;  ///< below 0: absorbed when they come
   std::vector<std::uint32_t> missing_;
+  std::vector<std::int32_t> quorum_of_;  ///< by task: index, or -1
+  std::vector<Quorum> quorums_;
 };
 
-template <class OnReady>
-void Readiness::finish(Instance i, OnReady on_ready) {
+template <class OnReady, class OnLate>
+void Readiness::finish(Instance i, OnReady on_ready, OnLate on_late) {
   const CompiledTask& task = graph_.tasks[i.task];
   --missing_[task.first_instance + i.rank];  // no longer busy
   for (std::uint32_t k = 0; k < task.out_count; ++k) {
-    const CompiledEdge& edge = graph_.edges[graph_.out[task.first_out + k]];
+    const std::uint32_t e = graph_.out[task.first_out + k];
+    const CompiledEdge& edge = graph_.edges[e];
     const CompiledTask& after = graph_.tasks[edge.after];
     const bool fans_out = task.width == 1 && edge.width > 1;
     const std::uint32_t begin = fans_out ? 0 : i.rank, end = fans_out ? edge.width : i.rank + 1;
+    Quorum* const quorum = this->quorum(edge);
     for (std::uint32_t r = begin; r < end; ++r) {
       const std::uint32_t to = after.width == 1 ? 0 : r;
-      if (tokens_[edge.first_token + r]++ == 0 && --missing_[after.first_instance + to] == 0 &&
-          !(edge.after == i.task && to == i.rank))
+      const std::int32_t had = tokens_[edge.first_token + r]++;
+      if (quorum != nullptr && had < 0 && quorum->counted_edge == e) on_late(edge.after);
+      if (had != 0) continue;
+      // A quorum is one condition; it is met once, by the rank that makes it full.
+      if (quorum != nullptr && (--quorum->missing[r] > 0 || ++quorum->arrived != quorum->needed)) continue;
+      if (--missing_[after.first_instance + to] == 0 && !(edge.after == i.task && to == i.rank))
         on_ready(Instance{edge.after, to});
     }
   }
   // Last, so that what others do with this firing's result goes before the next firing.
   if (ready(i)) on_ready(i);
+}
+
+template <class Visit>
+void Readiness::for_each_missing(Instance i, Visit visit) const {
+  const CompiledTask& task = graph_.tasks[i.task];
+  for (std::uint32_t k = 0; k < task.in_count; ++k) {
+    const CompiledEdge& edge = graph_.edges[graph_.in[task.first_in + k]];
+    const bool all = task.width == 1 && edge.width > 1;
+    for (std::uint32_t r = all ? 0 : i.rank; r < (all ? edge.width : i.rank + 1); ++r)
+      if (tokens_[edge.first_token + r] <= 0)
+        visit(Instance{edge.before, graph_.tasks[edge.before].width == 1 ? 0 : r});
+  }
 }
 
 }  // namespace epocast

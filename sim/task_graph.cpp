@@ -105,6 +105,13 @@ int CyclicTaskGraph::width_of(TaskId id) const {
   return std::holds_alternative<Collective>(task(id).work) ? 1 : ranks_of(id);
 }
 
+bool CyclicTaskGraph::ranks_are_independent() const {
+  return std::all_of(tasks_.begin(), tasks_.end(), [this](const Task& task) {
+    return !std::holds_alternative<Collective>(task.work) &&
+           group(task.ranks).devices.size() == group(tasks_.front().ranks).devices.size();
+  });
+}
+
 std::vector<Edge> CyclicTaskGraph::edges_with_program_order() const {
   std::vector<Edge> all = edges_;
   std::vector<std::vector<TaskId>> in_order(queues_.size());
@@ -203,6 +210,29 @@ void CyclicTaskGraph::validate(const Cluster& cluster) const {
     // A collective runs once, so its edges join or fan; a wrong group would go unnoticed there.
     if (collective_end && std::max(before, after) > 1 && ranks_of(e.before) != ranks_of(e.after))
       throw GraphError(fmt::format("edge {} is between {} and {} ranks", text, ranks_of(e.before), ranks_of(e.after)));
+  }
+
+  for (std::size_t t = 0; t < tasks_.size(); ++t) {
+    if (tasks_[t].quorum == 0) continue;
+    const std::string name = tasks_[t].label.text();
+    int ranks = 1;
+    for (const Edge& e : edges_) {
+      if (e.after != TaskId(t) || width_of(e.before) == 1) continue;
+      if (ranks > 1 && width_of(e.before) != ranks)
+        throw GraphError(fmt::format("join '{}' with a quorum joins {} and {} ranks", name, ranks, width_of(e.before)));
+      ranks = width_of(e.before);
+    }
+    if (width_of(TaskId(t)) != 1) throw GraphError(fmt::format("task '{}' with a quorum is no join", name));
+    if (tasks_[t].quorum < 1 || tasks_[t].quorum > ranks)
+      throw GraphError(fmt::format("join '{}' of {} ranks has a quorum of {}", name, ranks, tasks_[t].quorum));
+  }
+  for (const Obsolescence& o : obsolescences_) {
+    if (idx(o.task) >= tasks_.size() || idx(o.join) >= tasks_.size()) throw GraphError("obsolescence of no task");
+    if (width_of(o.join) != 1 || std::holds_alternative<Collective>(task(o.task).work))
+      throw GraphError(
+          fmt::format("task '{}' cannot become obsolete when '{}' starts: the one must be a task of "
+                      "ranks, the other a join",
+                      task(o.task).label.text(), task(o.join).label.text()));
   }
 
   if (const auto cycle = find_zero_lag_cycle(tasks_.size(), edges_with_program_order()); !cycle.empty()) {

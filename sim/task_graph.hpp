@@ -6,6 +6,13 @@
 // task of P ranks and a task of one, an edge joins all ranks or fans out to them. The graph plus its lags describes an
 // endless training loop in finite space (a timed marked graph: an edge with lag k starts with k tokens; a task fires
 // when every incoming edge holds a token).
+//
+// Two things go beyond marked graphs, for synchronous training that does not wait for its slowest workers. A join with
+// a quorum of k goes ahead with an iteration when k ranks have arrived for it; later arrivals for that iteration are
+// absorbed. And a task can become obsolete: an instance whose turn comes after a join went ahead with the same
+// iteration is void, as is everything of its rank that follows it in that iteration. What is void takes no time, sends
+// nothing, touches no queue and no version. So a rank that comes late finishes what it has begun, its contribution is
+// dropped, and it skips to the iteration that the others are in.
 
 #include <cstdint>
 #include <optional>
@@ -99,6 +106,13 @@ struct Task {
   QueueId queue = QueueId::none;  ///< none: starts as soon as it is ready
   int priority = 0;
   VersionEffect version;
+  int quorum = 0;  ///< of a join: how many ranks it waits for; 0: all
+};
+
+/// Void from when on: see CyclicTaskGraph::obsolete_after.
+struct Obsolescence {
+  TaskId task{};
+  TaskId join{};
 };
 
 struct Edge {
@@ -126,6 +140,16 @@ class CyclicTaskGraph {
 
   /// `after` starts when `before` of `lag` iterations ago has ended, rank by rank.
   void after(TaskId before, TaskId after, int lag = 0);
+  /// `join`, a task of one rank after tasks of P ranks, starts its iteration n once `quorum` (1..P) ranks have arrived:
+  /// a rank has when all its edges into the join hold iteration n's token. Edges from tasks of one rank stay conditions
+  /// of their own. The others' arrivals for iteration n are absorbed as they come.
+  void set_quorum(TaskId join, int quorum) { tasks_[index(join)].quorum = quorum; }
+  /// Iteration n of `task` is void for a rank if the rank's turn comes after `join` has got its quorum for iteration n;
+  /// so are all tasks of that rank that follow in iteration n: those that edges of lag 0 reach from `task` without
+  /// leaving the ranks. Given several joins, all must have theirs. On the first task of a rank's iteration (which
+  /// should also follow the last ones of the rank's previous iteration) this means that obsolete iterations are skipped
+  /// at no cost; on a server's work for a contribution, that a late one is dropped unseen.
+  void obsolete_after(TaskId task, TaskId join) { obsolescences_.push_back({task, join}); }
   void set_priority(TaskId task, int priority) { tasks_[index(task)].priority = priority; }
   /// REQUIRES: the task is a collective.
   void set_measured_time(TaskId task, Seconds time) { std::get<Collective>(tasks_[index(task)].work).measured = time; }
@@ -136,6 +160,7 @@ class CyclicTaskGraph {
   std::span<const Task> tasks() const { return tasks_; }
   std::span<const Edge> edges() const { return edges_; }
   std::span<const std::string> stores() const { return stores_; }
+  std::span<const Obsolescence> obsolescences() const { return obsolescences_; }
 
   const Group& group(GroupId id) const { return groups_[index(id)]; }
   const Queue& queue(QueueId id) const { return queues_[index(id)]; }
@@ -145,10 +170,15 @@ class CyclicTaskGraph {
   int ranks_of(TaskId id) const { return static_cast<int>(group(task(id).ranks).devices.size()); }
   int width_of(TaskId id) const;
 
+  /// Whether no rank ever waits for another but in a queue or on a link: all tasks are of equally many ranks, and none
+  /// is a collective. Then ranks can do different numbers of iterations.
+  bool ranks_are_independent() const;
+
   /// Throws GraphError for: no tasks; a device the cluster does not have; an empty group or one with a device twice; a
   /// collective over one rank or by an algorithm that cannot do the operation; a transfer from each device to itself;
-  /// edges or queues between groups of different sizes; negative or non-finite durations, sizes or lags; a cycle of lag
-  /// 0 (program order included), naming the tasks on it.
+  /// edges or queues between groups of different sizes; negative or non-finite durations, sizes or lags; a quorum that
+  /// its task cannot have; obsolescence of a task that is not one of several ranks, or by one that is; a cycle of lag 0
+  /// (program order included), naming the tasks on it.
   void validate(const Cluster& cluster) const;
 
   /// edges() plus those that program-order queues imply.
@@ -165,6 +195,7 @@ class CyclicTaskGraph {
   std::vector<Task> tasks_;
   std::vector<Edge> edges_;
   std::vector<std::string> stores_;
+  std::vector<Obsolescence> obsolescences_;
 };
 
 /// A malformed graph: a mistake of a strategy, or of options that a strategy did not check.
