@@ -125,6 +125,7 @@ ScenarioResult run_scenario(const Scenario& scenario, const Registries& registri
     if (setup.strategy->needs_model()) run.single_step = context.trace(phase.global_batch).compute_time().value;
     run.result = execute(run.step.graph, setup.cluster, engine,
                          {.iterations = (phase.iterations + run.step.steps - 1) / run.step.steps,
+                          .shards = setup.shards,
                           .exact = options.exact,
                           .fold = options.fold,
                           .noise = setup.noise,

@@ -36,6 +36,7 @@ struct ScenarioSetup {
   std::int64_t samples = 0;  ///< of the data set
   std::vector<PhaseSettings> phases;
   NoiseModel noise;
+  Shards shards = Shards::fixed;
   std::vector<double> slowdown;  ///< by device; empty if nobody is slow
 
   /// What the strategy sees in a phase.

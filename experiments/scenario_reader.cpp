@@ -235,6 +235,22 @@ void check_algorithm(const ScenarioSetup& setup, const ConfigNode& collective) {
   }
 }
 
+Shards read_shards(const ConfigNode& node) {
+  const std::string word = node.as_string();
+  if (word == "static") return Shards::fixed;
+  if (word == "stealing") return Shards::stealing;
+  throw node.error("unknown shards '" + word + "'" + name_hint(word, {"static", "stealing"}));
+}
+
+/// Refuses a common pool of steps where workers wait for each other; only the strategy's graph tells.
+void check_shards(const ScenarioSetup& setup, const ConfigNode& shards) {
+  for (const PhaseSettings& phase : setup.phases)
+    if (!setup.strategy->compile(setup.context(phase)).graph.ranks_are_independent())
+      throw shards.error("workers of strategy " + setup.strategy_name +
+                         " wait for each other, so none can take over another's steps; use static shards, or an "
+                         "asynchronous strategy");
+}
+
 }  // namespace
 
 Registries builtin_registries() { return {builtin_strategies()}; }
@@ -273,6 +289,7 @@ ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registri
   const ConfigNode dataset = child_or_empty(config, "dataset");
   // ImageNet-1K (ILSVRC 2012) training images.
   setup.samples = dataset.get("samples", std::int64_t{1281167}, Range{1, kMaxCount});
+  if (dataset.has("shards")) setup.shards = read_shards(dataset.at("shards"));
   setup.phases = read_phases(config, setup.cluster, setup.samples);
   setup.collective = read_collective(child_or_empty(config, "collective"));
   if (config.has("collective")) setup.measured_collectives = read_calibrations(config.at("collective"), data);
@@ -292,6 +309,7 @@ ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registri
   setup.slowdown = read_stragglers(config, setup.cluster, setup.phases);
   config.check_all_read();
   if (config.has("collective")) check_algorithm(setup, config.at("collective"));
+  if (setup.shards == Shards::stealing) check_shards(setup, dataset.at("shards"));
   return setup;
 }
 

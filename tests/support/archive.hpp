@@ -46,6 +46,7 @@ class Archive {
             m.mean_staleness, m.max_staleness);
   }
   void carry(SimulatedTotals& t) { (*this)(t.makespan, t.activity, t.sent, t.received, t.on_link); }
+  void carry(WorkerReport& w) { (*this)(w.device, w.steps, w.skipped, w.dropped, w.ended); }  // without its padding
   void carry(CycleBound& b) { (*this)(b.seconds, b.tasks, b.lags, b.durations); }
   void carry(Timeline& t) { (*this)(t.intervals, t.truncated); }
   void carry(ExecutionResult& r) {
