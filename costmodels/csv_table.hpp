@@ -54,6 +54,7 @@ class CsvTable {
   const std::string& file() const { return file_; }
   const std::map<std::string, HeaderValue>& header() const { return header_; }  ///< `note` may repeat; kept once
   const std::vector<std::string>& columns() const { return columns_; }
+  int columns_line() const { return columns_line_; }
   const std::vector<CsvRow>& rows() const { return rows_; }
   bool has(const std::string& column) const;
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "costmodels/compute_calibration.hpp"
+#include "costmodels/corrected.hpp"
 #include "costmodels/fitted.hpp"
 #include "costmodels/measured_table.hpp"
 #include "costmodels/roofline.hpp"
@@ -20,28 +21,34 @@ ParameterInfo step_time_parameter() {
           "scales the model so that one device's step (forward, backward, update) takes this time"};
 }
 
+/// What all cost models understand.
+std::vector<ParameterInfo> with_common(std::vector<ParameterInfo> own) {
+  own.push_back({"scale", "", "1e-3..1e3", "1", "factor on all times"});
+  own.push_back({"kernel_overhead", "s", "0..1 s", "0 s", "added to every pass of every layer that takes any time"});
+  own.push_back(
+      {"step_overhead", "s", "0..1000 s", "0 s", "added to every batch that a worker runs through the network"});
+  own.push_back(step_time_parameter());
+  return own;
+}
+
 EntryInfo roofline_info() {
-  return {"roofline",
-          "overhead + max(FLOP / rate, bytes / bandwidth) for each pass of each layer",
-          {{"efficiency", "", "0..1", "0.5", "fraction of the device's peak rate that kernels reach"},
-           {"memory_efficiency", "", "0..1", "0.8", "fraction of the device's memory bandwidth that kernels reach"},
-           {"overhead", "s", "0..1 s", "10 us", "fixed time of every kernel"},
-           step_time_parameter()}};
+  return {"roofline", "overhead + max(FLOP / rate, bytes / bandwidth) for each pass of each layer",
+          with_common(
+              {{"efficiency", "", "0..1", "0.5", "fraction of the device's peak rate that kernels reach"},
+               {"memory_efficiency", "", "0..1", "0.8", "fraction of the device's memory bandwidth that kernels reach"},
+               {"overhead", "s", "0..1 s", "10 us", "fixed time of every kernel"}})};
 }
 
 EntryInfo measured_info() {
-  return {"measured",
-          "times measured layer by layer, linear between measured batch sizes",
-          {{"timings", "", "a name in costmodels/timings, or a path to a CSV file", "required", "the measurements"},
-           step_time_parameter()}};
+  return {"measured", "times measured layer by layer, linear between measured batch sizes",
+          with_common({{"timings", "", "a name in costmodels/timings, or a path to a CSV file", "required",
+                        "the measurements"}})};
 }
 
 EntryInfo fitted_info() {
-  return {"fitted",
-          "a formula fitted to measured kernels of a device, with interpolation among them",
-          {{"calibration", "", "a name in costmodels/calibrations, or a path to a YAML file", "required",
-            "what `epocast calibrate compute` wrote"},
-           step_time_parameter()}};
+  return {"fitted", "a formula fitted to measured kernels of a device, with interpolation among them",
+          with_common({{"calibration", "", "a name in costmodels/calibrations, or a path to a YAML file", "required",
+                        "what `epocast calibrate compute` wrote"}})};
 }
 
 std::unique_ptr<CostModel> make_roofline(const ConfigNode& options, const CostModelContext& context) {
@@ -83,9 +90,12 @@ std::unique_ptr<CostModel> make_cost_model(const ConfigNode& compute, const Cost
   const bool named = compute.has("cost_model");
   auto inner = make_cost_model_registry(context).make(compute.get("cost_model", "roofline"), compute,
                                                       named ? compute.at("cost_model") : compute);
-  if (!compute.has("step_time")) return inner;
-  return std::make_unique<StepTimeAnchored>(std::move(inner), *context.model, *context.device,
-                                            read_step_times(compute.at("step_time")));
+  if (compute.has("step_time"))
+    inner = std::make_unique<StepTimeAnchored>(std::move(inner), *context.model, *context.device,
+                                               read_step_times(compute.at("step_time")));
+  const TimeCorrection correction = read_correction(compute);
+  if (correction == TimeCorrection{}) return inner;
+  return std::make_unique<Corrected>(std::move(inner), *context.model, correction);
 }
 
 }  // namespace epocast

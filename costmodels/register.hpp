@@ -19,11 +19,11 @@ struct CostModelContext {
   Optimizer optimizer = Optimizer::sgd;
 };
 
-/// All cost models with their documented parameters, of which `step_time` is common to all.
+/// All cost models with their documented parameters, of which `scale`, the overheads and `step_time` are common to all.
 CostModelRegistry make_cost_model_registry(const CostModelContext& context);
 
 /// Makes the cost model that a study's `compute:` map describes: `cost_model` (default roofline), its parameters, and
-/// an optional `step_time`. Keys that nobody knows stay unread for check_all_read(). REQUIRES context.model and
+/// those common to all. Keys that nobody knows stay unread for check_all_read(). REQUIRES context.model and
 /// context.device. Throws ConfigError.
 std::unique_ptr<CostModel> make_cost_model(const ConfigNode& compute, const CostModelContext& context);
 

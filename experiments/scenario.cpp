@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "experiments/calibrate/step_measurements.hpp"
 #include "experiments/chrome_trace.hpp"
 #include "experiments/details.hpp"
 #include "experiments/explain.hpp"
@@ -100,6 +101,7 @@ void warn(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs, Scenari
   if (setup.cost_model)
     for (const PhaseSettings& phase : setup.phases)
       add(setup.cost_model->caveats(phase.global_batch / static_cast<std::int64_t>(phase.workers.size())));
+  if (setup.steps) add(setup.steps->caveats(range_of(setup)));
   for (const MeasuredCollectives& measured : setup.measured_collectives)
     for (const PhaseRun& run : runs) add(measured.caveats(run.step.graph, setup.cluster));
   if (out.fits_memory && !*out.fits_memory)
@@ -114,7 +116,7 @@ void warn(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs, Scenari
 
 ScenarioResult run_scenario(const Scenario& scenario, const Registries& registries, const RunOptions& options) {
   const ScenarioSetup setup = read_scenario(scenario, registries);
-  SimEngine engine(setup.cluster.platform_file.string());
+  SimEngine engine(setup.cluster.platform_file.string(), setup.network);
 
   std::vector<PhaseRun> runs;
   ChromeTrace trace;

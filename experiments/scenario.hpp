@@ -3,14 +3,17 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "costmodels/measured_collectives.hpp"
+#include "experiments/calibrate/step_calibration.hpp"
 #include "experiments/result.hpp"
 #include "experiments/study.hpp"
 #include "sim/cost_model.hpp"
 #include "sim/execution.hpp"
+#include "sim/simgrid/engine.hpp"
 #include "sim/strategy.hpp"
 
 namespace epocast {
@@ -30,6 +33,8 @@ struct ScenarioSetup {
   std::unique_ptr<Strategy> strategy;
   std::string strategy_name;
   std::unique_ptr<CostModel> cost_model;
+  NetworkCorrection network;
+  std::optional<StepConstants> steps;  ///< fitted constants that the configuration had put in
   CollectiveSettings collective;
   std::vector<MeasuredCollectives> measured_collectives;  ///< the first whose scope fits counts
   Optimizer optimizer = Optimizer::sgd;

@@ -61,6 +61,17 @@ ConfigNode required(const ConfigNode& config, const char* key, const char* remed
   }
 }
 
+/// Constants fitted to measured steps, which stand for keys of the study.
+std::optional<StepConstants> read_steps(const ConfigNode& config, const std::filesystem::path& data) {
+  if (!config.is_map() || !config.has("steps")) return std::nullopt;
+  const ConfigNode name = config.at("steps");
+  const auto file = find_data_file(name, {"calibration", data / "costmodels" / "calibrations", ".yaml"});
+  const ConfigNode root = ConfigNode::load_file(file);
+  if (!root.is_map() || !root.has("calibration") || root.at("calibration").as_string() != "steps")
+    throw name.error("'" + name.as_string() + "' is no steps calibration, as `epocast calibrate steps` writes");
+  return StepConstants(root, name.as_string());
+}
+
 DeviceId find_device(const Cluster& cluster, const ConfigNode& node) {
   const std::string name = node.as_string();
   std::vector<std::string> names;
@@ -157,6 +168,12 @@ std::vector<PhaseSettings> read_phases(const ConfigNode& config, const Cluster& 
   if (phases.empty())
     throw config.at("schedule").error("a schedule needs at least one phase, as in `- {epochs: 10, batch.global: 64}`");
   return phases;
+}
+
+NetworkCorrection read_network(const ConfigNode& node) {
+  const NetworkCorrection nominal;
+  return {.efficiency = node.get("efficiency", nominal.efficiency, Range{1e-3, 10}),
+          .message_overhead = node.get("message_overhead", Seconds(nominal.message_overhead), Range{0, 1}).value};
 }
 
 CollectiveSettings read_collective(const ConfigNode& node) {
@@ -272,9 +289,10 @@ TrainingStep ScenarioSetup::compile(const PhaseSettings& phase) const {
 }
 
 ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registries) {
-  const ConfigNode& config = scenario.config;
   const std::filesystem::path data = data_directory();
   ScenarioSetup setup;
+  setup.steps = read_steps(scenario.config, data);
+  const ConfigNode config = setup.steps ? setup.steps->apply(scenario.config.without("steps")) : scenario.config;
   config.at("study").as_string();
   config.get("description", "");
 
@@ -291,6 +309,7 @@ ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registri
   setup.samples = dataset.get("samples", std::int64_t{1281167}, Range{1, kMaxCount});
   if (dataset.has("shards")) setup.shards = read_shards(dataset.at("shards"));
   setup.phases = read_phases(config, setup.cluster, setup.samples);
+  setup.network = read_network(child_or_empty(config, "network"));
   setup.collective = read_collective(child_or_empty(config, "collective"));
   if (config.has("collective")) setup.measured_collectives = read_calibrations(config.at("collective"), data);
   if (config.has("optimizer")) setup.optimizer = parse_name(config.at("optimizer"), parse_optimizer);

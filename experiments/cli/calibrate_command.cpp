@@ -9,6 +9,7 @@
 #include "experiments/calibrate/import.hpp"
 #include "experiments/calibrate/import_network.hpp"
 #include "experiments/calibrate/report.hpp"
+#include "experiments/cli/calibrate_steps.hpp"
 #include "experiments/cli/commands.hpp"
 #include "sim/data_directory.hpp"
 #include "sim/data_file.hpp"
@@ -28,6 +29,7 @@ struct CalibrateArguments {
   std::string interconnect;
   std::string confidence;
   std::string output, plot, measurements;
+  CalibrateStepsArguments steps;
 };
 
 template <class Quantity>
@@ -130,7 +132,14 @@ int calibrate_network(const CalibrateArguments& arguments) {
   return kDone;
 }
 
-int calibrate(CalibrateArguments arguments) {
+int calibrate(CalibrateArguments arguments, const Registries& registries) {
+  if (arguments.kind == "steps") {
+    CalibrateStepsArguments steps = arguments.steps;
+    steps.files = arguments.files;
+    steps.output = arguments.output;
+    steps.plot = arguments.plot;
+    return calibrate_steps(steps, registries);
+  }
   // A name of a shipped model, or a path; a PipeDream table has models of its own.
   arguments.import.model = arguments.model;
   if (!arguments.model.empty() && arguments.model.find('/') == std::string::npos &&
@@ -140,7 +149,8 @@ int calibrate(CalibrateArguments arguments) {
   }
   if (arguments.kind == "compute") return calibrate_compute(arguments);
   if (arguments.kind == "network") return calibrate_network(arguments);
-  throw ConfigError("cannot calibrate '" + arguments.kind + "'" + name_hint(arguments.kind, {"compute", "network"}));
+  throw ConfigError("cannot calibrate '" + arguments.kind + "'" +
+                    name_hint(arguments.kind, {"compute", "network", "steps"}));
 }
 
 }  // namespace
@@ -149,10 +159,11 @@ void add_calibrate_command(CLI::App& app, CommandContext& context) {
   auto arguments = std::make_shared<CalibrateArguments>();
   CLI::App* command = app.add_subcommand(
       "calibrate",
-      "Fit compute or network models to measurements, test them on what they have not seen, and write a file that\n"
+      "Fit compute or network models, or constants of whole steps, to measurements, test them on what they have not "
+      "seen, and write a file that\n"
       "studies name. Formats: docs/calibration.md.\n"
       "Example: epocast calibrate compute --from costmodels/measurements/v100.csv -o my_v100.yaml --plot my_v100.svg");
-  command->add_option("kind", arguments->kind, "compute or network")->required();
+  command->add_option("kind", arguments->kind, "compute, network or steps")->required();
   command
       ->add_option(
           "--from", arguments->files,
@@ -176,10 +187,21 @@ void add_calibrate_command(CLI::App& app, CommandContext& context) {
   command->add_option("--reduction-rate", arguments->reduction_rate,
                       "bytes that a device reduces per second, as in '100 GB/s'; an all-reduce alone cannot tell");
   command->add_option("--confidence", arguments->confidence, "how sure the measurements are, in words, for the file");
+  command->add_option("--study", arguments->steps.study, "the study whose steps were measured");
+  command
+      ->add_option("--fit", arguments->steps.constants,
+                   "which study keys to fit to steps, with commas between; default: compute.scale, "
+                   "compute.step_overhead and, with several workers, network.efficiency")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command->add_option("--jobs", arguments->steps.jobs, "steps simulated at a time; default: one per processor")
+      ->check(CLI::Range(1, 4096));
   command->add_option("-o,--output", arguments->output, "write the calibration (YAML) here");
   command->add_option("--measurements", arguments->measurements, "write the kernel times here in epocast's own format");
   command->add_option("--plot", arguments->plot, "draw measured against predicted times (SVG) here");
-  command->callback([arguments, &context] { context.action = [arguments] { return calibrate(*arguments); }; });
+  command->callback([arguments, &context] {
+    context.action = [arguments, &context] { return calibrate(*arguments, context.registries); };
+  });
 }
 
 }  // namespace epocast

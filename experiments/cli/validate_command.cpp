@@ -8,6 +8,7 @@
 #include "costmodels/compute_calibration.hpp"
 #include "costmodels/network_calibration.hpp"
 #include "costmodels/timings_file.hpp"
+#include "experiments/calibrate/step_calibration.hpp"
 #include "experiments/cli/commands.hpp"
 #include "platforms/platform_loader.hpp"
 #include "platforms/probe.hpp"
@@ -46,6 +47,8 @@ std::string validate(const std::filesystem::path& file, const Registries& regist
                        model.parameter_count());
   }
   if (root.is_map() && root.has("calibration")) {
+    if (root.at("calibration").as_string() == "steps")
+      return fmt::format("steps calibration of study '{}'", StepConstants(root).calibration().study);
     if (root.at("calibration").as_string() == "network")
       return fmt::format("network calibration of {}", read_network_calibration(root).device);
     return fmt::format("compute calibration of {}", read_compute_calibration(root).device);

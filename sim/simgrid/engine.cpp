@@ -50,7 +50,7 @@ struct SimEngine::Impl {
   struct Link {
     s4u::Link* handle;
     double latency;    // as in the file [s]
-    double bandwidth;  // as in the file [B/s]
+    double bandwidth;  // as in the file, corrected [B/s]
   };
   struct Flow {
     s4u::CommPtr comm;
@@ -58,7 +58,7 @@ struct SimEngine::Impl {
   };
   static constexpr std::size_t kNoFlow = static_cast<std::size_t>(-1);
 
-  explicit Impl(const std::string& platform_xml_path);
+  Impl(const std::string& platform_xml_path, NetworkCorrection network);
   ~Impl();
 
   void load_platform(const std::string& path);
@@ -72,6 +72,7 @@ struct SimEngine::Impl {
 
   static Impl* current;  // SimGrid's signals are global and cannot be disconnected
 
+  NetworkCorrection correction;
   std::unique_ptr<s4u::Engine> engine;
   std::vector<Host> hosts;
   std::vector<Link> links;
@@ -93,7 +94,7 @@ struct SimEngine::Impl {
 
 SimEngine::Impl* SimEngine::Impl::current = nullptr;
 
-SimEngine::Impl::Impl(const std::string& platform_xml_path) {
+SimEngine::Impl::Impl(const std::string& platform_xml_path, NetworkCorrection network) : correction(network) {
   static bool used = false;
   if (std::exchange(used, true)) throw std::logic_error("SimEngine: only one engine can ever be made in a process");
   xbt_log_control_set("root.thresh:critical root.fmt:%m%n");
@@ -156,9 +157,9 @@ void SimEngine::Impl::index_links() {
     if (!(link->get_bandwidth() > 0 && link->get_latency() >= 0))
       throw std::runtime_error("link " + link->get_name() + ": bandwidth is not positive or latency is negative");
     link_index.emplace(link, static_cast<int>(links.size()));
-    links.push_back({link, link->get_latency(), link->get_bandwidth()});
+    links.push_back({link, link->get_latency(), link->get_bandwidth() * correction.efficiency});
     link->set_latency(0);  // the caller charges it
-    link->set_bandwidth(link->get_bandwidth() * kQuantaPerByte);
+    link->set_bandwidth(links.back().bandwidth * kQuantaPerByte);
   }
 }
 
@@ -176,6 +177,7 @@ Route SimEngine::Impl::compute_route(const s4u::Host& src, const s4u::Host& dst)
   if (handles.empty()) fail("no link");
   if (extra_latency != 0) fail("latency that belongs to no link");  // Vivaldi coordinates; flows would pay it
   Route route;
+  route.latency = correction.message_overhead;
   route.bandwidth = std::numeric_limits<double>::infinity();
   for (const s4u::Link* link : handles) {
     const int index = link_index.at(link);
@@ -230,7 +232,8 @@ void SimEngine::Impl::deliver(Event&& event) {
   }
 }
 
-SimEngine::SimEngine(const std::string& platform_xml_path) : impl_(std::make_unique<Impl>(platform_xml_path)) {}
+SimEngine::SimEngine(const std::string& platform_xml_path, NetworkCorrection correction)
+    : impl_(std::make_unique<Impl>(platform_xml_path, correction)) {}
 SimEngine::~SimEngine() = default;
 
 int SimEngine::host_count() const { return static_cast<int>(impl_->hosts.size()); }

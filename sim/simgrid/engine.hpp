@@ -22,6 +22,12 @@ enum class LinkSharing {
   kOther     ///< Wi-Fi or non-linear links: simulated by SimGrid, not described here.
 };
 
+/// How the real network differs from the nominal figures of a platform file.
+struct NetworkCorrection {
+  double efficiency = 1;        ///< factor on every link's bandwidth; REQUIRES > 0
+  double message_overhead = 0;  ///< added to every route's latency [s]
+};
+
 /// Platform, clock, timers and contended network flows: all that epocast takes from SimGrid, and the only place that
 /// includes its headers.
 ///
@@ -48,7 +54,7 @@ class SimEngine {
   /// Throws std::runtime_error with SimGrid's message (mostly `file:line: problem`) where SimGrid reports the error at
   /// all, or if a bandwidth is not positive or a latency is negative; std::logic_error for a second engine in this
   /// process.
-  explicit SimEngine(const std::string& platform_xml_path);
+  explicit SimEngine(const std::string& platform_xml_path, NetworkCorrection correction = {});
   ~SimEngine();
   SimEngine(const SimEngine&) = delete;
   SimEngine& operator=(const SimEngine&) = delete;
@@ -65,7 +71,7 @@ class SimEngine {
   /// Links are numbered in the alphabetical order of their names.
   int link_count() const;
   const std::string& link_name(int link) const;
-  double link_bandwidth(int link) const;  ///< [B/s]
+  double link_bandwidth(int link) const;  ///< Times the correction's efficiency [B/s].
   double link_latency(int link) const;    ///< As in the platform file [s].
   LinkSharing link_sharing(int link) const;
 

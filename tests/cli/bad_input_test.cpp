@@ -87,10 +87,12 @@ std::vector<BadInput> read_table() {
 }
 
 void check_refused(const BadInput& input, const std::vector<std::string>& arguments, const TemporaryFolder& folder) {
+  const std::vector<std::string> before = folder.names();
   const ProgramRun run = run_program(arguments, folder.path());
   CAPTURE(arguments, run.err, run.out, run.signal);
   CHECK(run.exit_code == 2);
   CHECK(run.out.empty());
+  CHECK(folder.names() == before);  // no result, not even half of one
   CHECK(std::count(run.err.begin(), run.err.end(), '\n') == 1);
   CHECK(run.err.ends_with('\n'));
   CHECK(run.err.starts_with(input.expect));

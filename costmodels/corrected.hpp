@@ -1,0 +1,42 @@
+#pragma once
+// Corrected: another cost model's times, times a factor, plus overheads that no kernel shows.
+//
+// Scope and limits: the same factor for all layers and passes; the same overhead for every pass that takes any time,
+// and one for every batch that a worker runs through the network (charged to the forward pass of the first layer, where
+// a framework fetches its batch). Meant for constants that `epocast calibrate steps` fits. Validation:
+// tests/unit/step_fit_test.cpp recovers known constants from simulated steps.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/config.hpp"
+#include "sim/cost_model.hpp"
+
+namespace epocast {
+
+struct TimeCorrection {
+  double scale = 1;
+  Seconds kernel_overhead{0};
+  Seconds step_overhead{0};
+  bool operator==(const TimeCorrection&) const = default;
+};
+
+/// Reads `scale`, `kernel_overhead` and `step_overhead` of a study's `compute:` map. Throws ConfigError.
+TimeCorrection read_correction(const ConfigNode& compute);
+
+class Corrected : public CostModel {
+ public:
+  /// REQUIRES: `model` has a layer that computes; only its name is kept.
+  Corrected(std::unique_ptr<CostModel> inner, const Model& model, TimeCorrection correction);
+
+  PassTimes times(const Layer& layer, std::int64_t batch, const Device& device) const override;
+  std::vector<std::string> caveats(std::int64_t batch) const override { return inner_->caveats(batch); }
+
+ private:
+  std::unique_ptr<CostModel> inner_;
+  std::string first_layer_;
+  TimeCorrection correction_;
+};
+
+}  // namespace epocast

@@ -1,0 +1,166 @@
+#include "experiments/calibrate/step_calibration.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <stdexcept>
+#include <utility>
+
+#include "costmodels/network_calibration.hpp"
+
+namespace epocast {
+namespace {
+
+double read_value(const ConfigNode& node, const StepConstant& constant) {
+  return constant.unit == "s" ? node.as_seconds().value : node.as_double(Range{0, 1e6});
+}
+
+std::vector<std::string> read_names(const ConfigNode& node) {
+  std::vector<std::string> out;
+  for (const ConfigNode& item : node.items()) out.push_back(item.as_string());
+  return out;
+}
+
+std::array<std::int64_t, 2> read_range(const ConfigNode& node) {
+  const std::vector<ConfigNode> items = node.items();
+  if (items.size() != 2) throw node.error("must be [least, most]");
+  const std::array<std::int64_t, 2> out{items[0].as_int(Range{1, 1e12}), items[1].as_int(Range{1, 1e12})};
+  if (out[0] > out[1]) throw node.error("must be [least, most], the smaller one first");
+  return out;
+}
+
+std::string names_text(const std::vector<std::string>& names) {
+  std::string out;
+  for (const std::string& name : names) out += (out.empty() ? "" : ", ") + yaml_quoted(name);
+  return "[" + out + "]";
+}
+
+/// Whether the study sets the key, through maps: "compute.scale".
+const ConfigNode* find_key(const ConfigNode& config, const std::string& key, ConfigNode& found) {
+  found = config;
+  for (std::size_t from = 0; from <= key.size();) {
+    const std::size_t dot = std::min(key.find('.', from), key.size());
+    const std::string part = key.substr(from, dot - from);
+    if (!found.is_map() || !found.has(part)) return nullptr;
+    found = found.at(part);
+    from = dot + 1;
+  }
+  return &found;
+}
+
+}  // namespace
+
+const std::vector<StepConstant>& step_constants() {
+  static const std::vector<StepConstant> all{{"compute.scale", "", 1, 1, false},
+                                             {"compute.step_overhead", "s", 1e-3, 3, false},
+                                             {"compute.kernel_overhead", "s", 5e-6, 2, false},
+                                             {"network.efficiency", "", 0.9, 0.5, true},
+                                             {"network.message_overhead", "s", 1e-5, 2, false}};
+  return all;
+}
+
+const StepConstant& find_step_constant(const std::string& key) {
+  std::vector<std::string> keys;
+  for (const StepConstant& c : step_constants()) {
+    if (c.key == key) return c;
+    keys.push_back(c.key);
+  }
+  throw std::invalid_argument("'" + key + "' cannot be fitted" + name_hint(key, keys));
+}
+
+std::string step_constant_text(const StepConstant& constant, double value) {
+  return fmt::format("{:.7g}{}", value, constant.unit.empty() ? "" : " " + constant.unit);
+}
+
+std::string to_yaml(const StepCalibration& c) {
+  std::string out = "# Written by `epocast calibrate steps`; see docs/calibration.md.\ncalibration: steps\n";
+  auto to = std::back_inserter(out);
+  fmt::format_to(to, "fitted_to: {}\n", yaml_quoted(c.study));
+  if (!c.source.empty()) fmt::format_to(to, "source: {}\n", yaml_quoted(c.source));
+  if (!c.date.empty()) fmt::format_to(to, "date: {}\n", yaml_quoted(c.date));
+  fmt::format_to(to, "quality: {{points: {}, error: {:.4g}, left_out_error: {:.4g}}}\n", c.points, c.error,
+                 c.left_out_error);
+  fmt::format_to(to,
+                 "measured:\n  platforms: {}\n  models: {}\n  strategies: {}\n  workers: [{}, {}]\n  batch: [{}, {}]\n",
+                 names_text(c.measured.platforms), names_text(c.measured.models), names_text(c.measured.strategies),
+                 c.measured.workers[0], c.measured.workers[1], c.measured.batch[0], c.measured.batch[1]);
+  out += "constants:\n";
+  for (const FittedParameter& p : c.constants) {
+    const StepConstant& constant = find_step_constant(p.name);
+    fmt::format_to(to, "  {}: {{value: {}, low: {}, high: {}}}\n", p.name, step_constant_text(constant, p.value),
+                   step_constant_text(constant, p.low), step_constant_text(constant, p.high));
+  }
+  return out;
+}
+
+StepConstants::StepConstants(const ConfigNode& root, std::string name) : name_(std::move(name)) {
+  if (root.at("calibration").as_string() != "steps")
+    throw root.at("calibration").error("must be 'steps' here, not '" + root.at("calibration").as_string() + "'");
+  calibration_.study = root.at("fitted_to").as_string();
+  calibration_.source = root.get("source", "");
+  calibration_.date = root.get("date", "");
+  const ConfigNode quality = root.at("quality");
+  calibration_.points = static_cast<int>(quality.at("points").as_int(Range{1, 1e6}));
+  calibration_.error = quality.at("error").as_double(Range{0, 1e6});
+  calibration_.left_out_error = quality.at("left_out_error").as_double(Range{0, 1e6});
+  const ConfigNode measured = root.at("measured");
+  calibration_.measured = {read_names(measured.at("platforms")), read_names(measured.at("models")),
+                           read_names(measured.at("strategies")), read_range(measured.at("workers")),
+                           read_range(measured.at("batch"))};
+  const ConfigNode constants = root.at("constants");
+  for (const std::string& key : constants.keys()) {
+    const ConfigNode node = constants.at(key);
+    const StepConstant* constant = nullptr;
+    try {
+      constant = &find_step_constant(key);
+    } catch (const std::invalid_argument& problem) {
+      throw node.error(problem.what());
+    }
+    values_.push_back({key, node.at("value")});
+    calibration_.constants.push_back({key, constant->unit, read_value(node.at("value"), *constant),
+                                      read_value(node.at("low"), *constant), read_value(node.at("high"), *constant)});
+  }
+  if (values_.empty()) throw constants.error("must have at least one constant");
+  root.check_all_read();
+}
+
+ConfigNode StepConstants::apply(const ConfigNode& config) const {
+  ConfigNode out = config;
+  for (const Value& value : values_) {
+    ConfigNode own = config;
+    if (const ConfigNode* found = find_key(config, value.key, own))
+      throw found->error(fmt::format("comes from steps calibration '{}'; remove it here, or the key steps", name_));
+    out = out.with(value.key, value.node);
+  }
+  return out;
+}
+
+std::vector<std::string> StepConstants::caveats(const StepRange& scenario) const {
+  const StepRange& known = calibration_.measured;
+  std::vector<std::string> out;
+  const auto check_names = [&](const char* kind, const std::vector<std::string>& names,
+                               const std::vector<std::string>& of) {
+    for (const std::string& name : names)
+      if (std::ranges::find(of, name) == of.end())
+        out.push_back(fmt::format("steps calibration '{}' was fitted to {} {}, not to {}", name_, kind,
+                                  fmt::join(of, ", "), name));
+  };
+  const auto check_range = [&](const char* what, std::array<std::int64_t, 2> range, std::array<std::int64_t, 2> of) {
+    for (const std::int64_t value : {range[0], range[1]})
+      if (value < of[0] || value > of[1]) {
+        out.push_back(
+            fmt::format("extrapolated: {} {} lies outside what steps calibration '{}' was fitted to, {} to {}", what,
+                        value, name_, of[0], of[1]));
+        return;
+      }
+  };
+  check_names("platform", scenario.platforms, known.platforms);
+  check_names("model", scenario.models, known.models);
+  check_names("strategy", scenario.strategies, known.strategies);
+  check_range("workers =", scenario.workers, known.workers);
+  check_range("a worker's batch =", scenario.batch, known.batch);
+  return out;
+}
+
+}  // namespace epocast

@@ -1,0 +1,78 @@
+#pragma once
+// Constants of whole training steps, fitted to measured ones: the file that `epocast calibrate steps` writes and a
+// study names under `steps`.
+//
+//     calibration: steps
+//     fitted_to: vgg16-skylake           # the study; also source and date, if known
+//     quality: {points: 8, error: 0.012, left_out_error: 0.021}
+//     measured: {platforms: [skylake_10gbe], models: [vgg16], strategies: [data_parallel], workers: [1, 8], batch: [16,
+//     64]} constants:
+//       compute.scale: {value: 1.23, low: 1.2, high: 1.27}      # a study key: its value, ends of the 95 % interval
+//       compute.step_overhead: {value: 0.0123 s, low: 0.01 s, high: 0.015 s}
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "costmodels/robust_fit.hpp"
+#include "sim/config.hpp"
+
+namespace epocast {
+
+/// A study key whose value measured steps can tell.
+struct StepConstant {
+  std::string key;
+  std::string unit;      ///< "" or "s"
+  double expected = 1;   ///< where it lies if the steps say nothing (engineering estimate)
+  double spread = 1;     ///< standard deviation of its logarithm before seeing any
+  bool divides = false;  ///< a step's time is linear in 1 / value; else in the value
+};
+
+/// compute.scale, compute.step_overhead, compute.kernel_overhead, network.efficiency, network.message_overhead.
+const std::vector<StepConstant>& step_constants();
+/// Throws std::invalid_argument with the nearest key as a hint.
+const StepConstant& find_step_constant(const std::string& key);
+/// The value as a study file has it: "1.23", "0.0123 s".
+std::string step_constant_text(const StepConstant& constant, double value);
+
+/// What steps a calibration is made of.
+struct StepRange {
+  std::vector<std::string> platforms, models, strategies;  ///< sorted, each once
+  std::array<std::int64_t, 2> workers{}, batch{};          ///< least and most; the batch is one worker's
+};
+
+struct StepCalibration {
+  std::string study, source, date;
+  int points = 0;
+  double error = 0;           ///< median of |predicted / measured - 1|
+  double left_out_error = 0;  ///< the same, each step predicted from the others; 0 with a single one
+  StepRange measured;
+  std::vector<FittedParameter> constants;  ///< by study key
+};
+
+std::string to_yaml(const StepCalibration& calibration);
+
+/// A calibration that a study names.
+class StepConstants {
+ public:
+  /// Throws ConfigError with file and line for anything that is not as described above.
+  explicit StepConstants(const ConfigNode& root, std::string name = "");
+
+  /// The study's configuration with the constants in place. Throws ConfigError where it has one of its own.
+  ConfigNode apply(const ConfigNode& config) const;
+  /// How a scenario differs from what was measured; usually empty.
+  std::vector<std::string> caveats(const StepRange& scenario) const;
+  const StepCalibration& calibration() const { return calibration_; }
+
+ private:
+  struct Value {
+    std::string key;
+    ConfigNode node;
+  };
+  std::string name_;
+  StepCalibration calibration_;
+  std::vector<Value> values_;
+};
+
+}  // namespace epocast

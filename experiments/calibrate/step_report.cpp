@@ -1,0 +1,82 @@
+#include "experiments/calibrate/step_report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <ostream>
+
+#include "experiments/calibrate/plot.hpp"
+#include "experiments/output.hpp"
+#include "sim/quantity.hpp"
+
+namespace epocast {
+namespace {
+
+std::string error_text(double predicted, double measured) {
+  return fmt::format("{:+.1f} %", 100 * (predicted / measured - 1));
+}
+
+double median_error(const StepMeasurements& measured, const std::vector<double>& predicted) {
+  std::vector<double> errors;
+  for (std::size_t s = 0; s < predicted.size(); ++s)
+    errors.push_back(std::abs(predicted[s] / measured.steps[s].seconds - 1));
+  if (errors.empty()) return 0;
+  std::ranges::sort(errors);
+  const std::size_t middle = errors.size() / 2;
+  return errors.size() % 2 == 1 ? errors[middle] : (errors[middle - 1] + errors[middle]) / 2;
+}
+
+std::string value_text(const FittedParameter& p, double value) {
+  return p.unit == "s" ? to_string(Seconds(value)) : fmt::format("{:.4g}", value);
+}
+
+}  // namespace
+
+void print_report(std::ostream& out, const StepMeasurements& measured, const std::vector<double>& before,
+                  const StepFit& fit) {
+  std::vector<std::vector<std::string>> rows{{"step", "measured", "without", "fitted", "left out"}};
+  for (std::size_t s = 0; s < measured.steps.size(); ++s) {
+    const MeasuredStep& step = measured.steps[s];
+    rows.push_back({step.settings.empty() ? "as the study" : step.settings, to_string(Seconds(step.seconds)),
+                    error_text(before[s], step.seconds), error_text(fit.predicted[s], step.seconds),
+                    fit.left_out.empty() ? "untested" : error_text(fit.left_out[s], step.seconds)});
+  }
+  rows.push_back(
+      {"median of errors", "", fmt::format("{:.1f} %", 100 * median_error(measured, before)),
+       fmt::format("{:.1f} %", 100 * median_error(measured, fit.predicted)),
+       fit.left_out.empty() ? "untested" : fmt::format("{:.1f} %", 100 * median_error(measured, fit.left_out))});
+  out << align_columns(rows) << '\n';
+  rows = {{"constant", "value", "95 % from", "to"}};
+  for (const FittedParameter& p : fit.constants)
+    rows.push_back({p.name, value_text(p, p.value), value_text(p, p.low), value_text(p, p.high)});
+  out << align_columns(rows);
+  out << fmt::format("{} rounds, {} simulations\n", fit.rounds, fit.simulations);
+  for (const std::string& warning : fit.warnings) out << "warning: " << warning << '\n';
+  for (const FittedParameter& p : fit.constants)
+    if (p.name == "network.efficiency" && p.low > 1)
+      out << "warning: network.efficiency is above 1: links are faster than the platform says, or less is sent\n";
+}
+
+std::string plot_steps(const StepMeasurements& measured, const StepFit& fit) {
+  std::vector<PlotSeries> series{{"fitted", {}}, {"predicted from the other steps", {}}};
+  for (std::size_t s = 0; s < measured.steps.size(); ++s) {
+    series[0].points.push_back({measured.steps[s].seconds, fit.predicted[s]});
+    if (!fit.left_out.empty()) series[1].points.push_back({measured.steps[s].seconds, fit.left_out[s]});
+  }
+  if (fit.left_out.empty()) series.pop_back();
+  return scatter_svg(measured.study, "simulated", series);
+}
+
+StepCalibration to_calibration(const StepMeasurements& measured, const StepFit& fit) {
+  return {.study = measured.study,
+          .source = measured.source,
+          .date = measured.date,
+          .points = static_cast<int>(measured.steps.size()),
+          .error = median_error(measured, fit.predicted),
+          .left_out_error = median_error(measured, fit.left_out),
+          .measured = measured.range,
+          .constants = fit.constants};
+}
+
+}  // namespace epocast

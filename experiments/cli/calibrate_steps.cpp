@@ -1,0 +1,104 @@
+#include "experiments/cli/calibrate_steps.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <iostream>
+#include <stdexcept>
+
+#include "experiments/calibrate/step_report.hpp"
+#include "experiments/cli/commands.hpp"
+#include "experiments/fork_pool.hpp"
+#include "experiments/run_study.hpp"
+#include "sim/file_output.hpp"
+
+namespace epocast {
+namespace {
+
+std::vector<StepConstant> read_constants(const CalibrateStepsArguments& arguments) {
+  std::vector<StepConstant> out;
+  for (const std::string& key : arguments.constants) {
+    try {
+      out.push_back(find_step_constant(key));
+    } catch (const std::invalid_argument& problem) {
+      throw ConfigError(std::string("--fit: ") + problem.what());
+    }
+    if (std::ranges::count(arguments.constants, key) > 1) throw ConfigError("--fit: '" + key + "' is named twice");
+  }
+  return out;
+}
+
+/// Simulates steps in children, as `run` does.
+class Simulator {
+ public:
+  Simulator(const StepMeasurements& measured, const std::vector<StepConstant>& constants, const Registries& registries,
+            int jobs)
+      : measured_(measured), constants_(constants), registries_(registries), jobs_(jobs) {}
+
+  std::vector<double> operator()(const std::vector<StepTrial>& trials) {
+    std::vector<Scenario> scenarios;
+    for (const StepTrial& trial : trials) {
+      Scenario scenario = measured_.steps[trial.step].scenario;
+      for (std::size_t c = 0; c < trial.values.size(); ++c)
+        scenario.config = scenario.config.with(
+            constants_[c].key,
+            ConfigNode::load_text(step_constant_text(constants_[c], trial.values[c]), constants_[c].key));
+      scenarios.push_back(std::move(scenario));
+    }
+    const auto results =
+        run_study(scenarios, registries_, {}, jobs_, [&](std::size_t done, std::size_t of, const auto&) {
+          if (isatty(STDERR_FILENO) == 0) return;
+          std::cerr << fmt::format("\r\033[K{} steps simulated", simulated_ + done) << (done == of ? "\r\033[K" : "")
+                    << std::flush;
+        });
+    simulated_ += results.size();
+    std::vector<double> out;
+    for (const ScenarioResult& result : results) {
+      if (result.exit_code == 2) throw ConfigError(result.error);
+      if (!result.error.empty()) throw SimulationError(result.scenario + ": " + result.error);
+      out.push_back(result.iteration_s);
+    }
+    return out;
+  }
+
+ private:
+  const StepMeasurements& measured_;
+  const std::vector<StepConstant>& constants_;
+  const Registries& registries_;
+  int jobs_;
+  std::size_t simulated_ = 0;
+};
+
+}  // namespace
+
+int calibrate_steps(const CalibrateStepsArguments& arguments, const Registries& registries) {
+  if (arguments.study.empty())
+    throw ConfigError("steps are of a study; give --study STUDY.yaml, and --from a table of its steps");
+  if (arguments.files.size() > 1) throw ConfigError("--from: one table of steps at a time; join them");
+  CalibrateStepsArguments chosen = arguments;
+  if (chosen.constants.empty()) chosen.constants = {"compute.scale", "compute.step_overhead", "network.efficiency"};
+  std::vector<StepConstant> constants = read_constants(chosen);
+  const CsvTable table = CsvTable::load(arguments.files.front());
+  const StepMeasurements measured = read_step_measurements(table, arguments.study, chosen.constants, registries);
+  if (arguments.constants.empty() && measured.range.workers[1] == 1) constants.pop_back();  // there is no network
+
+  const int jobs = arguments.jobs > 0 ? arguments.jobs : available_processors();
+  Simulator simulator(measured, constants, registries, jobs);
+  std::vector<StepTrial> plain;
+  std::vector<double> times;
+  for (std::size_t s = 0; s < measured.steps.size(); ++s) {
+    plain.push_back({s, {}});
+    times.push_back(measured.steps[s].seconds);
+  }
+  const std::vector<double> before = simulator(plain);
+  const StepFit fit = fit_steps(constants, times, std::ref(simulator));
+
+  std::cout << fmt::format("{}: {} steps\n\n", measured.study, measured.steps.size());
+  print_report(std::cout, measured, before, fit);
+  if (!arguments.plot.empty()) write_file(arguments.plot, plot_steps(measured, fit));
+  if (!arguments.output.empty()) write_file(arguments.output, to_yaml(to_calibration(measured, fit)));
+  return kDone;
+}
+
+}  // namespace epocast

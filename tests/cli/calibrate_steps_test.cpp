@@ -1,0 +1,61 @@
+// `epocast calibrate steps` from end to end: steps whose constants are known are simulated, fitted and used.
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+#include <regex>
+
+#include "tests/cli/program.hpp"
+
+using namespace epocast::test;
+using Catch::Contains;
+
+namespace {
+
+constexpr const char* kStudy = "study: truth\nplatform: skylake_10gbe\nmodel: alexnet\nstrategy: data_parallel\n";
+
+double iteration(const TemporaryFolder& folder, const std::vector<std::string>& sets) {
+  std::vector<std::string> arguments{"run", "study.yaml", "--format", "json"};
+  for (const std::string& set : sets) arguments.insert(arguments.end(), {"--set", set});
+  return nlohmann::json::parse(run_good(arguments, folder).out).at(0).at("iteration_s").get<double>();
+}
+
+double constant(const std::string& yaml, const std::string& key) {
+  std::smatch found;
+  REQUIRE(std::regex_search(yaml, found, std::regex(key + R"(: \{value: ([0-9.e+-]+))")));
+  return std::stod(found[1]);
+}
+
+}  // namespace
+
+TEST_CASE("calibrate steps finds the constants of simulated steps, and run uses them") {
+  const TemporaryFolder folder;
+  folder.write("study.yaml", kStudy);
+  std::string csv = "# source: simulated\nworkers,batch.per_worker,iteration_ms\n";
+  for (const auto& [workers, batch] : std::vector<std::pair<int, int>>{{1, 32}, {1, 256}, {2, 32}, {4, 64}, {8, 256}}) {
+    const double t =
+        iteration(folder, {"workers=" + std::to_string(workers), "batch.per_worker=" + std::to_string(batch),
+                           "compute.scale=1.7", "compute.step_overhead=40 ms", "network.efficiency=0.6"});
+    csv += std::to_string(workers) + "," + std::to_string(batch) + "," + std::to_string(1000 * t) + "\n";
+  }
+  folder.write("steps.csv", csv);
+  const ProgramRun fit = run_good(
+      {"calibrate", "steps", "--study", "study.yaml", "--from", "steps.csv", "-o", "c.yaml", "--plot", "c.svg"},
+      folder);
+  CHECK_THAT(fit.out, Contains("truth: 5 steps") && Contains("workers=8, batch.per_worker=256") &&
+                          Contains("median of errors") && Contains("left out"));
+  const std::string yaml = read_file(folder.path() / "c.yaml");
+  CHECK(constant(yaml, "compute.scale") == Approx(1.7).epsilon(0.02));
+  CHECK(constant(yaml, "compute.step_overhead") == Approx(0.04).epsilon(0.05));
+  CHECK(constant(yaml, "network.efficiency") == Approx(0.6).epsilon(0.02));
+  CHECK_THAT(read_file(folder.path() / "c.svg"), Contains("predicted from the other steps (5)"));
+  run_good({"validate", "c.yaml"}, folder);
+
+  // A step that was not among them.
+  const double truth = iteration(folder, {"workers=4", "batch.per_worker=128", "compute.scale=1.7",
+                                          "compute.step_overhead=40 ms", "network.efficiency=0.6"});
+  CHECK(iteration(folder, {"workers=4", "batch.per_worker=128", "steps=c.yaml"}) == Approx(truth).epsilon(0.01));
+  const ProgramRun far =
+      run_program({"run", "study.yaml", "--set", "steps=c.yaml", "--set", "workers=16"}, folder.path());
+  CHECK(far.exit_code == 0);
+  CHECK_THAT(far.out, Contains("workers = 16 lies outside what steps calibration 'c.yaml' was fitted to, 1 to 8"));
+}
