@@ -1,6 +1,7 @@
 #include "strategies/data_parallel.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "strategies/choice.hpp"
 #include "strategies/layer_passes.hpp"
@@ -8,97 +9,182 @@
 namespace epocast {
 namespace {
 
-/// Gradients that one all-reduce carries.
-struct Bucket {
-  std::string name;  ///< of the tensor or layer, or of the first and last layer in it
-  Bytes bytes;
-  std::size_t ready_after;  ///< layer whose backward pass makes the last of them
-};
+/// Refuses an option that does nothing with the rule's granularity.
+void check_used(const ConfigNode& options, const char* key, bool used, const char* granularities) {
+  if (options.has(key) && !used)
+    throw options.at(key).error(std::string("has no effect with this granularity; use granularity: ") + granularities);
+}
 
-struct Buckets {
-  std::vector<Bucket> all;                 ///< in the order in which the backward pass makes them
-  std::vector<std::size_t> last_of_layer;  ///< by layer: the bucket that carries its last gradient
-};
-
-Buckets make_buckets(const WorkloadTrace& trace, DataParallel::Granularity granularity, Bytes limit) {
-  using enum DataParallel::Granularity;
-  Buckets out{{}, std::vector<std::size_t>(trace.layers.size(), 0)};
-  std::string first;  // layer that opened the current bucket
-  for (std::size_t l = trace.layers.size(); l-- > 0;) {
-    const LayerTrace& current = trace.layers[l];
-    for (std::size_t g = 0; g < current.gradients.size(); ++g) {
-      // Like DDP's, a bucket is closed once it has reached its size: it may exceed it by its last tensor.
-      const bool open = out.all.empty() || granularity == tensor || (granularity == layer && g == 0) ||
-                        (granularity == bucket && out.all.back().bytes >= limit);
-      if (open) {
-        first = current.name;
-        out.all.push_back({granularity == tensor ? current.gradients[g].name : first, Bytes(0), l});
-      }
-      Bucket& carrier = out.all.back();
-      carrier.bytes += current.gradients[g].bytes;
-      carrier.ready_after = l;
-      if (first != current.name) carrier.name = first + ".." + current.name;
-      out.last_of_layer[l] = out.all.size() - 1;
-    }
-  }
-  return out;
+BucketRule read_buckets(const ConfigNode& options) {
+  using enum Granularity;
+  BucketRule rule;
+  rule.granularity =
+      choose(options, "granularity",
+             {{"tensor", tensor}, {"layer", layer}, {"bucket", bucket}, {"cycle", cycle}, {"model", model}}, bucket);
+  check_used(options, "bucket", rule.granularity == bucket || rule.granularity == cycle, "bucket, or cycle");
+  check_used(options, "first_bucket", rule.granularity == bucket, "bucket");
+  check_used(options, "cycle", rule.granularity == cycle, "cycle");
+  rule.limit = options.get("bucket", rule.limit, Range{1, 1e15});
+  rule.first = options.get("first_bucket", rule.limit, Range{1, 1e15});
+  rule.cycle = options.get("cycle", rule.cycle, Range{1e-9, 1e6});
+  return rule;
 }
 
 }  // namespace
 
 EntryInfo DataParallel::info() {
-  return {"data_parallel",
-          "synchronous data parallelism with all-reduce",
-          {{"granularity", "", "tensor | layer | bucket | model", "bucket", "what one all-reduce carries"},
-           {"bucket", "bytes", "> 0", "25 MiB", "size at which a bucket is closed (granularity: bucket)"},
-           {"overlap", "", "true | false", "true", "start all-reduces during the backward pass"}}};
+  EntryInfo info{
+      "data_parallel",
+      "synchronous data parallelism with all-reduce",
+      {{"granularity", "", "tensor | layer | bucket | cycle | model", "bucket", "what one all-reduce carries"},
+       {"bucket", "bytes", "> 0", "25 MiB",
+        "size at which a bucket is closed; of a cycle the most that is sent at once"},
+       {"first_bucket", "bytes", "> 0", "bucket", "the same for the first bucket of a step"},
+       {"cycle", "s", "> 0", "1 ms", "gradients made within one cycle travel together at its end (granularity: cycle)"},
+       {"overlap", "", "true | false", "true", "start all-reduces during the backward pass"},
+       {"order", "", "fifo | priority", "fifo",
+        "which all-reduce is next: the first ready, or the one that the next forward pass needs first"},
+       {"update", "", "after_backward | before_forward", "after_backward",
+        "when a layer is updated: with all others, or just before its next forward pass"},
+       {"accumulation", "count", "1 .. batch per worker", "1",
+        "micro-batches whose gradients a worker adds up before they are reduced"}}};
+  for (ParameterInfo& parameter : GradientCompression::parameters()) info.parameters.push_back(std::move(parameter));
+  info.parameters.push_back(CommunicationCores::parameter());
+  return info;
 }
 
 DataParallel::DataParallel(const ConfigNode& options)
-    : granularity_(choose(options, "granularity",
-                          {{"tensor", Granularity::tensor},
-                           {"layer", Granularity::layer},
-                           {"bucket", Granularity::bucket},
-                           {"model", Granularity::model}},
-                          Granularity::bucket)),
-      bucket_(options.get("bucket", Bytes(25.0 * (1 << 20)), Range{1, 1e15})),
-      overlap_(options.get("overlap", true)) {
-  if (options.has("bucket") && granularity_ != Granularity::bucket)
-    throw options.at("bucket").error("a bucket size has no effect with this granularity; use granularity: bucket");
+    : options_(options),
+      rule_(read_buckets(options)),
+      overlap_(options.get("overlap", true)),
+      order_(
+          choose(options, "order", {{"fifo", Discipline::fifo}, {"priority", Discipline::priority}}, Discipline::fifo)),
+      update_(choose(options, "update",
+                     {{"after_backward", UpdateTime::after_backward}, {"before_forward", UpdateTime::before_forward}},
+                     UpdateTime::after_backward)),
+      accumulation_(options.get("accumulation", std::int64_t{1}, Range{1, 1e6})),
+      compression_(options),
+      cores_(options) {}
+
+std::int64_t DataParallel::micro_batch(const StrategyContext& context) const {
+  const std::int64_t batch = context.worker_batch();
+  if (batch % accumulation_ != 0)
+    throw options_.at("accumulation")
+        .error("a worker's batch of " + std::to_string(batch) + " cannot be divided into " +
+               std::to_string(accumulation_) + " micro-batches; use a divisor of " + std::to_string(batch));
+  return batch / accumulation_;
 }
 
-TrainingStep DataParallel::compile(const StrategyContext& context) const {
-  const WorkloadTrace trace = context.trace(context.worker_batch());
-  TrainingStep step;
-  CyclicTaskGraph& graph = step.graph;
-  const GroupId workers = graph.add_group("workers", context.workers);
-  const QueueId compute = graph.add_queue("compute", workers, QueueRole::compute, Discipline::program_order);
-  const QueueId communication = graph.add_queue("communication", workers, QueueRole::communication, Discipline::fifo);
+/// One training step. Everything on a worker's compute queue runs in the order in which it is added here.
+class DataParallel::Builder {
+ public:
+  Builder(const DataParallel& strategy, const StrategyContext& context)
+      : strategy_(strategy),
+        context_(context),
+        device_(context.cluster.devices[static_cast<std::size_t>(context.workers.front())]),
+        trace_(strategy.cores_.slow_down(context.trace(strategy.micro_batch(context)), device_)),
+        buckets_(make_buckets(trace_, strategy.rule_)),
+        workers_(graph_.add_group("workers", context.workers)),
+        compute_(graph_.add_queue("compute", workers_, QueueRole::compute, Discipline::program_order)),
+        communication_(graph_.add_queue("communication", workers_, QueueRole::communication, strategy.order_)),
+        updates_(trace_.layers.size()),
+        decoded_(buckets_.size(), false) {}
 
-  add_forward(graph, compute, trace);
-  const LayerPass backward = add_backward(graph, compute, trace);
+  TrainingStep build() {
+    const bool early = strategy_.update_ == UpdateTime::before_forward;
+    for (std::int64_t m = 0; m < strategy_.accumulation_; ++m) {
+      const bool first = m == 0, last = m + 1 == strategy_.accumulation_;
+      const int label = strategy_.accumulation_ > 1 ? static_cast<int>(m) : -1;
+      add_forward(graph_, compute_, trace_, {label, [&](std::size_t l) {
+                                               if (early && first) add_update(l);
+                                             }});
+      const LayerPass backward = add_backward(graph_, compute_, trace_, {label, [&](std::size_t l) {
+                                                                           if (last) encode_buckets_of(l);
+                                                                         }});
+      if (last) reduce(backward);
+    }
+    if (!early)
+      for (std::size_t l = trace_.layers.size(); l-- > 0;) add_update(l);
+    for (std::size_t b = 0; b < reduced_.size(); ++b) {
+      if (strategy_.compression_.any()) graph_.after(reduced_[b], decodings_[b], early ? 1 : 0);
+      for (const std::size_t l : buckets_[b].layers)
+        if (!strategy_.compression_.any()) graph_.after(reduced_[b], *updates_[l], early ? 1 : 0);
+    }
+    return {std::move(graph_), {{"worker", context_.workers, replica_memory(trace_, context_.optimizer)}}};
+  }
 
-  const Buckets buckets = make_buckets(trace, granularity_, bucket_);
-  std::vector<TaskId> reduced;
-  for (const Bucket& bucket : buckets.all) {
-    if (context.workers.size() == 1) break;  // one worker has nobody to reduce with
-    reduced.push_back(graph.collective(communication,
-                                       {.op = CollectiveOp::all_reduce,
-                                        .algorithm = context.collective.algorithm,
-                                        .level = context.collective.level,
-                                        .group = workers,
-                                        .bytes = bucket.bytes,
-                                        .gamma = context.collective.gamma},
-                                       {"all-reduce", bucket.name}));
-    graph.after(overlap_ ? backward.at(bucket.ready_after) : backward.tasks.back(), reduced.back());
+ private:
+  bool reduces() const { return context_.workers.size() > 1; }  // one worker has nobody to reduce with
+  int worker_count() const { return static_cast<int>(context_.workers.size()); }
+
+  /// A layer's update, after the decoding of the gradients that it needs.
+  void add_update(std::size_t l) {
+    if (trace_.layers[l].gradients.empty()) return;
+    if (reduces() && strategy_.compression_.any())
+      for (std::size_t b = 0; b < buckets_.size(); ++b) {
+        const Bucket& bucket = buckets_[b];
+        if (decoded_[b] || std::find(bucket.layers.begin(), bucket.layers.end(), l) == bucket.layers.end()) continue;
+        decodings_.resize(buckets_.size());
+        decodings_[b] =
+            graph_.compute(compute_, strategy_.compression_.decode_time(bucket.bytes, device_, worker_count()),
+                           {"decode", bucket.name});
+        decoded_[b] = true;
+      }
+    updates_[l] = graph_.compute(compute_, trace_.layers[l].times.update, {"update", trace_.layers[l].name});
   }
-  for (std::size_t l = trace.layers.size(); l-- > 0;) {
-    if (trace.layers[l].gradients.empty()) continue;
-    const TaskId update = graph.compute(compute, trace.layers[l].times.update, {"update", trace.layers[l].name});
-    if (!reduced.empty()) graph.after(reduced[buckets.last_of_layer[l]], update);
+
+  /// Encodes what the layer's backward pass has completed.
+  void encode_buckets_of(std::size_t l) {
+    if (!reduces() || !strategy_.compression_.any()) return;
+    for (const Bucket& bucket : buckets_)
+      if (bucket.ready_after == l)
+        encodings_.push_back(graph_.compute(compute_, strategy_.compression_.encode_time(bucket.bytes, device_),
+                                            {"encode", bucket.name}));
   }
-  step.memory.push_back({"worker", context.workers, replica_memory(trace, context.optimizer)});
-  return step;
-}
+
+  void reduce(const LayerPass& backward) {
+    if (!reduces()) return;
+    for (std::size_t b = 0; b < buckets_.size(); ++b) {
+      const Bucket& bucket = buckets_[b];
+      const Collective sum = strategy_.compression_.sum(bucket.bytes, context_.collective, workers_, worker_count());
+      reduced_.push_back(graph_.collective(
+          communication_, sum, {sum.op == CollectiveOp::all_reduce ? "all-reduce" : "all-gather", bucket.name}));
+      graph_.set_priority(reduced_.back(), static_cast<int>(bucket.ready_after));
+      graph_.after(ready(b, backward), reduced_.back());
+      if (!strategy_.overlap_) graph_.after(backward.tasks.back(), reduced_.back());
+    }
+  }
+
+  /// After which a bucket may be sent: its encoding or backward pass, or the end of the cycle that these fall into.
+  TaskId ready(std::size_t b, const LayerPass& backward) {
+    const auto made = [&](std::size_t i) {
+      return encodings_.empty() ? backward.at(buckets_[i].ready_after) : encodings_[i];
+    };
+    if (buckets_[b].cycle == 0) return made(b);
+    if (b > 0 && buckets_[b - 1].cycle == buckets_[b].cycle) return *cycle_end_;
+    std::size_t last = b;
+    while (last + 1 < buckets_.size() && buckets_[last + 1].cycle == buckets_[b].cycle) ++last;
+    if (!timer_) timer_ = graph_.add_queue("fusion timer", workers_, QueueRole::communication, Discipline::fifo);
+    cycle_end_ = graph_.compute(*timer_, buckets_[last].delay, {"wait", buckets_[last].name});
+    graph_.after(made(last), *cycle_end_);
+    return *cycle_end_;
+  }
+
+  const DataParallel& strategy_;
+  const StrategyContext& context_;
+  const Device& device_;
+  WorkloadTrace trace_;
+  std::vector<Bucket> buckets_;
+  CyclicTaskGraph graph_;
+  GroupId workers_;
+  QueueId compute_, communication_;
+  std::vector<std::optional<TaskId>> updates_;  ///< by layer
+  std::vector<bool> decoded_;                   ///< by bucket: whether its decoding has been added
+  std::optional<QueueId> timer_;
+  std::optional<TaskId> cycle_end_;                      ///< of the current cycle
+  std::vector<TaskId> encodings_, decodings_, reduced_;  ///< by bucket; empty without compression or reduction
+};
+
+TrainingStep DataParallel::compile(const StrategyContext& context) const { return Builder(*this, context).build(); }
 
 }  // namespace epocast

@@ -2,14 +2,19 @@
 // Synchronous data parallelism: every worker trains a replica on its share of the batch; gradients are summed over all
 // workers by all-reduce before each update.
 //
-// Scope: one all-reduce per tensor, per layer, per bucket of gradients in the order in which backward makes them (Li et
-// al. 2020, PyTorch DDP; Sergeev and Del Balso 2018, Horovod), or one for the whole network; started as soon as its
-// gradients are there, or after the backward pass. A communication queue per worker carries out one operation at a
-// time, first ready first served. The next forward pass waits for all updates. Limits: communication takes no compute
-// time away; no delay into the next forward pass. Validation: tests/conformance, tests/unit/data_parallel_test.cpp
-// (timelines by hand).
+// Scope: what one all-reduce carries is a BucketRule (PyTorch DDP, Horovod); it starts as soon as its gradients are
+// there, or after the backward pass. A communication queue per worker carries out one operation at a time: first ready
+// first served, or the layer that the next forward pass needs first (Jayarajan et al. 2019, "Priority-based parameter
+// propagation"; Peng et al. 2019, ByteScheduler; without cutting tensors). Updates follow the backward pass, or each
+// waits until its layer's next forward pass, so that late communication hides there too (Das et al. 2016). Gradients
+// may be accumulated over several micro-batches and compressed. Cores may be set aside for communication.
+// Limits: otherwise communication takes no compute time away. Validation: tests/conformance,
+// tests/unit/data_parallel_*test.cpp (timelines by hand).
 
 #include "sim/strategy.hpp"
+#include "strategies/communication_cores.hpp"
+#include "strategies/gradient_buckets.hpp"
+#include "strategies/gradient_compression.hpp"
 
 namespace epocast {
 
@@ -19,12 +24,21 @@ class DataParallel final : public Strategy {
   TrainingStep compile(const StrategyContext& context) const override;
   static EntryInfo info();
 
-  enum class Granularity { tensor, layer, bucket, model };
+  enum class UpdateTime { after_backward, before_forward };
 
  private:
-  Granularity granularity_;
-  Bytes bucket_;
+  class Builder;
+
+  std::int64_t micro_batch(const StrategyContext& context) const;
+
+  ConfigNode options_;
+  BucketRule rule_;
   bool overlap_;
+  Discipline order_;
+  UpdateTime update_;
+  std::int64_t accumulation_;
+  GradientCompression compression_;
+  CommunicationCores cores_;
 };
 
 }  // namespace epocast

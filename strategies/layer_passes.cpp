@@ -6,26 +6,30 @@
 
 namespace epocast {
 
-LayerPass add_forward(CyclicTaskGraph& graph, QueueId compute, const WorkloadTrace& trace) {
+LayerPass add_forward(CyclicTaskGraph& graph, QueueId compute, const WorkloadTrace& trace, const PassOptions& options) {
   LayerPass pass;
-  for (const LayerTrace& layer : trace.layers) {
+  for (std::size_t l = 0; l < trace.layers.size(); ++l) {
+    const LayerTrace& layer = trace.layers[l];
+    if (options.hook) options.hook(l);
     pass.position.push_back(pass.tasks.size());
     if (layer.times.forward.value > 0)
-      pass.tasks.push_back(graph.compute(compute, layer.times.forward, {"forward", layer.name}));
+      pass.tasks.push_back(graph.compute(compute, layer.times.forward, {"forward", layer.name, options.micro_batch}));
   }
   if (pass.tasks.empty()) throw SimulationError("no layer of the network takes time in the forward pass");
   for (std::size_t& p : pass.position) p = std::min(p, pass.tasks.size() - 1);
   return pass;
 }
 
-LayerPass add_backward(CyclicTaskGraph& graph, QueueId compute, const WorkloadTrace& trace) {
+LayerPass add_backward(CyclicTaskGraph& graph, QueueId compute, const WorkloadTrace& trace,
+                       const PassOptions& options) {
   LayerPass pass;
   pass.position.assign(trace.layers.size(), 0);
   for (std::size_t l = trace.layers.size(); l-- > 0;) {
     const LayerTrace& layer = trace.layers[l];
     if (const Seconds time = layer.times.backward(); time.value > 0)
-      pass.tasks.push_back(graph.compute(compute, time, {"backward", layer.name}));
+      pass.tasks.push_back(graph.compute(compute, time, {"backward", layer.name, options.micro_batch}));
     pass.position[l] = pass.tasks.empty() ? 0 : pass.tasks.size() - 1;
+    if (options.hook) options.hook(l);
   }
   if (pass.tasks.empty()) throw SimulationError("no layer of the network takes time in the backward pass");
   return pass;

@@ -2,7 +2,9 @@
 
 #include "strategies/collective_benchmark.hpp"
 #include "strategies/data_parallel.hpp"
+#include "strategies/local_sgd.hpp"
 #include "strategies/parameter_server.hpp"
+#include "strategies/sharded_data_parallel.hpp"
 #include "strategies/single.hpp"
 
 namespace epocast {
@@ -11,6 +13,8 @@ StrategyRegistry builtin_strategies() {
   StrategyRegistry registry("strategy");
   add_strategy<Single>(registry);
   add_strategy<DataParallel>(registry);
+  add_strategy<ShardedDataParallel>(registry);
+  add_strategy<LocalSgd>(registry);
   add_strategy<ParameterServer>(registry);
   add_strategy<CollectiveBenchmark>(registry);
   return registry;

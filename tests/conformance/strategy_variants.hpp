@@ -39,6 +39,29 @@ inline std::map<std::string, std::vector<Variant>> strategy_variants() {
                                             {A::hierarchical, L::automatic, 0}})
     data_parallel.push_back({.options = "{granularity: layer}", .collective = settings});
 
+  for (const char* options :
+       {"{granularity: bucket, first_bucket: 1 MB, bucket: 10 MB}", "{granularity: cycle, cycle: 4 ms, bucket: 10 MB}",
+        "{granularity: layer, order: priority, update: before_forward}", "{order: fifo, update: after_backward}",
+        "{granularity: tensor, order: priority, update: before_forward, accumulation: 4}", "{accumulation: 8}",
+        "{update: before_forward, overlap: false}", "{compression: none}", "{compression: fp16}",
+        "{granularity: layer, compression: int8, update: before_forward}", "{compression: one_bit, overlap: false}",
+        "{granularity: tensor, compression: top_k, top_k: 0.1}"})
+    data_parallel.push_back({.options = options});
+
+  std::vector<Variant>& sharded = table["sharded_data_parallel"];
+  for (const char* options :
+       {"{stage: 1}", "{stage: 2, unit: 1 MB}", "{stage: 3}", "{stage: 3, unit: 1 B, prefetch: 0}",
+        "{stage: 3, unit: 4 MB, prefetch: 2, reshard: false}",
+        "{stage: 3, unit: 4 MB, reshard: true, communication_cores: 0}"})
+    sharded.push_back({.options = options});
+  for (const CollectiveSettings settings :
+       {CollectiveSettings{A::halving_doubling, L::flow, 1e-10}, {A::double_binary_tree, L::message, 1e-10}})
+    sharded.push_back({.options = "{unit: 4 MB}", .collective = settings});
+
+  for (const char* options :
+       {"{period: 1}", "{period: 4, bucket: 5 MB}", "{period: 4, overlap: true}", "{overlap: false}"})
+    table["local_sgd"].push_back({.options = options});
+
   std::vector<Variant>& parameter_server = table["parameter_server"];
   for (const std::string mode : {"sync", "async"}) {
     parameter_server.push_back({.options = "{mode: " + mode + "}"});

@@ -1,0 +1,30 @@
+#include "strategies/communication_cores.hpp"
+
+namespace epocast {
+namespace {
+
+constexpr const char* kKey = "communication_cores";
+
+}  // namespace
+
+CommunicationCores::CommunicationCores(const ConfigNode& options)
+    : options_(options), taken_(options.get(kKey, std::int64_t{0}, Range{0, 1e9})) {}
+
+ParameterInfo CommunicationCores::parameter() {
+  return {kKey, "count", "0 .. cores - 1", "0",
+          "cores (of a GPU: multiprocessors) that only communicate; the others compute more slowly"};
+}
+
+WorkloadTrace CommunicationCores::slow_down(WorkloadTrace trace, const Device& device) const {
+  if (taken_ == 0) return trace;
+  if (taken_ >= device.cores)
+    throw options_.at(kKey).error(std::to_string(taken_) + " cores to communicate, but device '" + device.name +
+                                  "' has only " + std::to_string(device.cores) + "; leave at least one to compute");
+  const double slower = static_cast<double>(device.cores) / static_cast<double>(device.cores - taken_);
+  for (LayerTrace& layer : trace.layers)
+    layer.times = {layer.times.forward * slower, layer.times.backward_data * slower,
+                   layer.times.backward_weights * slower, layer.times.update * slower};
+  return trace;
+}
+
+}  // namespace epocast

@@ -1,0 +1,24 @@
+#pragma once
+// Cores that communicate do not compute.
+
+#include "sim/strategy.hpp"
+
+namespace epocast {
+
+/// The option `communication_cores`: how many cores of a device a pinned communication thread takes away, or how many
+/// streaming multiprocessors the kernels of collectives occupy.
+class CommunicationCores {
+ public:
+  explicit CommunicationCores(const ConfigNode& options);
+  static ParameterInfo parameter();
+
+  /// The trace with every computation slowed down by cores / (cores - taken). What is bound by memory loses less in
+  /// reality. Throws ConfigError if the device has no core left.
+  WorkloadTrace slow_down(WorkloadTrace trace, const Device& device) const;
+
+ private:
+  ConfigNode options_;
+  std::int64_t taken_;
+};
+
+}  // namespace epocast

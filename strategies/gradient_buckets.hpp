@@ -1,0 +1,39 @@
+#pragma once
+// Which gradients travel together, and when they are there.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/workload_trace.hpp"
+
+namespace epocast {
+
+/// What one communication of gradients carries.
+enum class Granularity { tensor, layer, bucket, cycle, model };
+
+/// How gradients are put into buckets.
+struct BucketRule {
+  Granularity granularity = Granularity::bucket;
+  Bytes limit{25.0 * (1 << 20)};  ///< a bucket is closed once it has reached its size; of a cycle it is an upper limit
+  Bytes first{25.0 * (1 << 20)};  ///< the same for the first bucket; smaller starts communication sooner
+  Seconds cycle{1e-3};            ///< Granularity::cycle: gradients wait for the end of the cycle they are made in
+};
+
+/// Gradients that one communication carries.
+struct Bucket {
+  std::string name;  ///< of the tensor or layer, or of the first and last layer in it
+  Bytes bytes;
+  std::size_t ready_after = 0;      ///< layer whose backward pass makes the last of them
+  std::int64_t cycle = 0;           ///< at whose end it is sent; 0 if it need not wait
+  Seconds delay{};                  ///< from when it is ready until then
+  std::vector<std::size_t> layers;  ///< with a gradient in it, in the order of the backward pass
+};
+
+/// Buckets in the order of the backward pass, as Li et al. 2020 (PyTorch DDP) make them: one may exceed its size by its
+/// last tensor. With Granularity::cycle (Sergeev and Del Balso 2018, Horovod's tensor fusion) time since the start of
+/// the backward pass is cut into cycles; what is made in one cycle travels together, in pieces of at most `limit`, or
+/// of one tensor. Dates are those of an uninterrupted backward pass.
+std::vector<Bucket> make_buckets(const WorkloadTrace& trace, const BucketRule& rule);
+
+}  // namespace epocast

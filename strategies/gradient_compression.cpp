@@ -1,0 +1,81 @@
+#include "strategies/gradient_compression.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "strategies/choice.hpp"
+
+namespace epocast {
+namespace {
+
+constexpr double kValue = 4;  // bytes of an fp32 value, an index, or a scale
+
+Seconds memory_time(double bytes, const Device& device) {
+  if (!(device.memory_bandwidth.value > 0))
+    throw ConfigError("device '" + device.name +
+                      "' has no memory bandwidth, which the time of compression needs; add it to the platform file");
+  return Bytes(bytes) / device.memory_bandwidth;
+}
+
+}  // namespace
+
+GradientCompression::GradientCompression(const ConfigNode& options)
+    : method_(choose(options, "compression",
+                     {{"none", Method::none},
+                      {"fp16", Method::fp16},
+                      {"int8", Method::int8},
+                      {"one_bit", Method::one_bit},
+                      {"top_k", Method::top_k}},
+                     Method::none)),
+      share_(options.get("top_k", 0.01, Range{1e-9, 1})) {
+  if (options.has("top_k") && method_ != Method::top_k)
+    throw options.at("top_k").error("a share of values has no effect with this compression; use compression: top_k");
+}
+
+std::vector<ParameterInfo> GradientCompression::parameters() {
+  return {
+      {"compression", "", "none | fp16 | int8 | one_bit | top_k", "none", "what gradients are turned into to travel"},
+      {"top_k", "", "1e-9 .. 1", "0.01", "share of the values that compression: top_k sends"}};
+}
+
+Bytes GradientCompression::compressed(Bytes gradients) const {
+  const double values = gradients.value / kValue;
+  switch (method_) {
+    case Method::none: return gradients;
+    case Method::fp16: return Bytes(values * 2);
+    case Method::int8: return Bytes(values + kValue);
+    case Method::one_bit: return Bytes(values / 8 + 2 * kValue);
+    case Method::top_k: return Bytes(std::max(1.0, std::ceil(values * share_)) * 2 * kValue);
+  }
+  return gradients;
+}
+
+Collective GradientCompression::sum(Bytes gradients, const CollectiveSettings& settings, GroupId group,
+                                    int workers) const {
+  Collective out{.op = CollectiveOp::all_reduce,
+                 .algorithm = settings.algorithm,
+                 .level = settings.level,
+                 .group = group,
+                 .bytes = compressed(gradients),
+                 .gamma = settings.gamma};
+  if (method_ == Method::none || method_ == Method::fp16) return out;
+  out.op = CollectiveOp::all_gather;
+  if (!supports(out.algorithm, out.op)) out.algorithm = default_algorithm(out.op);
+  out.bytes = out.bytes * static_cast<double>(workers);  // of an all-gather: what every rank ends up with
+  out.gamma = 0;
+  return out;
+}
+
+Seconds GradientCompression::encode_time(Bytes gradients, const Device& device) const {
+  if (!any()) return {};
+  const double rest = keeps_rest() ? 2 * gradients.value : 0;
+  return memory_time(gradients.value + rest + compressed(gradients).value, device);
+}
+
+Seconds GradientCompression::decode_time(Bytes gradients, const Device& device, int workers) const {
+  if (!any()) return {};
+  const double codes = method_ == Method::fp16 ? 1 : workers;
+  return memory_time(codes * compressed(gradients).value + gradients.value, device);
+}
+
+}  // namespace epocast

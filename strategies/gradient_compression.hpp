@@ -1,0 +1,45 @@
+#pragma once
+// Sending fewer bytes than the gradients have.
+
+#include "sim/collective.hpp"
+#include "sim/config.hpp"
+#include "sim/registry.hpp"
+#include "sim/strategy.hpp"
+
+namespace epocast {
+
+/// How gradients are made smaller before they travel.
+///
+/// fp16: half of the bytes, summed by all-reduce. The others cannot be summed on the way: every worker gathers those of
+/// all others (all-gather) and sums them itself. int8: one byte a value and one scale a bucket (Dettmers 2015).
+/// one_bit: one bit a value and two scales a bucket, what was lost is added to the next gradient (Seide et al. 2014).
+/// top_k: the largest values, each with its 4-byte index; the rest is added to the next gradient (Lin et al. 2018,
+/// "Deep gradient compression"). What it does to the number of epochs is not modelled.
+class GradientCompression {
+ public:
+  enum class Method { none, fp16, int8, one_bit, top_k };
+
+  /// Reads the options `compression` and `top_k`. Throws ConfigError for a share without that method or out of range.
+  explicit GradientCompression(const ConfigNode& options);
+  static std::vector<ParameterInfo> parameters();
+
+  bool any() const { return method_ != Method::none; }
+
+  /// Bytes that one worker sends of fp32 gradients of this size.
+  Bytes compressed(Bytes gradients) const;
+  /// The collective that sums gradients of this size over all ranks of a group, without the time of coding.
+  Collective sum(Bytes gradients, const CollectiveSettings& settings, GroupId group, int workers) const;
+  /// What coding and decoding take on a device whose memory they read and write at full bandwidth: gradient and what
+  /// was left over are read, the new rest and the code written; then all workers' codes are read and the sum written.
+  /// Zero without compression. Throws ConfigError if the device's memory bandwidth is unknown.
+  Seconds encode_time(Bytes gradients, const Device& device) const;
+  Seconds decode_time(Bytes gradients, const Device& device, int workers) const;
+
+ private:
+  bool keeps_rest() const { return method_ == Method::one_bit || method_ == Method::top_k; }
+
+  Method method_;
+  double share_;  ///< of the values that top_k sends
+};
+
+}  // namespace epocast
