@@ -57,11 +57,21 @@ std::unique_ptr<CostModel> make_roofline(const ConfigNode& options, const CostMo
       RooflineOptions{.efficiency = options.get("efficiency", defaults.efficiency, kFraction),
                       .memory_efficiency = options.get("memory_efficiency", defaults.memory_efficiency, kFraction),
                       .overhead = options.get("overhead", defaults.overhead, {0, 1}),
-                      .optimizer = context.optimizer});
+                      .optimizer = context.optimizer,
+                      .precision = context.precision});
+}
+
+/// Measured kernels say nothing about another precision.
+void require_fp32(const ConfigNode& place, const CostModelContext& context) {
+  if (context.precision != Precision::fp32)
+    throw place.error(std::string("holds fp32 times, but the study trains in ") + to_string(context.precision) +
+                      "; use cost_model: roofline, if possible with a step_time measured in " +
+                      to_string(context.precision));
 }
 
 std::unique_ptr<CostModel> make_measured(const ConfigNode& options, const CostModelContext& context) {
   const auto folder = context.data_dir / "costmodels" / "timings";
+  require_fp32(options.at("timings"), context);
   auto table = std::make_unique<MeasuredTable>(
       load_timings(find_data_file(options.at("timings"), {"timings", folder, ".csv"})), context.optimizer);
   table->check_covers(*context.model);
@@ -70,6 +80,7 @@ std::unique_ptr<CostModel> make_measured(const ConfigNode& options, const CostMo
 
 std::unique_ptr<CostModel> make_fitted(const ConfigNode& options, const CostModelContext& context) {
   const ConfigNode name = options.at("calibration");
+  require_fp32(name, context);
   const auto file = find_data_file(name, {"calibration", context.data_dir / "costmodels" / "calibrations", ".yaml"});
   return std::make_unique<Fitted>(load_compute_calibration(file), name.as_string(), context.optimizer, *context.model,
                                   *context.device);

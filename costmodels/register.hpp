@@ -17,6 +17,7 @@ struct CostModelContext {
   const Model* model = nullptr;
   const Device* device = nullptr;  ///< the one that timings and step times are of: usually the first worker
   Optimizer optimizer = Optimizer::sgd;
+  Precision precision = Precision::fp32;
 };
 
 /// All cost models with their documented parameters, of which `scale`, the overheads and `step_time` are common to all.

@@ -5,7 +5,7 @@
 namespace epocast {
 namespace {
 
-constexpr double kBytesPerValue = 4;  // fp32
+constexpr double kUpdateBytes = 4;  // an access of the optimizer: see optimizer_accesses
 
 /// Layers that are only another view of the same memory, or the data itself: no kernel runs.
 bool runs_kernels(LayerKind kind) { return kind != LayerKind::input && kind != LayerKind::flatten; }
@@ -35,20 +35,22 @@ double require_rate(double rate, const char* what, const Device& device) {
 }  // namespace
 
 Seconds update_time(const Layer& layer, const Device& device, Optimizer optimizer, double memory_efficiency) {
-  const double bytes = kBytesPerValue * optimizer_accesses(optimizer) * static_cast<double>(layer.parameter_count());
+  const double bytes = kUpdateBytes * optimizer_accesses(optimizer) * static_cast<double>(layer.parameter_count());
   if (bytes == 0) return Seconds(0);
   return Seconds(bytes / (memory_efficiency * require_rate(device.memory_bandwidth.value, "memory bandwidth", device)));
 }
 
 PassTimes Roofline::times(const Layer& layer, std::int64_t batch, const Device& device) const {
   if (!runs_kernels(layer.kind)) return {};
-  const double flop_rate = options_.efficiency * require_rate(device.peak_rate.value, "peak rate", device);
+  const bool multiplies = multiplies_weights(layer.kind) || layer.kind == LayerKind::attention;
+  const FlopPerSecond peak = device.matrix_rate(multiplies ? options_.precision : Precision::fp32);
+  const double flop_rate = options_.efficiency * require_rate(peak.value, "peak rate", device);
   const double byte_rate =
       options_.memory_efficiency * require_rate(device.memory_bandwidth.value, "memory bandwidth", device);
   const auto samples = static_cast<double>(batch);
   const auto steps = static_cast<double>(layer.steps);
-  const double bytes =
-      kBytesPerValue * (samples * activation_accesses(layer) / steps + parameters_read(layer, samples));
+  const double bytes = bytes_per_value(options_.precision) *
+                       (samples * activation_accesses(layer) / steps + parameters_read(layer, samples));
   const auto kernel = [&](double flop_per_sample) {
     return steps *
            (options_.overhead + Seconds(std::max(samples * flop_per_sample / steps / flop_rate, bytes / byte_rate)));

@@ -6,7 +6,8 @@
 // Scope and limits: one efficiency for every layer, so that small or oddly shaped layers come out too fast; no cache,
 // no fusion of element-wise layers into their neighbours, no framework overhead. Good for comparing networks and for
 // splitting a measured step among layers (step_time); use measured timings for absolute times. Bytes of a pass: input,
-// output and parameters once each, fp32. Backward passes read the output's gradient, read what forward kept and write a
+// output and parameters once each. In other precisions than fp32 layers that multiply matrices have that rate, all
+// others the fp32 rate. Backward passes read the output's gradient, read what forward kept and write a
 // gradient: the same counts. A recurrent layer is one kernel per step that reads all parameters; an embedding reads the
 // rows that it looks up. Validation: medians of achieved over peak fp32 rate of 94 training convolutions (DeepBench,
 // latest stacks; forward, backward data, backward weights): Xeon Phi 7250 0.61 0.53 0.48, V100 0.65 0.61 0.46, P100
@@ -22,6 +23,7 @@ struct RooflineOptions {
   double memory_efficiency = 0.8;  ///< of the memory bandwidth; engineering estimate, STREAM reaches 0.75 to 0.9
   Seconds overhead{10e-6};         ///< per kernel; engineering estimate for a framework's launch
   Optimizer optimizer = Optimizer::sgd;
+  Precision precision = Precision::fp32;  ///< of matrix products and of what is stored
 };
 
 class Roofline : public CostModel {

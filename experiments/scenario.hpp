@@ -38,6 +38,7 @@ struct ScenarioSetup {
   CollectiveSettings collective;
   std::vector<MeasuredCollectives> measured_collectives;  ///< the first whose scope fits counts
   Optimizer optimizer = Optimizer::sgd;
+  Precision precision = Precision::fp32;
   std::int64_t samples = 0;  ///< of the data set
   std::vector<PhaseSettings> phases;
   NoiseModel noise;

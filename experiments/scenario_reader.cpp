@@ -268,18 +268,34 @@ void check_shards(const ScenarioSetup& setup, const ConfigNode& shards) {
                          "asynchronous strategy");
 }
 
+/// A precision that all workers have a rate for.
+Precision read_precision(const ConfigNode& node, const ScenarioSetup& setup) {
+  const Precision precision = parse_name(node, parse_precision);
+  for (const PhaseSettings& phase : setup.phases)
+    for (const DeviceId worker : phase.workers) {
+      const Device& device = setup.cluster.devices[static_cast<std::size_t>(worker)];
+      if (device.matrix_rate(precision).value > 0) continue;
+      throw node.error(
+          fmt::format("device '{}' ({}) of platform '{}' has no {} rate; use precision: fp32, or add "
+                      "epocast.peak_rate_{} to the platform file",
+                      device.name, device.model, setup.cluster.name, to_string(precision), to_string(precision)));
+    }
+  return precision;
+}
+
 }  // namespace
 
 Registries builtin_registries() { return {builtin_strategies()}; }
 
 StrategyContext ScenarioSetup::context(const PhaseSettings& phase) const {
   const Device& device = cluster.devices[static_cast<std::size_t>(phase.workers.front())];
-  return {.cluster = cluster,
-          .workers = phase.workers,
-          .global_batch = phase.global_batch,
-          .trace = [this, &device](std::int64_t batch) { return make_trace(model, *cost_model, batch, device); },
-          .collective = collective,
-          .optimizer = optimizer};
+  return {
+      .cluster = cluster,
+      .workers = phase.workers,
+      .global_batch = phase.global_batch,
+      .trace = [this, &device](std::int64_t batch) { return make_trace(model, *cost_model, batch, device, precision); },
+      .collective = collective,
+      .optimizer = optimizer};
 }
 
 TrainingStep ScenarioSetup::compile(const PhaseSettings& phase) const {
@@ -313,13 +329,14 @@ ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registri
   setup.collective = read_collective(child_or_empty(config, "collective"));
   if (config.has("collective")) setup.measured_collectives = read_calibrations(config.at("collective"), data);
   if (config.has("optimizer")) setup.optimizer = parse_name(config.at("optimizer"), parse_optimizer);
+  if (config.has("precision")) setup.precision = read_precision(config.at("precision"), setup);
 
   if (setup.strategy->needs_model() || config.has("model")) {
     setup.model = load_model_named(
         required(config, "model", "name a network, as in `model: vgg16`; `epocast list models` shows them"), data);
     const ConfigNode compute = child_or_empty(config, "compute");
     const Device& device = setup.cluster.devices[static_cast<std::size_t>(setup.phases.front().workers.front())];
-    setup.cost_model = make_cost_model(compute, {data, &setup.model, &device, setup.optimizer});
+    setup.cost_model = make_cost_model(compute, {data, &setup.model, &device, setup.optimizer, setup.precision});
     compute.check_all_read();
   }
   const ConfigNode noise = child_or_empty(config, "noise");

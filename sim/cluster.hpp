@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/precision.hpp"
 #include "sim/quantity.hpp"
 
 namespace epocast {
@@ -22,6 +23,10 @@ struct Device {
   FlopPerSecond peak_rate;          ///< fp32 peak
   BytesPerSecond memory_bandwidth;  ///< device memory, sustained or nominal as the platform file says
   Bytes memory;                     ///< capacity usable for training
+  std::map<Precision, FlopPerSecond> other_rates = {};  ///< peaks of matrix products in other precisions than fp32
+
+  /// The peak of matrix products; 0 if it is unknown.
+  FlopPerSecond matrix_rate(Precision precision) const;
 };
 
 /// A loaded and validated platform.

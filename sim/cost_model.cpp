@@ -5,10 +5,6 @@
 namespace epocast {
 namespace {
 
-constexpr double kBytesPerValue = 4;  // fp32
-
-Bytes value_bytes(double values) { return Bytes(values * kBytesPerValue); }
-
 void check_times(const PassTimes& times, const Layer& layer) {
   for (Seconds t : {times.forward, times.backward_data, times.backward_weights, times.update})
     if (!std::isfinite(t.value) || t.value < 0)
@@ -16,7 +12,8 @@ void check_times(const PassTimes& times, const Layer& layer) {
                             " s");
 }
 
-LayerTrace trace_layer(const Layer& layer, std::int64_t batch) {
+LayerTrace trace_layer(const Layer& layer, std::int64_t batch, Precision precision) {
+  const auto value_bytes = [precision](double values) { return Bytes(values * bytes_per_value(precision)); };
   const auto samples = static_cast<double>(batch);
   LayerTrace out;
   out.name = layer.name;
@@ -34,14 +31,16 @@ LayerTrace trace_layer(const Layer& layer, std::int64_t batch) {
 
 }  // namespace
 
-WorkloadTrace make_trace(const Model& model, const CostModel& cost, std::int64_t batch, const Device& device) {
+WorkloadTrace make_trace(const Model& model, const CostModel& cost, std::int64_t batch, const Device& device,
+                         Precision precision) {
   if (batch < 1) throw ConfigError("the batch size must be at least 1, not " + std::to_string(batch));
   WorkloadTrace trace;
   trace.model = model.name;
   trace.batch = batch;
+  trace.precision = precision;
   trace.layers.reserve(model.layers.size());
   for (const auto& layer : model.layers) {
-    trace.layers.push_back(trace_layer(layer, batch));
+    trace.layers.push_back(trace_layer(layer, batch, precision));
     if (layer.kind == LayerKind::input) continue;
     trace.layers.back().times = cost.times(layer, batch, device);
     check_times(trace.layers.back().times, layer);

@@ -28,8 +28,9 @@ class CostModel {
 
 using CostModelRegistry = Registry<CostModel>;
 
-/// Applies a cost model to every layer of a network. Gradients, parameters and activations are fp32 (4 bytes a value).
+/// Applies a cost model to every layer of a network. Gradients, parameters and activations have bytes_per_value().
 /// Throws ConfigError if batch < 1, SimulationError if the cost model returns a time that is negative or not finite.
-WorkloadTrace make_trace(const Model& model, const CostModel& cost, std::int64_t batch, const Device& device);
+WorkloadTrace make_trace(const Model& model, const CostModel& cost, std::int64_t batch, const Device& device,
+                         Precision precision = Precision::fp32);
 
 }  // namespace epocast

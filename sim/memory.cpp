@@ -32,13 +32,18 @@ int optimizer_state_values(Optimizer optimizer) {
   return 0;
 }
 
+double optimizer_bytes_per_value(Optimizer optimizer, Precision precision) {
+  return 4.0 * optimizer_state_values(optimizer) + master_bytes_per_value(precision);
+}
+
 int optimizer_accesses(Optimizer optimizer) { return 3 + 2 * optimizer_state_values(optimizer); }
 
 MemoryUse replica_memory(const WorkloadTrace& trace, Optimizer optimizer) {
   const Bytes parameters = trace.parameter_bytes();
   return {.parameters = parameters,
           .gradients = parameters,
-          .optimizer_state = parameters * optimizer_state_values(optimizer),
+          .optimizer_state =
+              parameters * (optimizer_bytes_per_value(optimizer, trace.precision) / bytes_per_value(trace.precision)),
           .activations = trace.kept_activation_bytes()};
 }
 

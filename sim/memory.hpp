@@ -18,8 +18,12 @@ Optimizer parse_optimizer(const std::string& name);
 /// Values of state per parameter that the optimizer keeps between steps: 0, 1 (velocity) or 2 (two moments).
 int optimizer_state_values(Optimizer optimizer);
 
+/// Bytes per parameter of the optimizer's state, which is fp32, and of its fp32 copy of parameters that are not.
+double optimizer_bytes_per_value(Optimizer optimizer, Precision precision);
+
 /// Reads and writes of one value per parameter in one update: weight and gradient read, weight written, and each state
-/// value read and written. 3 for SGD, 5 with momentum, 7 for Adam.
+/// value read and written. 3 for SGD, 5 with momentum, 7 for Adam. In fp32; mixed precision moves as many bytes (its
+/// gradient and weight have half of them, but there is a second weight).
 int optimizer_accesses(Optimizer optimizer);
 
 /// Memory by purpose.

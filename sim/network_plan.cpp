@@ -38,7 +38,7 @@ std::vector<int> node_numbers(const Group& group, const Cluster& cluster) {
 
 bool equal_hardware(const Device& a, const Device& b) {
   return a.model == b.model && a.peak_rate == b.peak_rate && a.memory_bandwidth == b.memory_bandwidth &&
-         a.memory == b.memory && a.cores == b.cores;
+         a.memory == b.memory && a.cores == b.cores && a.other_rates == b.other_rates;
 }
 
 }  // namespace

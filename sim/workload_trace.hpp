@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/model.hpp"
+#include "sim/precision.hpp"
 #include "sim/quantity.hpp"
 
 namespace epocast {
@@ -48,6 +49,7 @@ struct WorkloadTrace {
   std::string model;
   std::int64_t batch = 0;
   std::vector<LayerTrace> layers;  ///< same order and indices as Model::layers; the input layer takes no time
+  Precision precision = Precision::fp32;
 
   Bytes parameter_bytes() const;
   Bytes kept_activation_bytes() const;

@@ -83,6 +83,7 @@ class DataParallel::Builder {
         context_(context),
         device_(context.cluster.devices[static_cast<std::size_t>(context.workers.front())]),
         trace_(strategy.cores_.slow_down(context.trace(strategy.micro_batch(context)), device_)),
+        compression_(strategy.compression_.of(trace_.precision)),
         buckets_(make_buckets(trace_, strategy.rule_)),
         workers_(graph_.add_group("workers", context.workers)),
         compute_(graph_.add_queue("compute", workers_, QueueRole::compute, Discipline::program_order)),
@@ -106,9 +107,9 @@ class DataParallel::Builder {
     if (!early)
       for (std::size_t l = trace_.layers.size(); l-- > 0;) add_update(l);
     for (std::size_t b = 0; b < reduced_.size(); ++b) {
-      if (strategy_.compression_.any()) graph_.after(reduced_[b], decodings_[b], early ? 1 : 0);
+      if (compression_.any()) graph_.after(reduced_[b], decodings_[b], early ? 1 : 0);
       for (const std::size_t l : buckets_[b].layers)
-        if (!strategy_.compression_.any()) graph_.after(reduced_[b], *updates_[l], early ? 1 : 0);
+        if (!compression_.any()) graph_.after(reduced_[b], *updates_[l], early ? 1 : 0);
     }
     return {std::move(graph_), {{"worker", context_.workers, replica_memory(trace_, context_.optimizer)}}};
   }
@@ -120,14 +121,13 @@ class DataParallel::Builder {
   /// A layer's update, after the decoding of the gradients that it needs.
   void add_update(std::size_t l) {
     if (trace_.layers[l].gradients.empty()) return;
-    if (reduces() && strategy_.compression_.any())
+    if (reduces() && compression_.any())
       for (std::size_t b = 0; b < buckets_.size(); ++b) {
         const Bucket& bucket = buckets_[b];
         if (decoded_[b] || std::find(bucket.layers.begin(), bucket.layers.end(), l) == bucket.layers.end()) continue;
         decodings_.resize(buckets_.size());
-        decodings_[b] =
-            graph_.compute(compute_, strategy_.compression_.decode_time(bucket.bytes, device_, worker_count()),
-                           {"decode", bucket.name});
+        decodings_[b] = graph_.compute(compute_, compression_.decode_time(bucket.bytes, device_, worker_count()),
+                                       {"decode", bucket.name});
         decoded_[b] = true;
       }
     updates_[l] = graph_.compute(compute_, trace_.layers[l].times.update, {"update", trace_.layers[l].name});
@@ -135,18 +135,18 @@ class DataParallel::Builder {
 
   /// Encodes what the layer's backward pass has completed.
   void encode_buckets_of(std::size_t l) {
-    if (!reduces() || !strategy_.compression_.any()) return;
+    if (!reduces() || !compression_.any()) return;
     for (const Bucket& bucket : buckets_)
       if (bucket.ready_after == l)
-        encodings_.push_back(graph_.compute(compute_, strategy_.compression_.encode_time(bucket.bytes, device_),
-                                            {"encode", bucket.name}));
+        encodings_.push_back(
+            graph_.compute(compute_, compression_.encode_time(bucket.bytes, device_), {"encode", bucket.name}));
   }
 
   void reduce(const LayerPass& backward) {
     if (!reduces()) return;
     for (std::size_t b = 0; b < buckets_.size(); ++b) {
       const Bucket& bucket = buckets_[b];
-      const Collective sum = strategy_.compression_.sum(bucket.bytes, context_.collective, workers_, worker_count());
+      const Collective sum = compression_.sum(bucket.bytes, context_.collective, workers_, worker_count());
       reduced_.push_back(graph_.collective(
           communication_, sum, {sum.op == CollectiveOp::all_reduce ? "all-reduce" : "all-gather", bucket.name}));
       graph_.set_priority(reduced_.back(), static_cast<int>(bucket.ready_after));
@@ -174,6 +174,7 @@ class DataParallel::Builder {
   const StrategyContext& context_;
   const Device& device_;
   WorkloadTrace trace_;
+  GradientCompression compression_;
   std::vector<Bucket> buckets_;
   CyclicTaskGraph graph_;
   GroupId workers_;

@@ -8,7 +8,7 @@
 namespace epocast {
 namespace {
 
-constexpr double kValue = 4;  // bytes of an fp32 value, an index, or a scale
+constexpr double kIndex = 4, kScale = 4, kHalf = 2;  // bytes
 
 Seconds memory_time(double bytes, const Device& device) {
   if (!(device.memory_bandwidth.value > 0))
@@ -20,7 +20,8 @@ Seconds memory_time(double bytes, const Device& device) {
 }  // namespace
 
 GradientCompression::GradientCompression(const ConfigNode& options)
-    : method_(choose(options, "compression",
+    : options_(options),
+      method_(choose(options, "compression",
                      {{"none", Method::none},
                       {"fp16", Method::fp16},
                       {"int8", Method::int8},
@@ -38,14 +39,24 @@ std::vector<ParameterInfo> GradientCompression::parameters() {
       {"top_k", "", "1e-9 .. 1", "0.01", "share of the values that compression: top_k sends"}};
 }
 
+GradientCompression GradientCompression::of(Precision precision) const {
+  GradientCompression out = *this;
+  out.value_bytes_ = bytes_per_value(precision);
+  if (method_ == Method::fp16 && out.value_bytes_ <= kHalf)
+    throw options_.at("compression")
+        .error(std::string("gradients of precision ") + to_string(precision) +
+               " have 2 bytes already; leave the compression out, or choose a stronger one");
+  return out;
+}
+
 Bytes GradientCompression::compressed(Bytes gradients) const {
-  const double values = gradients.value / kValue;
+  const double values = gradients.value / value_bytes_;
   switch (method_) {
     case Method::none: return gradients;
-    case Method::fp16: return Bytes(values * 2);
-    case Method::int8: return Bytes(values + kValue);
-    case Method::one_bit: return Bytes(values / 8 + 2 * kValue);
-    case Method::top_k: return Bytes(std::max(1.0, std::ceil(values * share_)) * 2 * kValue);
+    case Method::fp16: return Bytes(values * kHalf);
+    case Method::int8: return Bytes(values + kScale);
+    case Method::one_bit: return Bytes(values / 8 + 2 * kScale);
+    case Method::top_k: return Bytes(std::max(1.0, std::ceil(values * share_)) * (value_bytes_ + kIndex));
   }
   return gradients;
 }

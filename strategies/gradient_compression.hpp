@@ -23,9 +23,12 @@ class GradientCompression {
   explicit GradientCompression(const ConfigNode& options);
   static std::vector<ParameterInfo> parameters();
 
+  /// The same for gradients in another precision than fp32. Throws ConfigError if they are no larger than fp16.
+  GradientCompression of(Precision precision) const;
+
   bool any() const { return method_ != Method::none; }
 
-  /// Bytes that one worker sends of fp32 gradients of this size.
+  /// Bytes that one worker sends of gradients of this size.
   Bytes compressed(Bytes gradients) const;
   /// The collective that sums gradients of this size over all ranks of a group, without the time of coding.
   Collective sum(Bytes gradients, const CollectiveSettings& settings, GroupId group, int workers) const;
@@ -38,8 +41,10 @@ class GradientCompression {
  private:
   bool keeps_rest() const { return method_ == Method::one_bit || method_ == Method::top_k; }
 
+  ConfigNode options_;
   Method method_;
-  double share_;  ///< of the values that top_k sends
+  double share_;                                           ///< of the values that top_k sends
+  double value_bytes_ = bytes_per_value(Precision::fp32);  ///< of a gradient
 };
 
 }  // namespace epocast
