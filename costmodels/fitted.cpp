@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <string>
 #include <utility>
+#include <variant>
 
+#include "costmodels/layer_kernels.hpp"
 #include "costmodels/roofline.hpp"
 
 namespace epocast {
@@ -17,12 +20,17 @@ constexpr KernelPass kPasses[] = {KernelPass::forward, KernelPass::backward_data
 struct Chosen {
   const KernelFit* fit = nullptr;
   KernelWork work;
-  double share = 1;  ///< of the fit's time
+  double share = 1;  ///< of the fit's time; more than 1 where the kernel is repeated
 };
 
 /// The fit for a kernel; none if there is none, not even one of both gradients together.
 Chosen choose(const ComputeCalibration& calibration, KernelShape shape) {
   if (const KernelFit* fit = calibration.find(shape.family(), shape.pass)) return {fit, kernel_work(shape), 1};
+  if (const auto* recurrent = std::get_if<RecurrentShape>(&shape.of)) {
+    const RepeatedGemm steps = as_products(*recurrent, shape.pass);
+    const KernelFit* fit = calibration.find("gemm", shape.pass);
+    return {fit, kernel_work({steps.shape, shape.pass}), steps.repeats};
+  }
   const KernelFit* both =
       shape.pass == KernelPass::forward ? nullptr : calibration.find(shape.family(), KernelPass::backward);
   if (both == nullptr) return {};
@@ -38,6 +46,17 @@ bool knows_kind(const Chosen& chosen) {
   return false;
 }
 
+/// The layer as a whole if its kind was measured so, else what it is made of.
+std::vector<LayerKernel> kernels_of(const ComputeCalibration& calibration, const Layer& layer, std::int64_t batch,
+                                    KernelPass pass) {
+  const auto whole = layer_kernel(layer, batch, pass);
+  if (!whole) return {};
+  if (knows_kind(choose(calibration, *whole))) return {{*whole, 1}};
+  return layer_kernels(layer, batch, pass);
+}
+
+bool computes(const KernelShape& shape) { return std::string(shape.family()) != "memory"; }
+
 }  // namespace
 
 Fitted::Fitted(ComputeCalibration calibration, std::string name, Optimizer optimizer, const Model& model,
@@ -49,21 +68,26 @@ Fitted::Fitted(ComputeCalibration calibration, std::string name, Optimizer optim
       device_(device) {
   for (const Layer& layer : model_.layers)
     for (const KernelPass pass : kPasses)
-      if (const auto kernel = layer_kernel(layer, 1, pass);
-          kernel && std::string(kernel->family()) != "memory" && choose(calibration_, *kernel).fit == nullptr)
-        throw ConfigError(
-            fmt::format("calibration '{}' has no {} times of operator {}, which layer '{}' of model '{}' needs; "
-                        "measure it, or use another cost model",
-                        name_, to_string(pass), kernel->family(), layer.name, model_.name));
+      for (const LayerKernel& kernel : kernels_of(calibration_, layer, 1, pass))
+        if (computes(kernel.shape) && choose(calibration_, kernel.shape).fit == nullptr)
+          throw ConfigError(
+              fmt::format("calibration '{}' has no {} times of operator {}, which layer '{}' of model '{}' needs; "
+                          "measure it, or use another cost model",
+                          name_, to_string(pass), kernel.shape.family(), layer.name, model_.name));
+}
+
+Seconds Fitted::time(const KernelShape& kernel) const {
+  const Chosen chosen = choose(calibration_, kernel);
+  if (knows_kind(chosen)) return Seconds(chosen.share * chosen.fit->time(chosen.work, calibration_.rates));
+  const KernelWork work = kernel_work(kernel);
+  return kOverhead + Seconds(work.bytes / (kMemoryEfficiency * calibration_.rates.memory_bandwidth.value));
 }
 
 Seconds Fitted::time(const Layer& layer, std::int64_t batch, KernelPass pass) const {
-  const auto kernel = layer_kernel(layer, batch, pass);
-  if (!kernel) return Seconds(0);
-  const Chosen chosen = choose(calibration_, *kernel);
-  if (knows_kind(chosen)) return Seconds(chosen.share * chosen.fit->time(chosen.work, calibration_.rates));
-  const KernelWork work = kernel_work(*kernel);
-  return kOverhead + Seconds(work.bytes / (kMemoryEfficiency * calibration_.rates.memory_bandwidth.value));
+  Seconds sum{0};
+  for (const LayerKernel& kernel : kernels_of(calibration_, layer, batch, pass))
+    sum += kernel.repeats * time(kernel.shape);
+  return sum;
 }
 
 PassTimes Fitted::times(const Layer& layer, std::int64_t batch, const Device& /*device*/) const {
@@ -89,26 +113,26 @@ std::vector<std::string> Fitted::caveats(std::int64_t batch) const {
     out.push_back(fmt::format("calibration '{}' is for {} ({}); the platform's device has {}", name_,
                               calibration_.device, to_string(calibration_.rates.peak_rate),
                               to_string(device_.peak_rate)));
-  int with_weights = 0;
+  int with_products = 0;
   std::vector<std::string> far;
   for (const Layer& layer : model_.layers) {
     bool is_far = false;
-    bool computes = false;
-    for (const KernelPass pass : kPasses) {
-      const auto kernel = layer_kernel(layer, batch, pass);
-      if (!kernel || std::string(kernel->family()) == "memory") continue;
-      computes = true;
-      const Chosen chosen = choose(calibration_, *kernel);
-      is_far = is_far || chosen.fit == nullptr || chosen.fit->extrapolates(chosen.work);
-    }
-    if (computes) ++with_weights;
+    bool has_products = false;
+    for (const KernelPass pass : kPasses)
+      for (const LayerKernel& kernel : kernels_of(calibration_, layer, batch, pass)) {
+        if (!computes(kernel.shape)) continue;
+        has_products = true;
+        const Chosen chosen = choose(calibration_, kernel.shape);
+        is_far = is_far || chosen.fit == nullptr || chosen.fit->extrapolates(chosen.work);
+      }
+    if (has_products) ++with_products;
     if (is_far) far.push_back(layer.name);
   }
   if (!far.empty())
     out.push_back(fmt::format(
-        "batch {}: {} of {} layers with weights lie outside what calibration '{}' measured, first '{}'; their "
+        "batch {}: {} of {} layers with products lie outside what calibration '{}' measured, first '{}'; their "
         "times are extrapolated by formula",
-        batch, far.size(), with_weights, name_, far.front()));
+        batch, far.size(), with_products, name_, far.front()));
   return out;
 }
 

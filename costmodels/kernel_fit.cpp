@@ -27,7 +27,7 @@ double formula(const Constants& c, double class_factor, const KernelWork& w, con
   double busy = byte_time / class_factor;
   if (w.flop > 0) {
     const double efficiency = c.efficiency * class_factor * saturation(w.m, c.m_half) * saturation(w.n, c.n_half) *
-                              saturation(w.k, c.k_half) * saturation(w.m * w.n / rates.units, c.work_half);
+                              saturation(w.k, c.k_half) * saturation(w.count * w.m * w.n / rates.units, c.work_half);
     const double flop_time = w.flop / (rates.peak_rate.value * efficiency);
     const double longer = std::max(flop_time, byte_time);
     const double ratio = std::min(flop_time, byte_time) / longer;

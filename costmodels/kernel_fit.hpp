@@ -2,8 +2,8 @@
 // The compute model of `fitted`: how long one kernel takes on one device, fitted to measured kernels.
 //
 //     time = (overhead * repeats + (T_flop^4 + T_bytes^4)^(1/4)) * exp(interpolated residual)
-//     T_flop = FLOP / (peak * efficiency * class factor * s(m, m_half) s(n, n_half) s(k, k_half) s(m n / units,
-//     work_half)) T_bytes = bytes / (bandwidth * memory_efficiency),   s(x, half) = x / (x + half)
+//     T_flop = FLOP / (peak * efficiency * class factor * s(m, m_half) s(n, n_half) s(k, k_half) s(count
+//     m n / units, work_half)) T_bytes = bytes / (bandwidth * memory_efficiency),   s(x, half) = x / (x + half)
 //
 // A kernel without FLOP takes T_bytes / class factor.
 //

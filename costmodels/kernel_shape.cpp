@@ -66,8 +66,9 @@ KernelWork work_of(const GemmShape& s, KernelPass pass) {
   w.m = d(s.m);
   w.n = d(s.n);
   w.k = d(s.k);
-  w.flop = passes(pass) * 2 * w.m * w.n * w.k;
-  w.bytes = passes(pass) * kBytesPerValue * (w.m * w.n + w.m * w.k + w.n * w.k);
+  w.count = d(s.count);
+  w.flop = passes(pass) * 2 * w.m * w.n * w.k * w.count;
+  w.bytes = passes(pass) * kBytesPerValue * (w.m * w.n + w.m * w.k + w.n * w.k) * w.count;
   w.kernel_class = std::string(s.transpose_a ? "t" : "n") + (s.transpose_b ? "t" : "n");
   w.features = {std::log2(w.m), std::log2(w.n), std::log2(w.k), s.transpose_a ? 3.0 : 0.0, s.transpose_b ? 3.0 : 0.0};
   return w;
@@ -158,7 +159,8 @@ decltype(KernelShape::of) parse_dimensions(std::string_view family, Fields& f) {
     return ConvolutionShape{f.number("n"),  f.number("c"),      f.number("h"),           f.number("w"),
                             f.number("k"),  f.number("r"),      f.number("s"),           f.number("oh"),
                             f.number("ow"), f.number("stride"), f.number_or("groups", 1)};
-  if (family == "gemm") return GemmShape{f.number("m"), f.number("n"), f.number("k"), f.flag("ta"), f.flag("tb")};
+  if (family == "gemm")
+    return GemmShape{f.number("m"), f.number("n"), f.number("k"), f.flag("ta"), f.flag("tb"), f.number_or("count", 1)};
   if (family == "recurrent")
     return RecurrentShape{f.number("gates"), f.number("hidden"), f.number("batch"), f.number("steps")};
   if (family == "memory") {
@@ -198,7 +200,9 @@ std::string KernelShape::text() const {
                    return s.groups == 1 ? out : out + fmt::format(" groups={}", s.groups);
                  },
                  [](const GemmShape& s) {
-                   return fmt::format("m={} n={} k={} ta={:d} tb={:d}", s.m, s.n, s.k, s.transpose_a, s.transpose_b);
+                   std::string out =
+                       fmt::format("m={} n={} k={} ta={:d} tb={:d}", s.m, s.n, s.k, s.transpose_a, s.transpose_b);
+                   return s.count == 1 ? out : out + fmt::format(" count={}", s.count);
                  },
                  [](const RecurrentShape& s) {
                    return fmt::format("gates={} hidden={} batch={} steps={}", s.gates, s.hidden, s.batch, s.steps);
@@ -224,27 +228,11 @@ KernelWork kernel_work(const KernelShape& shape) {
   return std::visit([&](const auto& s) { return work_of(s, shape.pass); }, shape.of);
 }
 
-std::optional<KernelShape> layer_kernel(const Layer& layer, std::int64_t batch, KernelPass pass) {
-  if (layer.kind == LayerKind::input || layer.kind == LayerKind::flatten) return std::nullopt;
-  // A concatenation's gradient is cut into its parts: no FLOP, but a copy.
-  if (pass == KernelPass::backward_data && layer.backward_data_flop <= 0 && layer.kind != LayerKind::concat)
-    return std::nullopt;
-  if (pass == KernelPass::backward_weights && layer.backward_weights_flop <= 0) return std::nullopt;
-  if (layer.kind == LayerKind::convolution)
-    return KernelShape{ConvolutionShape{batch, layer.input.channels, layer.input.height, layer.input.width,
-                                        layer.output.channels, layer.kernel_height, layer.kernel_width,
-                                        layer.output.height, layer.output.width, layer.stride, layer.groups},
-                       pass};
-  if (layer.kind == LayerKind::fully_connected) {
-    const std::int64_t inputs = layer.input_values;
-    const std::int64_t outputs = layer.output.values();
-    if (pass == KernelPass::forward) return KernelShape{GemmShape{outputs, batch, inputs, true, false}, pass};
-    if (pass == KernelPass::backward_data) return KernelShape{GemmShape{inputs, batch, outputs, false, false}, pass};
-    return KernelShape{GemmShape{inputs, outputs, batch, false, true}, pass};
-  }
-  return KernelShape{MemoryShape{to_string(layer.kind),
-                                 batch * (layer.input_values + layer.output.values()) + layer.parameter_count()},
-                     pass};
+RepeatedGemm as_products(const RecurrentShape& s, KernelPass pass) {
+  const std::int64_t rows = s.gates * s.hidden;
+  if (pass == KernelPass::backward_weights) return {{s.hidden, rows, s.batch * s.steps, false, true}, 1};
+  if (pass == KernelPass::forward) return {{rows, s.batch, s.hidden, true, false}, d(s.steps)};
+  return {{s.hidden, s.batch, rows, false, false}, d(s.steps)};
 }
 
 }  // namespace epocast

@@ -28,10 +28,12 @@ struct ConvolutionShape {
 };
 
 /// C (m x n) = A (m x k) B (k x n), column by column as BLAS has it. A fully connected layer's forward pass has m
-/// outputs, n samples and k inputs.
+/// outputs, n samples and k inputs. `count` independent ones of the same shape run side by side, as the heads of
+/// attention do.
 struct GemmShape {
   std::int64_t m = 1, n = 1, k = 1;
   bool transpose_a = false, transpose_b = false;
+  std::int64_t count = 1;
 };
 
 /// A recurrent layer over a whole sequence, without the product with its inputs. gates: 1 vanilla, 3 GRU, 4 LSTM.
@@ -62,6 +64,7 @@ KernelShape parse_kernel_shape(std::string_view family, std::string_view pass, s
 struct KernelWork {
   double m = 1, n = 1, k = 1;
   double repeats = 1;            ///< launches one after the other
+  double count = 1;              ///< products side by side in each of them
   double flop = 0;               ///< in total, by the direct algorithm; a multiply-add counts 2
   double bytes = 0;              ///< operands and result once each, fp32
   std::string kernel_class;      ///< kernels that share code: "1x1", "3x3 stride 2", "tn", "lstm"
@@ -69,7 +72,16 @@ struct KernelWork {
 };
 KernelWork kernel_work(const KernelShape& shape);
 
-/// The kernel that a layer runs in one pass (not KernelPass::backward); none if it runs none.
+/// The product of one step of a recurrent layer, for devices on which recurrent layers were not measured. Gradients of
+/// weights are one product over all steps, with 1 in `repeats`.
+struct RepeatedGemm {
+  GemmShape shape;
+  double repeats = 1;
+};
+RepeatedGemm as_products(const RecurrentShape& shape, KernelPass pass);
+
+/// The kernel that a layer as a whole amounts to in one pass (not KernelPass::backward), by which it is measured; none
+/// if it runs none. Defined in layer_kernels.cpp; see layer_kernels.hpp for layers of several kernels.
 std::optional<KernelShape> layer_kernel(const Layer& layer, std::int64_t batch, KernelPass pass);
 
 }  // namespace epocast

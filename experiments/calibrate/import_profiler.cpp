@@ -1,6 +1,8 @@
-// Chrome traces of the PyTorch profiler, recorded with record_shapes=True. An operator's time is the sum of the GPU
-// kernels that it, or what it calls, launched; on a CPU its own duration. Repeated calls of one shape count as their
-// median.
+// Chrome traces of the PyTorch profiler (Kineto), recorded with record_shapes=True. A kernel on the GPU belongs to the
+// operator that launched it: by its "External id", else through the launch of the same "correlation", which lies within
+// an operator on its thread. An operator's time is the sum of the kernels that it, or what it calls, launched; on a CPU
+// its own duration. Repeated calls of one shape count as their median. The same operators are found whether they are
+// called from a forward pass or by autograd.
 
 #include <fmt/format.h>
 
@@ -12,8 +14,10 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <tuple>
 
 #include "experiments/calibrate/import.hpp"
+#include "experiments/calibrate/trace_position.hpp"
 
 namespace epocast {
 namespace {
@@ -24,10 +28,22 @@ constexpr double kMicrosecond = 1e-6;
 
 struct Operator {
   std::string name;
-  std::vector<Dimensions> inputs;   ///< empty lists for scalars
-  std::vector<std::string> values;  ///< "Concrete Inputs", if recorded
-  double start = 0, duration = 0;   ///< [us]
-  std::int64_t thread = 0, id = -1;
+  std::vector<Dimensions> inputs;              ///< empty lists for scalars
+  std::vector<std::string> values;             ///< "Concrete Inputs", if recorded
+  std::string other_type;                      ///< of the first input that is a tensor of another precision than fp32
+  double start = 0, duration = 0;              ///< [us]
+  std::pair<std::string, std::string> thread;  ///< process and thread
+  std::int64_t id = -1;
+  double launched = 0;  ///< [us] of the kernels that it launched itself
+
+  double end() const { return start + duration; }
+};
+
+/// A kernel on the GPU, or the call that launches it.
+struct Launch {
+  std::int64_t id = -1, correlation = -1;
+  double start = 0, duration = 0;  ///< [us]
+  std::pair<std::string, std::string> thread;
 };
 
 class TraceReader {
@@ -41,14 +57,20 @@ class TraceReader {
     out.device = options_.device;
     out.source = "PyTorch profiler trace " + file_;
     std::map<std::pair<std::string, std::string>, std::pair<KernelShape, std::vector<double>>> times;
-    std::map<std::string, int> unknown;
-    for (const Operator& op : operators_) {
+    std::map<std::string, int> unknown, other_types;
+    std::vector<bool> modelled(operators_.size(), false);  // itself, or part of one that is
+    for (std::size_t i = 0; i < operators_.size(); ++i) {
+      const Operator& op = operators_[i];
       const auto shape = shape_of(op);
       if (!shape) {
         if (op.name.starts_with("aten::")) ++unknown[op.name];
         continue;
       }
-      const double time = kernels_.empty() ? op.duration : kernel_time(op);
+      if (!op.other_type.empty()) {
+        ++other_types[op.other_type];
+        continue;
+      }
+      const double time = gpu_ ? kernel_time(i, modelled) : op.duration;
       if (!(time > 0)) continue;
       auto& entry = times[{std::string(shape->family()) + to_string(shape->pass), shape->text()}];
       entry.first = *shape;
@@ -65,6 +87,12 @@ class TraceReader {
       out.left_out.push_back(fmt::format("{}: {} calls of {} operators that are parts of others or have no model",
                                          file_, count, unknown.size()));
     }
+    for (const auto& [type, n] : other_types)
+      out.left_out.push_back(fmt::format("{}: {} calls on {}; only fp32 is modelled", file_, n, type));
+    if (gpu_) note_gpu_time(out, modelled);
+    if (out.timings.empty())
+      fail("traceEvents",
+           "no operator of a known kind has shapes and a time; record fp32 training steps with record_shapes=True");
     return out;
   }
 
@@ -72,16 +100,40 @@ class TraceReader {
   [[noreturn]] void fail(const std::string& where, const std::string& what) const {
     throw ConfigError(Location{file_, 0, 0}, where, what);
   }
+  [[noreturn]] void fail_event(const std::string& key, const std::string& what) const {
+    const std::string where = fmt::format("traceEvents[{}]", event_);
+    throw ConfigError(Location{file_, line_of_event(text_, event_), 0}, where + "." + key, what);
+  }
+
+  /// How much of the GPU's time has no model, and whose it is.
+  void note_gpu_time(KernelMeasurements& out, const std::vector<bool>& modelled) const {
+    std::map<std::string, double> by_name;
+    double rest = unclaimed_, all = unclaimed_;
+    for (std::size_t i = 0; i < operators_.size(); ++i) {
+      all += operators_[i].launched;
+      if (modelled[i] || operators_[i].launched <= 0) continue;
+      rest += operators_[i].launched;
+      by_name[operators_[i].name] += operators_[i].launched;
+    }
+    if (rest <= 0) return;
+    std::vector<std::pair<std::string, double>> most(by_name.begin(), by_name.end());
+    std::ranges::stable_sort(most, [](const auto& a, const auto& b) { return a.second > b.second; });
+    std::string names;
+    for (std::size_t i = 0; i < std::min<std::size_t>(most.size(), 3); ++i) names += ", " + most[i].first;
+    out.left_out.push_back(fmt::format("{}: {:.1f} % of the GPU's time, of operators without a model{}{}", file_,
+                                       100 * rest / all, names.empty() ? "" : ", most in ",
+                                       names.empty() ? "" : names.substr(2)));
+  }
 
   void load() {
     std::ifstream in(file_, std::ios::binary);
-    const std::string text{std::istreambuf_iterator<char>(in), {}};
+    text_.assign(std::istreambuf_iterator<char>(in), {});
     Json trace;
     try {
-      trace = Json::parse(text);
+      trace = Json::parse(text_);
     } catch (const Json::parse_error& problem) {
-      const auto read = static_cast<std::ptrdiff_t>(std::min(problem.byte, text.size()));
-      const auto line = 1 + std::count(text.begin(), text.begin() + read, '\n');
+      const auto read = static_cast<std::ptrdiff_t>(std::min(problem.byte, text_.size()));
+      const auto line = 1 + std::count(text_.begin(), text_.begin() + read, '\n');
       throw ConfigError(Location{file_, static_cast<int>(line), 0}, "",
                         std::string("is not whole JSON; is the file cut off? ") + problem.what());
     }
@@ -94,71 +146,136 @@ class TraceReader {
         trace["deviceProperties"].is_array() && !trace["deviceProperties"].empty() &&
         trace["deviceProperties"][0].is_object())
       options_.device = trace["deviceProperties"][0].value("name", "");
-    std::size_t index = 0;
-    for (const Json& event : *events) read_event(event, index++);
+    for (const Json& event : *events) {
+      read_event(event);
+      ++event_;
+    }
     std::ranges::stable_sort(operators_, {}, place);
     if (operators_.empty()) fail("traceEvents", "holds no operators with shapes; record with record_shapes=True");
+    assign_kernels();
   }
 
-  void read_event(const Json& event, std::size_t index) {
+  static std::int64_t integer(const Json& args, std::initializer_list<const char*> keys) {
+    for (const char* key : keys)
+      if (args.contains(key) && args[key].is_number_integer()) return args[key].get<std::int64_t>();
+    return -1;
+  }
+  static std::string name_of(const Json& event, const char* key) {
+    if (!event.contains(key)) return "";
+    return event[key].is_string() ? event[key].get<std::string>() : event[key].dump();
+  }
+
+  /// Times and durations are in microseconds whatever displayTimeUnit says (Chrome's trace event format).
+  double microseconds(const Json& event, const char* key) const {
+    if (!event.contains(key)) fail_event(key, "is missing; is the file cut off or from another program?");
+    if (!event[key].is_number()) fail_event(key, "must be a number");
+    const double value = event[key].get<double>();
+    if (!std::isfinite(value) || value < 0 || value > 1e18) fail_event(key, "must be a time in microseconds");
+    return value;
+  }
+
+  void read_event(const Json& event) {
     if (!event.is_object() || !event.contains("ph") || event["ph"] != "X" || !event.contains("cat")) return;
-    const bool kernel = event["cat"] == "kernel";
-    if (!kernel && event["cat"] != "cpu_op") return;
-    const std::string where = fmt::format("traceEvents[{}]", index);
-    const auto number = [&](const char* key) {
-      if (!event.contains(key) || !event[key].is_number()) fail(where + "." + key, "must be a number");
-      const double value = event[key].get<double>();
-      if (!std::isfinite(value) || value < 0 || value > 1e18) fail(where + "." + key, "must be a time in microseconds");
-      return value;
-    };
+    // Names of categories before and since PyTorch 1.11.
+    const std::string category = event["cat"].is_string() ? event["cat"].get<std::string>() : "";
+    const bool on_gpu = category == "kernel" || category == "Kernel" || category == "gpu_memcpy" ||
+                        category == "Memcpy" || category == "gpu_memset" || category == "Memset";
+    const bool launch = category == "cuda_runtime" || category == "cuda_driver" || category == "Runtime";
+    if (!on_gpu && !launch && category != "cpu_op" && category != "Operator") return;
     const Json args = event.contains("args") && event["args"].is_object() ? event["args"] : Json::object();
-    std::int64_t id = -1;
-    for (const char* key : {"External id", "external id"})
-      if (args.contains(key) && args[key].is_number_integer()) id = args[key].get<std::int64_t>();
-    if (kernel) {
-      kernels_[id] += number("dur");
+    const std::int64_t id = integer(args, {"External id", "external id"});
+    if (on_gpu || launch) {
+      Launch one{id,
+                 integer(args, {"correlation"}),
+                 microseconds(event, "ts"),
+                 microseconds(event, "dur"),
+                 {name_of(event, "pid"), name_of(event, "tid")}};
+      if (on_gpu)
+        kernels_.push_back(std::move(one));
+      else if (one.correlation >= 0)
+        launches_[one.correlation] = std::move(one);
       return;
     }
     Operator op;
-    op.start = number("ts");
-    op.duration = number("dur");
+    op.start = microseconds(event, "ts");
+    op.duration = microseconds(event, "dur");
     op.id = id;
-    if (event.contains("name") && event["name"].is_string()) op.name = event["name"].get<std::string>();
-    if (event.contains("tid") && event["tid"].is_number_integer()) op.thread = event["tid"].get<std::int64_t>();
+    op.name = name_of(event, "name");
+    op.thread = {name_of(event, "pid"), name_of(event, "tid")};
     if (args.contains("Input Dims") && args["Input Dims"].is_array())
-      for (const Json& dims : args["Input Dims"]) op.inputs.push_back(dimensions(dims, where));
+      for (const Json& dims : args["Input Dims"]) op.inputs.push_back(dimensions(dims));
+    for (const char* key : {"Input type", "Input Types"})
+      if (args.contains(key) && args[key].is_array())
+        for (const Json& type : args[key])
+          if (const std::string name = type.is_string() ? type.get<std::string>() : "";
+              op.other_type.empty() && (name == "c10::Half" || name == "c10::BFloat16" || name == "double"))
+            op.other_type = name;
     if (args.contains("Concrete Inputs") && args["Concrete Inputs"].is_array())
       for (const Json& value : args["Concrete Inputs"])
         op.values.push_back(value.is_string() ? value.get<std::string>() : "");
     operators_.push_back(std::move(op));
   }
 
-  Dimensions dimensions(const Json& dims, const std::string& where) const {
+  /// Gives each kernel's time to the operator that launched it.
+  void assign_kernels() {
+    gpu_ = !kernels_.empty();
+    std::map<std::int64_t, std::size_t> by_id;  // the innermost of an id: the last to start
+    for (std::size_t i = 0; i < operators_.size(); ++i)
+      if (operators_[i].id > 0) by_id[operators_[i].id] = i;
+    for (const Launch& kernel : kernels_) {
+      const auto call = launches_.find(kernel.correlation);
+      auto owner = by_id.find(kernel.id);
+      if (owner == by_id.end() && call != launches_.end()) owner = by_id.find(call->second.id);
+      if (owner != by_id.end())
+        operators_[owner->second].launched += kernel.duration;
+      else if (Operator* op = call == launches_.end() ? nullptr : innermost(call->second))
+        op->launched += kernel.duration;
+      else
+        unclaimed_ += kernel.duration;
+    }
+  }
+
+  /// The operator within which a call lies on its thread; of several the one that started last. Null if there is none.
+  Operator* innermost(const Launch& call) {
+    const auto after =
+        std::ranges::upper_bound(operators_, std::tuple(call.thread, call.start, 0.0), {},
+                                 [](const Operator& op) { return std::tuple(op.thread, op.start, 0.0); });
+    for (auto at = after; at != operators_.begin();) {
+      --at;
+      if (at->thread != call.thread) return nullptr;
+      if (at->end() >= call.start + call.duration) return &*at;
+    }
+    return nullptr;
+  }
+
+  Dimensions dimensions(const Json& dims) const {
     Dimensions out;
     if (!dims.is_array()) return out;
     for (const Json& d : dims) {
       if (!d.is_number_integer()) return {};  // a list of tensors
       const auto value = d.get<std::int64_t>();
-      if (value < 0 || value > (1LL << 40)) fail(where + ".args.Input Dims", "holds a dimension out of range");
+      if (value < 0 || value > (1LL << 40)) fail_event("args.Input Dims", "holds a dimension out of range");
       out.push_back(value);
     }
     return out;
   }
 
-  static std::pair<std::int64_t, double> place(const Operator& op) { return {op.thread, op.start}; }
+  /// By thread and start; what encloses others comes before them.
+  static std::tuple<std::pair<std::string, std::string>, double, double> place(const Operator& op) {
+    return {op.thread, op.start, -op.duration};
+  }
 
   /// Time of kernels launched by an operator or by those that lie within it on the same thread.
-  double kernel_time(const Operator& op) const {
+  double kernel_time(std::size_t index, std::vector<bool>& modelled) const {
+    const Operator& op = operators_[index];
     double sum = 0;
-    std::set<std::int64_t> counted;
-    const double end = op.start + op.duration;
     // operators_ is sorted by thread and start: what lies within follows.
-    auto at = std::ranges::lower_bound(operators_, std::pair(op.thread, op.start), {}, place);
-    for (; at != operators_.end() && at->thread == op.thread && at->start <= end; ++at) {
-      const Operator& inner = *at;
-      if (inner.start + inner.duration > end) continue;
-      const auto found = kernels_.find(inner.id);
-      if (inner.id >= 0 && found != kernels_.end() && counted.insert(inner.id).second) sum += found->second;
+    for (std::size_t i = index; i < operators_.size(); ++i) {
+      const Operator& inner = operators_[i];
+      if (inner.thread != op.thread || inner.start > op.end()) break;
+      if (inner.end() > op.end()) continue;
+      sum += inner.launched;
+      modelled[i] = true;
     }
     return sum;
   }
@@ -181,15 +298,20 @@ class TraceReader {
   }
 
   static std::optional<KernelShape> convolution(const Operator& op, const Dimensions& input, const Dimensions& weight,
-                                                std::size_t stride_at, std::size_t padding_at, KernelPass pass) {
+                                                std::size_t stride_at, KernelPass pass) {
     if (input.size() != 4 || weight.size() != 4 || std::min(std::ranges::min(input), std::ranges::min(weight)) < 1 ||
         input[1] % weight[1] != 0)
       return std::nullopt;
+    // Arguments follow one another: stride, padding, dilation, transposed, output padding, groups.
+    const std::size_t padding_at = stride_at + 1;
+    if (stride_at + 3 < op.values.size() && op.values[stride_at + 3] == "True") return std::nullopt;
     Dimensions stride = numbers(op, stride_at);
     Dimensions padding = numbers(op, padding_at);
+    Dimensions dilation = numbers(op, stride_at + 2);
     if (stride.empty() || stride.front() < 1) return std::nullopt;  // without it the output's size is unknown
     stride.resize(2, stride.front());
     padding.resize(2, padding.empty() ? 0 : padding.front());
+    dilation.resize(2, dilation.empty() ? 1 : dilation.front());
     if (stride[1] < 1) return std::nullopt;
     ConvolutionShape s{input[0],
                        input[1],
@@ -202,9 +324,9 @@ class TraceReader {
                        1,
                        std::max(stride[0], stride[1]),
                        input[1] / weight[1]};
-    s.out_height = (s.height + 2 * padding[0] - s.kernel_height) / stride[0] + 1;
-    s.out_width = (s.width + 2 * padding[1] - s.kernel_width) / stride[1] + 1;
-    if (s.out_height < 1 || s.out_width < 1) return std::nullopt;
+    s.out_height = (s.height + 2 * padding[0] - dilation[0] * (s.kernel_height - 1) - 1) / stride[0] + 1;
+    s.out_width = (s.width + 2 * padding[1] - dilation[1] * (s.kernel_width - 1) - 1) / stride[1] + 1;
+    if (std::min(dilation[0], dilation[1]) < 1 || s.out_height < 1 || s.out_width < 1) return std::nullopt;
     return KernelShape{s, pass};
   }
 
@@ -214,34 +336,64 @@ class TraceReader {
     return KernelShape{GemmShape{b[1], a[0], a[1], true, false}, KernelPass::forward};
   }
 
+  static std::optional<KernelShape> batched_product(const Dimensions& a, const Dimensions& b) {
+    if (a.size() != 3 || b.size() != 3 || a[0] != b[0] || a[2] != b[1] || std::min({a[0], a[1], a[2], b[2]}) < 1)
+      return std::nullopt;
+    return KernelShape{GemmShape{b[2], a[1], a[2], true, false, a[0]}, KernelPass::forward};
+  }
+
+  /// Both gradients are one operator, unless its mask [input, weight, bias] leaves one out.
+  static KernelPass backward_pass(const Operator& op) {
+    constexpr std::size_t kMask = 10;
+    const std::string mask = kMask < op.values.size() ? op.values[kMask] : "";
+    if (mask.starts_with("[False, True")) return KernelPass::backward_weights;
+    if (mask.starts_with("[True, False")) return KernelPass::backward_data;
+    return KernelPass::backward;
+  }
+
   /// The kernel that an operator amounts to; none for those that call others, and for what has no model.
   static std::optional<KernelShape> shape_of(const Operator& op) {
-    static const std::map<std::string, LayerKind> memory{{"aten::relu_", LayerKind::activation},
-                                                         {"aten::relu", LayerKind::activation},
-                                                         {"aten::max_pool2d_with_indices", LayerKind::pooling},
-                                                         {"aten::avg_pool2d", LayerKind::pooling},
-                                                         {"aten::native_batch_norm", LayerKind::batch_norm},
-                                                         {"aten::cudnn_batch_norm", LayerKind::batch_norm},
-                                                         {"aten::add_", LayerKind::add}};
+    constexpr KernelPass kForward = KernelPass::forward, kBackward = KernelPass::backward_data;
+    static const std::map<std::string, std::pair<LayerKind, KernelPass>> memory{
+        {"aten::relu_", {LayerKind::activation, kForward}},
+        {"aten::relu", {LayerKind::activation, kForward}},
+        {"aten::gelu", {LayerKind::activation, kForward}},
+        {"aten::threshold_backward", {LayerKind::activation, kBackward}},
+        {"aten::gelu_backward", {LayerKind::activation, kBackward}},
+        {"aten::max_pool2d_with_indices", {LayerKind::pooling, kForward}},
+        {"aten::avg_pool2d", {LayerKind::pooling, kForward}},
+        {"aten::native_batch_norm", {LayerKind::batch_norm, kForward}},
+        {"aten::cudnn_batch_norm", {LayerKind::batch_norm, kForward}},
+        {"aten::native_layer_norm", {LayerKind::layer_norm, kForward}},
+        {"aten::_softmax", {LayerKind::softmax, kForward}},
+        {"aten::_softmax_backward_data", {LayerKind::softmax, kBackward}},
+        {"aten::add_", {LayerKind::add, kForward}}};
     const auto& in = op.inputs;
-    if (op.name == "aten::convolution" && in.size() > 1)
-      return convolution(op, in[0], in[1], 3, 4, KernelPass::forward);
+    if (op.name == "aten::convolution" && in.size() > 1) return convolution(op, in[0], in[1], 3, kForward);
     if (op.name == "aten::convolution_backward" && in.size() > 2)
-      return convolution(op, in[1], in[2], 4, 5, KernelPass::backward);
+      return convolution(op, in[1], in[2], 4, backward_pass(op));
     if (op.name == "aten::mm" && in.size() > 1) return product(in[0], in[1]);
     if (op.name == "aten::addmm" && in.size() > 2) return product(in[1], in[2]);
+    if (op.name == "aten::bmm" && in.size() > 1) return batched_product(in[0], in[1]);
+    if (op.name == "aten::baddbmm" && in.size() > 2) return batched_product(in[1], in[2]);
     const auto found = memory.find(op.name);
     if (found == memory.end() || in.empty() || in[0].empty()) return std::nullopt;
     double values = 2;  // read and written
     for (const std::int64_t d : in[0]) values *= static_cast<double>(d);
     if (values < 2 || values > 1e12) return std::nullopt;
-    return KernelShape{MemoryShape{to_string(found->second), static_cast<std::int64_t>(values)}, KernelPass::forward};
+    const auto [kind, pass] = found->second;
+    return KernelShape{MemoryShape{to_string(kind), static_cast<std::int64_t>(values)}, pass};
   }
 
   std::string file_;
   ImportOptions options_;
+  std::string text_;
+  std::size_t event_ = 0;  ///< the one being read
   std::vector<Operator> operators_;
-  std::map<std::int64_t, double> kernels_;  ///< [us] by the operator that launched them
+  std::vector<Launch> kernels_;
+  std::map<std::int64_t, Launch> launches_;  ///< by correlation
+  bool gpu_ = false;
+  double unclaimed_ = 0;  ///< [us] of kernels that no operator launched
 };
 
 }  // namespace

@@ -41,6 +41,10 @@ std::string expand(const std::string& line) {
   if (line == "@base") return kBase;
   if (line == "@xml") return kXml;
   if (line == "@figures") return kFigures;
+  if (line == "@kernels")
+    return "# device: d\n# source: s\n# precision: fp32\n# peak_rate: 1 TFLOP/s\n# memory_bandwidth: 100 GB/s\n"
+           "# units: 10\n";
+  if (line == "@network") return "# device: d\n# interconnect: i\n# source: s\n";
   std::istringstream words(line);
   std::string word;
   words >> word;

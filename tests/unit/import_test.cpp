@@ -2,6 +2,7 @@
 // with its file and line.
 #include <unistd.h>
 
+#include <fmt/format.h>
 #include <catch2/catch.hpp>
 
 #include <filesystem>
@@ -197,6 +198,83 @@ TEST_CASE("PyTorch profiler traces: operators take the time of the kernels they 
   const File cut("cut.json", events.substr(0, 700));
   CHECK_THAT(message([&] { import_kernels(cut, options); }),
              Catch::Contains("cut.json:") && Catch::Contains("cut off"));
+}
+
+TEST_CASE("PyTorch profiler traces: kernels go to the operator that launched them, also from autograd") {
+  // A convolution whose kernel names its operator; its gradients, launched below autograd's own events and linked by
+  // correlation only (30 + 40 us on the GPU; the launch at 210 lies within convolution_backward, within
+  // ConvolutionBackward0); the first layer's, whose mask asks for the weight's only; products and a batched one; a
+  // half-precision product; a kernel that nobody launched (3 us) and one of an operator without a model (20 us). The
+  // GPU is busy for 100 + 30 + 40 + 50 + 7 + 9 + 5 + 3 + 20 = 264 us, of which 100 + 70 + 50 + 7 + 9 = 236 are
+  // modelled.
+  const std::string text = R"({"deviceProperties": [{"name": "Tesla V100"}], "displayTimeUnit": "ms",
+ "traceEvents": [
+  {"ph": "M", "name": "process_name", "pid": 1},
+  {"ph": "X", "cat": "cpu_op", "name": "aten::conv2d", "ts": 8, "dur": 40, "pid": 1, "tid": 1, "args": {"External id": 1,
+   "Input Dims": [[2, 3, 8, 8], [4, 3, 3, 3], [], [], []]}},
+  {"ph": "X", "cat": "cpu_op", "name": "aten::convolution", "ts": 10, "dur": 30, "pid": 1, "tid": 1, "args": {"External id": 2,
+   "Input Dims": [[2, 3, 8, 8], [4, 3, 3, 3], [], [], []],
+   "Concrete Inputs": ["", "", "", "[1, 1]", "[2, 2]", "[2, 2]", "False", "[0, 0]", "1"]}},
+  {"ph": "X", "cat": "cpu_op", "name": "aten::cudnn_convolution", "ts": 12, "dur": 9, "pid": 1, "tid": 1, "args": {"External id": 3}},
+  {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": 13, "dur": 2, "pid": 1, "tid": 1, "args": {"correlation": 100}},
+  {"ph": "X", "cat": "kernel", "name": "implicit_gemm", "ts": 60, "dur": 100, "pid": 0, "tid": 7, "args": {"External id": 3, "correlation": 100}},
+  {"ph": "X", "cat": "cpu_op", "name": "autograd::engine::evaluate_function: ConvolutionBackward0", "ts": 200, "dur": 60, "pid": 1, "tid": 2, "args": {"External id": 10}},
+  {"ph": "X", "cat": "cpu_op", "name": "ConvolutionBackward0", "ts": 202, "dur": 50, "pid": 1, "tid": 2, "args": {"External id": 11}},
+  {"ph": "X", "cat": "cpu_op", "name": "aten::convolution_backward", "ts": 205, "dur": 40, "pid": 1, "tid": 2, "args": {"External id": 12,
+   "Input Dims": [[2, 4, 8, 8], [2, 3, 8, 8], [4, 3, 3, 3], [], [], []],
+   "Concrete Inputs": ["", "", "", "[0]", "[1, 1]", "[2, 2]", "[2, 2]", "False", "[0, 0]", "1", "[True, True, False]"]}},
+  {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": 210, "dur": 2, "pid": 1, "tid": 2, "args": {"correlation": 101}},
+  {"ph": "X", "cat": "cuda_driver", "name": "cuLaunchKernel", "ts": 220, "dur": 2, "pid": 1, "tid": 2, "args": {"correlation": 102}},
+  {"ph": "X", "cat": "kernel", "name": "dgrad", "ts": 300, "dur": 30, "pid": 0, "tid": 7, "args": {"correlation": 101}},
+  {"ph": "X", "cat": "kernel", "name": "wgrad", "ts": 330, "dur": 40, "pid": 0, "tid": 7, "args": {"correlation": 102, "External id": 0}},
+  {"ph": "X", "cat": "cpu_op", "name": "aten::convolution_backward", "ts": 270, "dur": 9, "pid": 1, "tid": 2, "args": {"External id": 14,
+   "Input Dims": [[2, 4, 8, 8], [2, 3, 8, 8], [4, 3, 3, 3], [], [], []],
+   "Concrete Inputs": ["", "", "", "[0]", "[1, 1]", "[2, 2]", "[2, 2]", "False", "[0, 0]", "1", "[False, True, False]"]}},
+  {"ph": "X", "cat": "kernel", "name": "wgrad", "ts": 380, "dur": 50, "pid": 0, "tid": 7, "args": {"External id": 14}},
+  {"ph": "X", "cat": "cpu_op", "name": "aten::addmm", "ts": 400, "dur": 5, "pid": 1, "tid": 1, "args": {"External id": 20, "Input Dims": [[8], [16, 32], [32, 8]]}},
+  {"ph": "X", "cat": "kernel", "name": "sgemm", "ts": 440, "dur": 7, "pid": 0, "tid": 7, "args": {"External id": 20}},
+  {"ph": "X", "cat": "cpu_op", "name": "aten::bmm", "ts": 410, "dur": 5, "pid": 1, "tid": 1, "args": {"External id": 21, "Input Dims": [[12, 5, 6], [12, 6, 7]]}},
+  {"ph": "X", "cat": "kernel", "name": "sgemm_batched", "ts": 450, "dur": 9, "pid": 0, "tid": 7, "args": {"External id": 21}},
+  {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "ts": 420, "dur": 5, "pid": 1, "tid": 1, "args": {"External id": 22, "Input Dims": [[16, 32], [32, 8]], "Input type": ["c10::Half", "c10::Half"]}},
+  {"ph": "X", "cat": "kernel", "name": "hgemm", "ts": 460, "dur": 5, "pid": 0, "tid": 7, "args": {"External id": 22}},
+  {"ph": "X", "cat": "kernel", "name": "lost", "ts": 470, "dur": 3, "pid": 0, "tid": 7, "args": {}},
+  {"ph": "X", "cat": "cpu_op", "name": "aten::_native_multi_head_attention", "ts": 430, "dur": 5, "pid": 1, "tid": 1, "args": {"External id": 23, "Input Dims": [[2, 5, 6]]}},
+  {"ph": "X", "cat": "kernel", "name": "attention", "ts": 480, "dur": 20, "pid": 0, "tid": 7, "args": {"External id": 23}}
+ ]}
+)";
+  const File file("kineto.json", text);
+  const KernelMeasurements m = import_kernels(file, {});
+  CHECK(m.device == "Tesla V100");
+  // Dilation 2 spans 5 rows: 8 + 2 x 2 - 5 + 1 = 8 of them.
+  const std::string convolution = "n=2 c=3 h=8 w=8 k=4 r=3 s=3 oh=8 ow=8 stride=1";
+  std::vector<std::string> found;
+  for (const KernelTiming& t : m.timings)
+    found.push_back(fmt::format("{} {}: {:.0f}", to_string(t.shape.pass), t.shape.text(), 1e6 * t.time.value));
+  CHECK(found ==
+        std::vector<std::string>{"backward " + convolution + ": 70", "backward_weights " + convolution + ": 50",
+                                 "forward " + convolution + ": 100", "forward m=7 n=5 k=6 ta=1 tb=0 count=12: 9",
+                                 "forward m=8 n=16 k=32 ta=1 tb=0: 7"});
+  std::string left_out;
+  for (const std::string& what : m.left_out) left_out += what + "\n";
+  CHECK_THAT(left_out, Catch::Contains("1 calls on c10::Half; only fp32 is modelled"));
+  CHECK_THAT(left_out, Catch::Contains("10.6 % of the GPU's time") &&  // 28 of 264
+                           Catch::Contains("most in aten::_native_multi_head_attention, aten::mm"));
+
+  const auto refused = [&](const std::string& from, const std::string& to) {
+    std::string wrong = text;
+    REQUIRE(wrong.find(from) != std::string::npos);
+    wrong.replace(wrong.find(from), from.size(), to);
+    const File bad("bad.json", wrong);
+    return message([&] { import_kernels(bad, {}); });
+  };
+  // Its place is the line on which the event begins: the fourth event is on line 9.
+  CHECK_THAT(refused("\"ts\": 12, ", ""),
+             Catch::Contains("bad.json:9: traceEvents[3].ts: is missing") && Catch::Contains("cut off"));
+  CHECK_THAT(refused("\"dur\": 100", "\"dur\": \"x\""),
+             Catch::Contains("bad.json:11: traceEvents[5].dur: must be a number"));
+  CHECK_THAT(refused("\"dur\": 30, \"pid\": 0", "\"dur\": -3"), Catch::Contains("traceEvents[11].dur: must be a time"));
+  CHECK_THAT(refused("[12, 5, 6]", "[-12, 5, 6]"), Catch::Contains("args.Input Dims: holds a dimension out of range"));
+  CHECK_THAT(refused("traceEvents", "traceEvent"), Catch::Contains("traceEvents: is missing"));
 }
 
 TEST_CASE("collectives: own format and bad rows") {

@@ -1,0 +1,167 @@
+#include "costmodels/layer_kernels.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace epocast {
+namespace {
+
+// FLOP per score of attention: scale 1, softmax 5 (as in the layer's own count).
+constexpr double kScoreForward = 6;
+
+double d(std::int64_t x) { return static_cast<double>(x); }
+std::int64_t at_least_one(double x) { return std::max<std::int64_t>(1, std::llround(std::ceil(x - 1e-9))); }
+
+LayerKernel memory(const char* op, double values, KernelPass pass, double repeats = 1) {
+  return {{MemoryShape{op, at_least_one(values)}, pass}, repeats};
+}
+
+/// y = W x for `samples` vectors, and its gradients.
+KernelShape product(std::int64_t inputs, std::int64_t outputs, std::int64_t samples, KernelPass pass) {
+  if (pass == KernelPass::forward) return {GemmShape{outputs, samples, inputs, true, false}, pass};
+  if (pass == KernelPass::backward_data) return {GemmShape{inputs, samples, outputs, false, false}, pass};
+  return {GemmShape{inputs, outputs, samples, false, true}, pass};
+}
+
+/// Each slice of the result reads `kernel_depth` slices of the input: the same products as that many more channels.
+KernelShape convolution(const Layer& l, std::int64_t batch, std::int64_t filters, KernelPass pass) {
+  return {
+      ConvolutionShape{batch * l.output.depth, l.input.channels * l.kernel_depth, l.input.height, l.input.width,
+                       filters, l.kernel_height, l.kernel_width, l.output.height, l.output.width, l.stride, l.groups},
+      pass};
+}
+
+/// What the FLOP count of an attention layer was made from (workloads/sequence_cost.cpp).
+struct AttentionParts {
+  std::int64_t heads, queries, key_features, value_features;
+  double pairs;  ///< of query and key; half of them if causal
+  bool additive, fused;
+
+  explicit AttentionParts(const Layer& l)
+      : heads(std::max(l.heads, 1)),
+        queries(l.output.width),
+        key_features(l.input.channels / (l.inputs.size() == 1 ? 3 : 1)),
+        value_features(l.output.channels),
+        additive(!l.parameters.empty()) {
+    const double score = additive ? 7 : 2;
+    pairs = l.forward_flop / (score * d(key_features) + kScoreForward * d(heads) + 2 * d(value_features));
+    fused = d(l.inner_values) < 0.5 * pairs * d(heads) || d(l.inner_values) == d(heads * queries);
+  }
+
+  std::int64_t keys() const { return at_least_one(pairs / d(queries)); }
+  /// keys x queries = (keys x features) (features x queries) per head, or a product of the same size.
+  LayerKernel scores(std::int64_t batch, KernelPass pass) const {
+    return {{GemmShape{keys(), queries, key_features / heads, true, false, batch * heads}, pass}, 1};
+  }
+  LayerKernel sum(std::int64_t batch, KernelPass pass) const {
+    return {{GemmShape{value_features / heads, queries, keys(), false, false, batch * heads}, pass}, 1};
+  }
+};
+
+std::vector<LayerKernel> attention(const Layer& layer, std::int64_t batch, KernelPass pass) {
+  const AttentionParts a(layer);
+  const double scores = d(batch) * a.pairs * d(a.heads);
+  const double terms = d(batch) * a.pairs * d(a.key_features);  // of additive scores
+  std::vector<LayerKernel> out;
+  if (pass == KernelPass::backward_weights) {
+    if (a.additive) out.push_back(memory("attention", terms, pass));
+    return out;
+  }
+  if (pass == KernelPass::forward) {
+    out.push_back(a.additive ? memory("attention", 2 * terms, pass) : a.scores(batch, pass));
+    if (!a.fused) out.push_back(memory("softmax", 2 * scores, pass));
+    out.push_back(a.sum(batch, pass));
+    return out;
+  }
+  for (int i = 0; i < 2; ++i) {
+    out.push_back(a.sum(batch, pass));                      // gradients of the values and of the softmax
+    if (!a.additive) out.push_back(a.scores(batch, pass));  // of query and key
+  }
+  if (a.additive) out.push_back(memory("attention", 3 * terms, pass));
+  if (a.fused) out.push_back(a.scores(batch, pass));  // once more, instead of from memory
+  if (!a.fused) out.push_back(memory("softmax", 3 * scores, pass));
+  return out;
+}
+
+std::vector<LayerKernel> lstm(const Layer& layer, std::int64_t batch, KernelPass pass) {
+  const std::int64_t inputs = layer.input.channels;
+  const std::int64_t units = layer.output.channels;
+  const double input_flop = 8 * d(inputs) * d(units) * layer.steps;
+  const double hidden_flop = 8 * d(units) * d(units) * layer.steps;
+  std::vector<LayerKernel> out;
+  // Nothing below may be trained; the recurrence is gone back through all the same.
+  if (pass != KernelPass::backward_data || layer.backward_data_flop > hidden_flop + 0.9 * input_flop)
+    out.push_back({product(inputs, 4 * units, batch * layer.steps, pass), 1});
+  out.push_back({{RecurrentShape{4, units, batch, layer.steps}, pass}, 1});
+  return out;
+}
+
+/// FLOP as in set_e3d_lstm_flop(): 7 convolutions of the input, 10 of states and 2 of 1x1x1, recall, gates.
+std::vector<LayerKernel> e3d_lstm(const Layer& layer, std::int64_t batch, KernelPass pass) {
+  const std::int64_t units = layer.output.channels;
+  const std::int64_t window = layer.output.depth / layer.steps;
+  Layer input = layer, state = layer, mix = layer;
+  state.input.channels = mix.input.channels = units;
+  mix.kernel_depth = mix.kernel_height = mix.kernel_width = 1;
+  mix.input.channels = 2 * units;
+  // Gradients of weights are summed over all steps at once; states depend on each other.
+  const bool at_once = pass == KernelPass::backward_weights;
+  const double steps = at_once ? 1 : layer.steps;
+  if (!at_once) state.output.depth = mix.output.depth = window;
+  std::vector<LayerKernel> out;
+  const double taps = d(layer.kernel_depth) * layer.kernel_height * layer.kernel_width;
+  const double positions = d(layer.output.positions());
+  const double input_flop = 14 * taps * d(layer.input.channels) * d(units) * positions;
+  const double state_flop = 2 * (10 * taps + 2) * d(units) * d(units) * positions;
+  const std::int64_t in_window = layer.output.positions() / layer.steps;
+  const double scores = d(in_window) * d(in_window) * layer.steps * (layer.steps + 1) / 2;
+  if (pass != KernelPass::backward_data ||
+      layer.backward_data_flop > state_flop + 8 * d(units) * scores + 0.9 * input_flop)
+    out.push_back({convolution(input, batch, 7 * units, pass), 1});
+  out.push_back({convolution(state, batch, 10 * units, pass), steps});
+  out.push_back({convolution(mix, batch, units, pass), steps});
+  if (!at_once) {
+    const std::int64_t recalled = at_least_one(d(in_window) * (layer.steps + 1) / 2);  // positions, on average
+    const int times = pass == KernelPass::forward ? 1 : 2;
+    for (int i = 0; i < times; ++i) {
+      out.push_back({{GemmShape{recalled, in_window, units, true, false, batch}, pass}, steps});
+      out.push_back({{GemmShape{units, in_window, recalled, false, false, batch}, pass}, steps});
+    }
+    out.push_back(memory("softmax", (times + 1) * d(batch) * scores / steps, pass, steps));
+    out.push_back(memory("e3d_lstm", 12 * d(batch) * d(units) * positions / steps, pass, steps));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::optional<KernelShape> layer_kernel(const Layer& layer, std::int64_t batch, KernelPass pass) {
+  if (layer.kind == LayerKind::input || layer.kind == LayerKind::flatten) return std::nullopt;
+  // A concatenation's gradient is cut into its parts: no FLOP, but a copy. A rearrangement's likewise.
+  if (pass == KernelPass::backward_data && layer.backward_data_flop <= 0 && layer.kind != LayerKind::concat &&
+      layer.kind != LayerKind::rearrange)
+    return std::nullopt;
+  if (pass == KernelPass::backward_weights && layer.backward_weights_flop <= 0) return std::nullopt;
+  if (layer.kind == LayerKind::convolution) return convolution(layer, batch, layer.output.channels, pass);
+  if (layer.kind == LayerKind::fully_connected) return product(layer.input_values, layer.output.values(), batch, pass);
+  if (layer.kind == LayerKind::linear)
+    return product(layer.input.channels, layer.output.channels, batch * layer.output.positions(), pass);
+  double values = d(batch) * d(layer.input_values + layer.output.values());
+  // Of a table only the rows that are looked up.
+  const double parameters = d(layer.parameter_count());
+  values += layer.kind == LayerKind::embedding ? std::min(parameters, d(batch) * d(layer.output.values())) : parameters;
+  return KernelShape{MemoryShape{to_string(layer.kind), at_least_one(values)}, pass};
+}
+
+std::vector<LayerKernel> layer_kernels(const Layer& layer, std::int64_t batch, KernelPass pass) {
+  const auto whole = layer_kernel(layer, batch, pass);
+  if (!whole) return {};
+  switch (layer.kind) {
+    case LayerKind::attention: return attention(layer, batch, pass);
+    case LayerKind::lstm: return lstm(layer, batch, pass);
+    case LayerKind::e3d_lstm: return e3d_lstm(layer, batch, pass);
+    default: return {{*whole, 1}};
+  }
+}
+
+}  // namespace epocast

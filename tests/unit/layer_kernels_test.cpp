@@ -1,0 +1,142 @@
+// The kernels that layers amount to: sizes derived by hand, and FLOP against what the models count.
+#include "costmodels/layer_kernels.hpp"
+
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "costmodels/fitted.hpp"
+#include "workloads/model_reader.hpp"
+
+using namespace epocast;
+
+namespace {
+
+const std::filesystem::path kRoot(EPOCAST_SOURCE_DIR);
+
+std::string text(const std::vector<LayerKernel>& kernels) {
+  std::string out;
+  for (const LayerKernel& k : kernels)
+    out += (k.repeats == 1 ? "" : std::to_string(static_cast<int>(k.repeats)) + " x ") + k.shape.family() + " " +
+           k.shape.text() + "\n";
+  return out;
+}
+
+std::string kernels(const Model& model, const std::string& layer, std::int64_t batch, KernelPass pass) {
+  for (const Layer& l : model.layers)
+    if (l.name == layer) return text(layer_kernels(l, batch, pass));
+  return "no layer " + layer;
+}
+
+Model model_of(const std::string& layers) {
+  return parse_model("model: m\nsource: a test\ninput: {channels: 6, width: 5}\nlayers:\n" + layers, "m.yaml");
+}
+
+/// FLOP of the products (not of sums, softmaxes and gates) in one pass of a model.
+double product_flop(const Model& model, std::int64_t batch, KernelPass pass) {
+  double sum = 0;
+  for (const Layer& layer : model.layers)
+    for (const LayerKernel& k : layer_kernels(layer, batch, pass)) sum += k.repeats * kernel_work(k.shape).flop;
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("a linear layer is one product of all positions of the batch", "[layer_kernels]") {
+  // 6 features to 8 at 5 positions of 4 samples: 20 vectors.
+  const Model m = model_of("  - {linear: below, units: 6}\n  - {linear: l, units: 8}\n");
+  CHECK(kernels(m, "l", 4, KernelPass::forward) == "gemm m=8 n=20 k=6 ta=1 tb=0\n");
+  CHECK(kernels(m, "l", 4, KernelPass::backward_data) == "gemm m=6 n=20 k=8 ta=0 tb=0\n");
+  CHECK(kernels(m, "l", 4, KernelPass::backward_weights) == "gemm m=6 n=8 k=20 ta=0 tb=1\n");
+  CHECK(kernels(m, "below", 4, KernelPass::backward_data).empty());
+}
+
+TEST_CASE("attention is batched products of its heads around a softmax", "[layer_kernels]") {
+  // 12 features x 3 from 6; 2 heads of 6 features; 5 positions; 4 samples: 8 products, 8 x 25 = 200 scores.
+  const std::string below = "  - {linear: qkv, units: 36}\n";
+  const Model m = model_of(below + "  - {attention: a, heads: 2}\n");
+  const std::string scores = "gemm m=5 n=5 k=6 ta=1 tb=0 count=8\n", sum = "gemm m=6 n=5 k=5 ta=0 tb=0 count=8\n";
+  CHECK(kernels(m, "a", 4, KernelPass::forward) == scores + "memory op=softmax values=400\n" + sum);
+  CHECK(kernels(m, "a", 4, KernelPass::backward_data) ==
+        sum + scores + sum + scores + "memory op=softmax values=600\n");
+  CHECK(kernels(m, "a", 4, KernelPass::backward_weights).empty());
+  // Fused: no scores in memory, but once more backward.
+  const Model fused = model_of(below + "  - {attention: a, heads: 2, fused: true}\n");
+  CHECK(kernels(fused, "a", 4, KernelPass::forward) == scores + sum);
+  CHECK(kernels(fused, "a", 4, KernelPass::backward_data) == sum + scores + sum + scores + scores);
+  // Causal: 15 of 25 pairs, 3 keys for a query on average.
+  const Model causal = model_of(below + "  - {attention: a, heads: 2, pairs: causal}\n");
+  CHECK(kernels(causal, "a", 1, KernelPass::forward) ==
+        "gemm m=3 n=5 k=6 ta=1 tb=0 count=2\nmemory op=softmax values=60\ngemm m=6 n=5 k=3 ta=0 tb=0 count=2\n");
+}
+
+TEST_CASE("an LSTM is a product of its inputs and a recurrence", "[layer_kernels]") {
+  // 6 inputs, 8 units, 5 steps, 4 samples: 32 gates from 20 vectors.
+  const Model m = model_of("  - {lstm: below, units: 6}\n  - {lstm: l, units: 8}\n");
+  const std::string recurrent = "recurrent gates=4 hidden=8 batch=4 steps=5\n";
+  CHECK(kernels(m, "l", 4, KernelPass::forward) == "gemm m=32 n=20 k=6 ta=1 tb=0\n" + recurrent);
+  CHECK(kernels(m, "l", 4, KernelPass::backward_data) == "gemm m=6 n=20 k=32 ta=0 tb=0\n" + recurrent);
+  CHECK(kernels(m, "l", 4, KernelPass::backward_weights) == "gemm m=6 n=32 k=20 ta=0 tb=1\n" + recurrent);
+  CHECK(kernels(m, "below", 4, KernelPass::backward_data) == "recurrent gates=4 hidden=6 batch=4 steps=5\n");
+  // Without a recurrent fit: 32 gates from 8 units for 4 samples, 5 times; gradients of weights over all steps.
+  const RecurrentShape shape{4, 8, 4, 5};
+  CHECK(KernelShape{as_products(shape, KernelPass::forward).shape}.text() == "m=32 n=4 k=8 ta=1 tb=0");
+  CHECK(as_products(shape, KernelPass::forward).repeats == 5);
+  CHECK(KernelShape{as_products(shape, KernelPass::backward_data).shape}.text() == "m=8 n=4 k=32 ta=0 tb=0");
+  CHECK(KernelShape{as_products(shape, KernelPass::backward_weights).shape}.text() == "m=8 n=32 k=20 ta=0 tb=1");
+  CHECK(as_products(shape, KernelPass::backward_weights).repeats == 1);
+}
+
+TEST_CASE("a batched product has the work of its parts, and more to spread over cores", "[layer_kernels]") {
+  const KernelShape one{GemmShape{64, 32, 16, true, false}}, twelve{GemmShape{64, 32, 16, true, false, 12}};
+  CHECK(kernel_work(twelve).flop == 12 * kernel_work(one).flop);
+  CHECK(kernel_work(twelve).bytes == 12 * kernel_work(one).bytes);
+  CHECK(parse_kernel_shape("gemm", "forward", twelve.text()).text() == twelve.text());
+  const ComputeCalibration v100 = load_compute_calibration(kRoot / "costmodels/calibrations/v100.yaml");
+  const KernelFit& fit = *v100.find("gemm", KernelPass::forward);
+  const double alone = fit.physical_time(kernel_work(one), v100.rates);
+  const double together = fit.physical_time(kernel_work(twelve), v100.rates);
+  CHECK(together > alone);
+  CHECK(together < 12 * alone);
+}
+
+TEST_CASE("products of sequence models have the FLOP that the models count", "[layer_kernels]") {
+  // What is no product (softmax, gates, norms, GELU) is below 4 % of these models, and never negative.
+  for (const char* name : {"bert_base", "bert_large", "gpt2", "gnmt", "word_rnn", "e3d_lstm"}) {
+    CAPTURE(name);
+    const Model model = load_model(kRoot / "workloads/models" / (std::string(name) + ".yaml"));
+    double forward = 0, data = 0, weights = 0;
+    for (const Layer& l : model.layers) {
+      forward += l.forward_flop;
+      data += l.backward_data_flop;
+      weights += l.backward_weights_flop;
+    }
+    const auto share = [&](double counted, KernelPass pass) { return product_flop(model, 3, pass) / (3 * counted); };
+    CHECK(share(forward, KernelPass::forward) == Approx(0.98).margin(0.021));
+    CHECK(share(data, KernelPass::backward_data) == Approx(0.98).margin(0.021));
+    CHECK(share(weights, KernelPass::backward_weights) == Approx(0.98).margin(0.021));
+  }
+}
+
+TEST_CASE("fitted times of sequence models lie above the peak rate and within reason", "[layer_kernels][fitted]") {
+  // No device does these models faster than its peak (there is no Winograd among products), nor, at batches that fill
+  // it, five times slower.
+  for (const char* device : {"v100", "p100", "knl7250"})
+    for (const char* name : {"bert_base", "gpt2", "gnmt", "word_rnn"}) {
+      CAPTURE(device, name);
+      const ComputeCalibration c =
+          load_compute_calibration(kRoot / "costmodels/calibrations" / (std::string(device) + ".yaml"));
+      const Model model = load_model(kRoot / "workloads/models" / (std::string(name) + ".yaml"));
+      Device d;
+      d.name = "d";
+      d.peak_rate = c.rates.peak_rate;
+      d.memory_bandwidth = c.rates.memory_bandwidth;
+      const Fitted fitted(c, device, Optimizer::sgd, model, d);
+      const WorkloadTrace trace = make_trace(model, fitted, 32, d);
+      double flop = 0;
+      for (const LayerTrace& layer : trace.layers) flop += (layer.forward_flop + layer.backward_flop).value;
+      const double least = flop / c.rates.peak_rate.value;
+      INFO(trace.compute_time().value / least);
+      CHECK(trace.compute_time().value > least);
+      CHECK(trace.compute_time().value < 5 * least);
+    }
+}
