@@ -32,6 +32,43 @@ std::string text(const Stretch& s) {
   return s.operation + " " + first_layer(s.first) + ".." + last_layer(s.last);
 }
 
+constexpr std::size_t kMostStretches = 6;  // that a line holds
+
+bool joins(const std::string& operations, const std::string& operation) {
+  return operations == operation || operations.starts_with(operation + " and ") ||
+         operations.ends_with(" and " + operation);
+}
+
+void append(Stretch& to, const Stretch& next) {
+  to.last = next.last;
+  to.tasks += next.tasks;
+  to.seconds += next.seconds;
+  to.lag = next.lag;
+}
+
+/// Where a cycle goes back and forth between two operations, as when each layer's update precedes its forward pass,
+/// takes them as one: "update and forward".
+std::vector<Stretch> condensed(const std::vector<Stretch>& cycle) {
+  if (cycle.size() <= kMostStretches) return cycle;
+  std::vector<Stretch> out;
+  for (std::size_t k = 0; k < cycle.size(); ++k) {
+    const Stretch& s = cycle[k];
+    if (!out.empty() && out.back().lag == 0) {
+      if (joins(out.back().operation, s.operation)) {
+        append(out.back(), s);
+        continue;
+      }
+      if (s.lag == 0 && k + 1 < cycle.size() && cycle[k + 1].operation == out.back().operation) {
+        out.back().operation += " and " + s.operation;
+        append(out.back(), s);
+        continue;
+      }
+    }
+    out.push_back(s);
+  }
+  return out;
+}
+
 /// The cycle from the task that follows its longest-reaching edge, i.e. from the start of an iteration.
 std::vector<Stretch> stretches(const CyclicTaskGraph& graph, const CycleBound& bound) {
   const std::size_t n = bound.tasks.size();
@@ -67,12 +104,11 @@ double compute_seconds(const CyclicTaskGraph& graph, const CycleBound& bound) {
 
 /// The cycle on one line: its longest stretches in order, the others as "..".
 std::string cycle_text(const std::vector<Stretch>& cycle) {
-  constexpr std::size_t kMost = 6;
   std::vector<std::size_t> by_length(cycle.size());
   std::iota(by_length.begin(), by_length.end(), std::size_t{0});
   std::stable_sort(by_length.begin(), by_length.end(),
                    [&](std::size_t a, std::size_t b) { return cycle[a].seconds > cycle[b].seconds; });
-  by_length.resize(std::min(by_length.size(), kMost));
+  by_length.resize(std::min(by_length.size(), kMostStretches));
 
   std::string out;
   int lag = 0;
@@ -112,7 +148,7 @@ std::string limited_by(const CyclicTaskGraph& graph, const ExecutionResult& resu
   if (link_bound(result)) return link_text(m);
   if (!result.bound || result.bound->tasks.empty())
     return m.exposed_communication > m.compute ? "communication" : "computation";
-  const std::vector<Stretch> cycle = stretches(graph, *result.bound);
+  const std::vector<Stretch> cycle = condensed(stretches(graph, *result.bound));
   if (cycle.size() == 1) return text(cycle.front());
   return cycle_text(cycle);
 }
@@ -126,7 +162,7 @@ std::string explain(const CyclicTaskGraph& graph, const ExecutionResult& result)
     for (const int l : bound.lags) lag += l;
     out += fmt::format("The longest cycle of dependencies takes {} per iteration; the run takes {}.\n",
                        to_string(Seconds(bound.seconds)), to_string(Seconds(result.iteration)));
-    for (const Stretch& s : stretches(graph, bound))
+    for (const Stretch& s : condensed(stretches(graph, bound)))
       out += fmt::format("  {:>10}  {}{}\n", to_string(Seconds(s.seconds)), text(s),
                          s.lag > 0 ? "   (then the next iteration)" : "");
     const double computing = compute_seconds(graph, bound);
