@@ -90,15 +90,19 @@ Seconds Fitted::time(const Layer& layer, std::int64_t batch, KernelPass pass) co
   return sum;
 }
 
-PassTimes Fitted::times(const Layer& layer, std::int64_t batch, const Device& /*device*/) const {
+Seconds Fitted::update(const Layer& layer) const {
   Device measured = device_;
   measured.memory_bandwidth = calibration_.rates.memory_bandwidth;
+  return kOverhead * static_cast<double>(layer.parameters.size()) +
+         update_time(layer, measured, optimizer_, kMemoryEfficiency);
+}
+
+PassTimes Fitted::times(const Layer& layer, std::int64_t batch, const Device& /*device*/) const {
   PassTimes times;
   times.forward = time(layer, batch, KernelPass::forward);
   times.backward_data = time(layer, batch, KernelPass::backward_data);
   times.backward_weights = time(layer, batch, KernelPass::backward_weights);
-  times.update = kOverhead * static_cast<double>(layer.parameters.size()) +
-                 update_time(layer, measured, optimizer_, kMemoryEfficiency);
+  times.update = update(layer);
   return times;
 }
 

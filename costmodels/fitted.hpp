@@ -28,6 +28,8 @@ class Fitted : public CostModel {
 
   PassTimes times(const Layer& layer, std::int64_t batch, const Device& device) const override;
   std::vector<std::string> caveats(std::int64_t batch) const override;
+  /// Applying the gradients of all of the layer's parameters.
+  Seconds update(const Layer& layer) const;
 
  private:
   Seconds time(const KernelShape& kernel) const;

@@ -5,6 +5,7 @@
 #include "costmodels/compute_calibration.hpp"
 #include "costmodels/corrected.hpp"
 #include "costmodels/fitted.hpp"
+#include "costmodels/im2col.hpp"
 #include "costmodels/measured_table.hpp"
 #include "costmodels/roofline.hpp"
 #include "costmodels/step_time.hpp"
@@ -51,6 +52,17 @@ EntryInfo fitted_info() {
                         "what `epocast calibrate compute` wrote"}})};
 }
 
+EntryInfo im2col_info() {
+  return {
+      "im2col", "convolutions as matrix products between changes of layout; products and other layers as in `fitted`",
+      with_common(
+          {{"calibration", "", "a name in costmodels/calibrations, or a path to a YAML file", "required",
+            "what `epocast calibrate compute` wrote, with matrix products"},
+           {"memory_efficiency", "", "0..1", "0.8", "fraction of the memory bandwidth that changes of layout reach"},
+           {"core_bandwidth", "bytes/s", ">= 1 B/s", "the whole device's",
+            "of one core; other layers are then parallel over images only"}})};
+}
+
 std::unique_ptr<CostModel> make_roofline(const ConfigNode& options, const CostModelContext& context) {
   const RooflineOptions defaults;
   return std::make_unique<Roofline>(
@@ -78,12 +90,26 @@ std::unique_ptr<CostModel> make_measured(const ConfigNode& options, const CostMo
   return table;
 }
 
+ComputeCalibration read_calibration(const ConfigNode& name, const CostModelContext& context) {
+  return load_compute_calibration(
+      find_data_file(name, {"calibration", context.data_dir / "costmodels" / "calibrations", ".yaml"}));
+}
+
 std::unique_ptr<CostModel> make_fitted(const ConfigNode& options, const CostModelContext& context) {
   const ConfigNode name = options.at("calibration");
   require_fp32(name, context);
-  const auto file = find_data_file(name, {"calibration", context.data_dir / "costmodels" / "calibrations", ".yaml"});
-  return std::make_unique<Fitted>(load_compute_calibration(file), name.as_string(), context.optimizer, *context.model,
+  return std::make_unique<Fitted>(read_calibration(name, context), name.as_string(), context.optimizer, *context.model,
                                   *context.device);
+}
+
+std::unique_ptr<CostModel> make_im2col(const ConfigNode& options, const CostModelContext& context) {
+  const ConfigNode name = options.at("calibration");
+  require_fp32(name, context);
+  Im2colOptions own;
+  own.optimizer = context.optimizer;
+  own.memory_efficiency = options.get("memory_efficiency", own.memory_efficiency, kFraction);
+  if (options.has("core_bandwidth")) own.core_bandwidth = options.at("core_bandwidth").as_bytes_per_second(Range{1});
+  return std::make_unique<Im2col>(read_calibration(name, context), name, own, *context.model, *context.device);
 }
 
 }  // namespace
@@ -93,6 +119,7 @@ CostModelRegistry make_cost_model_registry(const CostModelContext& context) {
   registry.add(roofline_info(), [context](const ConfigNode& options) { return make_roofline(options, context); });
   registry.add(measured_info(), [context](const ConfigNode& options) { return make_measured(options, context); });
   registry.add(fitted_info(), [context](const ConfigNode& options) { return make_fitted(options, context); });
+  registry.add(im2col_info(), [context](const ConfigNode& options) { return make_im2col(options, context); });
   return registry;
 }
 

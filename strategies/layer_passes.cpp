@@ -35,4 +35,10 @@ LayerPass add_backward(CyclicTaskGraph& graph, QueueId compute, const WorkloadTr
   return pass;
 }
 
+Bytes input_bytes(const WorkloadTrace& trace, std::size_t layer) {
+  Bytes bytes;
+  for (const int input : trace.layers[layer].inputs) bytes += trace.layers[static_cast<std::size_t>(input)].output;
+  return bytes;
+}
+
 }  // namespace epocast

@@ -34,4 +34,7 @@ LayerPass add_forward(CyclicTaskGraph& graph, QueueId compute, const WorkloadTra
 /// running order stands: when that has ended, the layer's gradients are there.
 LayerPass add_backward(CyclicTaskGraph& graph, QueueId compute, const WorkloadTrace& trace, const PassOptions& = {});
 
+/// Activations of the worker's batch that a layer reads, over all its inputs.
+Bytes input_bytes(const WorkloadTrace& trace, std::size_t layer);
+
 }  // namespace epocast

@@ -2,10 +2,12 @@
 
 #include "strategies/collective_benchmark.hpp"
 #include "strategies/data_parallel.hpp"
+#include "strategies/layerwise_data_parallel.hpp"
 #include "strategies/local_sgd.hpp"
 #include "strategies/parameter_server.hpp"
 #include "strategies/sharded_data_parallel.hpp"
 #include "strategies/single.hpp"
+#include "strategies/two_chunk_data_parallel.hpp"
 
 namespace epocast {
 
@@ -15,6 +17,8 @@ StrategyRegistry builtin_strategies() {
   add_strategy<DataParallel>(registry);
   add_strategy<ShardedDataParallel>(registry);
   add_strategy<LocalSgd>(registry);
+  add_strategy<LayerwiseDataParallel>(registry);
+  add_strategy<TwoChunkDataParallel>(registry);
   add_strategy<ParameterServer>(registry);
   add_strategy<CollectiveBenchmark>(registry);
   return registry;

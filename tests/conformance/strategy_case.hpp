@@ -17,11 +17,15 @@ namespace epocast::conformance {
 inline WorkloadTrace synthetic_trace(std::int64_t batch) {
   const double b = 1e-3 * static_cast<double>(batch);
   using testing::layer;
-  return testing::chain(
+  WorkloadTrace trace = testing::chain(
       {layer("conv1", 0.7 * b, 0.9 * b, 0.05e-3, {0.15e6, 1e3}), layer("relu1", 0.1 * b, 0.1 * b, 0, {}),
        layer("conv2", 1.1 * b, 2.3 * b, 0.3e-3, {4.1e6, 2e3}), layer("flatten", 0, 0, 0, {}),
        layer("fc1", 0.6 * b, 1.3 * b, 2.1e-3, {23e6, 16e3}), layer("fc2", 0.2 * b, 0.3 * b, 0.4e-3, {3e6})},
       batch);
+  trace.layers[2].kind = LayerKind::activation;
+  trace.layers[4].kind = LayerKind::flatten;
+  trace.layers[5].kind = trace.layers[6].kind = LayerKind::fully_connected;
+  return trace;
 }
 
 struct Case {

@@ -61,6 +61,18 @@ inline std::map<std::string, std::vector<Variant>> strategy_variants() {
   for (const char* options :
        {"{period: 1}", "{period: 4, bucket: 5 MB}", "{period: 4, overlap: true}", "{overlap: false}"})
     table["local_sgd"].push_back({.options = options});
+  std::vector<Variant>& layerwise = table["layerwise_data_parallel"];
+  for (const std::string gradients : {"all_reduce", "reduce_scatter", "pcnn"})
+    for (const std::string overlap : {"none", "backward", "next_forward"})
+      layerwise.push_back({.options = "{gradients: " + gradients + ", overlap: " + overlap + "}"});
+  layerwise.push_back(
+      {.options = "{gradients: pcnn, communication_cores: 1}", .collective = {A::halving_doubling, L::flow, 1e-10}});
+  layerwise.push_back({.options = "{gradients: pcnn}", .collective = {A::ring, L::message, 1e-10}});
+
+  std::vector<Variant>& two_chunk = table["two_chunk_data_parallel"];
+  for (const char* options : {"{k: 1, communication_cores: 1}", "{k: 2, f: 1}", "{k: 3, f: 2}", "{k: 4, f: 2}"})
+    two_chunk.push_back({.options = options});
+  two_chunk.push_back({.options = "{k: 3, f: 1}", .collective = {A::ring, L::message, 1e-10}});
 
   std::vector<Variant>& parameter_server = table["parameter_server"];
   for (const std::string mode : {"sync", "async"}) {

@@ -1,0 +1,86 @@
+#include "costmodels/im2col.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace epocast {
+namespace {
+
+constexpr double kBytesPerValue = 4;  // fp32
+
+/// The kernels of other layers: a calibration without convolutions will do.
+Model without_convolutions(const Model& model) {
+  Model out = model;
+  std::erase_if(out.layers, [](const Layer& layer) { return layer.kind == LayerKind::convolution; });
+  return out;
+}
+
+/// The calibration itself, if it can tell the time of a matrix product.
+ComputeCalibration with_products(ComputeCalibration calibration, const ConfigNode& name) {
+  if (calibration.find("gemm", KernelPass::forward) != nullptr) return calibration;
+  throw name.error(fmt::format("calibration '{}' has no times of matrix products (operator gemm); use one that has",
+                               name.as_string()));
+}
+
+bool needs_columns(const Layer& layer) {
+  return layer.kernel_height * layer.kernel_width * layer.kernel_depth > 1 || layer.stride > 1;
+}
+
+}  // namespace
+
+Im2col::Im2col(ComputeCalibration calibration, const ConfigNode& name, const Im2colOptions& options, const Model& model,
+               const Device& device)
+    : calibration_(with_products(std::move(calibration), name)),
+      name_(name.as_string()),
+      others_(calibration_, name_, options.optimizer, without_convolutions(model), device),
+      options_(options) {}
+
+Seconds Im2col::products(const Layer& layer, const GemmShape& shape, KernelPass pass) const {
+  const KernelFit& fit = *calibration_.find("gemm", KernelPass::forward);
+  return Seconds(fit.time(kernel_work({shape, pass}), calibration_.rates) * layer.groups);
+}
+
+/// At least how long a layer takes whose images are shared out among the cores.
+Seconds Im2col::loop_over_images(const Layer& layer, std::int64_t batch, KernelPass pass, const Device& device) const {
+  const auto kernel = layer_kernel(layer, batch, pass);
+  if (!(options_.core_bandwidth.value > 0) || !kernel || std::string(kernel->family()) != "memory") return Seconds(0);
+  const auto busy_cores = static_cast<double>(std::min<std::int64_t>(batch, device.cores));
+  return Seconds(kernel_work(*kernel).bytes / (busy_cores * options_.core_bandwidth.value));
+}
+
+PassTimes Im2col::times(const Layer& layer, std::int64_t batch, const Device& device) const {
+  PassTimes times;
+  if (layer.kind != LayerKind::convolution) {
+    times = others_.times(layer, batch, device);
+    times.forward = std::max(times.forward, loop_over_images(layer, batch, KernelPass::forward, device));
+    times.backward_data =
+        std::max(times.backward_data, loop_over_images(layer, batch, KernelPass::backward_data, device));
+    return times;
+  }
+  const std::int64_t filters = layer.output.channels / layer.groups;
+  const std::int64_t window =
+      layer.input.channels / layer.groups * layer.kernel_height * layer.kernel_width * layer.kernel_depth;
+  const std::int64_t positions = batch * layer.output.positions();
+  const double values = needs_columns(layer) ? static_cast<double>(batch * layer.input.values()) +
+                                                   static_cast<double>(layer.groups * window * positions)
+                                             : 0;
+  const Seconds layout(kBytesPerValue * values /
+                       (options_.memory_efficiency * calibration_.rates.memory_bandwidth.value));
+
+  // Row-major matrices as the paper has them: activations are channels x positions, weights filters x window.
+  times.forward = layout + products(layer, {filters, positions, window, false, false}, KernelPass::forward);
+  if (layer.backward_data_flop > 0)
+    times.backward_data =
+        products(layer, {window, positions, filters, true, false}, KernelPass::backward_data) + layout;
+  if (layer.backward_weights_flop > 0)
+    times.backward_weights =
+        layout + products(layer, {filters, window, positions, false, true}, KernelPass::backward_weights);
+  times.update = others_.update(layer);
+  return times;
+}
+
+std::vector<std::string> Im2col::caveats(std::int64_t batch) const { return others_.caveats(batch); }
+
+}  // namespace epocast

@@ -1,0 +1,51 @@
+#pragma once
+// Data parallelism with communication for each layer on its own, which may last into the next forward pass.
+//
+// `gradients` says how a layer's gradients are summed over P workers and applied:
+//   all_reduce      summed everywhere, every worker updates all parameters;
+//   reduce_scatter  each worker gets the sum of 1/P, updates that part, and all_gather spreads it (Intel Caffe; Lee
+//   2020,
+//                   4.3); as many bytes as all_reduce;
+//   pcnn            Lee 2020, 4.1. Fully connected: activations are scattered by all_to_all, errors gathered, each
+//   worker
+//                   computes N x N'/P of the whole batch's gradient, updates it, and all_gather spreads the parameters
+//                   (equations 4.2 to 4.4). Other layers: all_to_all of gradients, the P parts summed by all threads, a
+//                   local update of 1/P, all_gather (equation 4.9).
+// `overlap` says what communication may hide behind:
+//   none          nothing: the main thread waits where it posts (allreduce_no_overlap and pcnn_no_overlap in 4.5.4);
+//   backward      the rest of the backward pass and updates; all of it ends before the next forward pass;
+//   next_forward  also the next forward pass, up to the layer that needs the new parameters. With all_reduce this is
+//                 PCL-DNN (Das et al. 2016, arXiv 1602.06709; DP+Overlap in Lee's chapter 3, allreduce in chapter 4).
+// Sums, partial gradients, sharded updates and all_gathers come after the backward pass in forward order (4.4.1), so
+// that what the next forward pass needs first is sent first. One communication at a time, first posted first served.
+//
+// Scope: any network. Parameters of a normalisation travel with the convolution before it. all_reduce is carried out by
+// the study's collective.algorithm, all_to_all and reduce_scatter by pairwise exchange, all_gather by a ring (table
+// 4.1). Limits: a partial gradient takes 1/P of one worker's time for the whole batch's; a sum reads n bytes and writes
+// n/P at the device's memory bandwidth; a sharded update takes 1/P of the whole one. Memory: gathered errors of fully
+// connected layers and the largest layer's received gradients are added; the optimizer's state is sharded where updates
+// are. Validation: tests/unit/layerwise_data_parallel_test.cpp (timelines by hand),
+// tests/published/lee2020_equations_test.cpp (bytes and times of equations 4.2 to 4.9).
+
+#include "sim/strategy.hpp"
+#include "strategies/communication_cores.hpp"
+
+namespace epocast {
+
+class LayerwiseDataParallel final : public Strategy {
+ public:
+  explicit LayerwiseDataParallel(const ConfigNode& options);
+  TrainingStep compile(const StrategyContext& context) const override;
+  static EntryInfo info();
+
+  enum class Gradients { all_reduce, reduce_scatter, pcnn };
+  enum class Overlap { none, backward, next_forward };
+
+ private:
+  ConfigNode options_;
+  Gradients gradients_;
+  Overlap overlap_;
+  CommunicationCores cores_;
+};
+
+}  // namespace epocast
