@@ -1,0 +1,77 @@
+// Fuzz target: any bytes given as somebody else's profile (profiler trace, PipeDream graph, table) or as a steps
+// calibration either load or throw ConfigError; what loads keeps the invariants that fitting relies on. Links with
+// clang's -fsanitize=fuzzer or with driver.cpp.
+
+#include <unistd.h>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "experiments/calibrate/import.hpp"
+#include "experiments/calibrate/step_calibration.hpp"
+#include "sim/error.hpp"
+
+using namespace epocast;
+
+namespace {
+
+void require(bool holds, const char* what) {
+  if (holds) return;
+  std::fprintf(stderr, "import_fuzz: broken property: %s\n", what);
+  std::abort();
+}
+
+/// The importers read files: one for this process, gone at its end.
+class InputFile {
+ public:
+  explicit InputFile(const char* extension)
+      : path_(std::filesystem::temp_directory_path() / ("epocast-fuzz-" + std::to_string(getpid()) + extension)) {}
+  ~InputFile() {
+    std::error_code ignored;
+    std::filesystem::remove(path_, ignored);
+  }
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
+
+  void import(const std::string& text) const {
+    std::ofstream(path_, std::ios::binary | std::ios::trunc) << text;
+    ImportOptions options;
+    options.device = "d";
+    try {
+      for (const KernelTiming& timing : import_kernels(path_, options).timings) {
+        const KernelWork work = kernel_work(timing.shape);
+        require(timing.time.value > 0 && std::isfinite(timing.time.value), "times are positive");
+        require(work.bytes > 0 && std::isfinite(work.bytes) && std::isfinite(work.flop), "work is finite");
+      }
+    } catch (const ConfigError& error) {
+      require(*error.what() != '\0', "errors say something");
+    }
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const InputFile trace(".json"), graph(".txt"), table(".csv");
+  const std::string text(reinterpret_cast<const char*>(data), size);
+  if (text.starts_with('{') || text.starts_with('[')) trace.import(text);
+  graph.import(text);
+  table.import(text);
+  try {
+    const StepConstants constants(ConfigNode::load_text(text, "fuzz.yaml"));
+    require(!constants.calibration().constants.empty(), "a calibration has constants");
+    constants.apply(ConfigNode::load_text("study: s", "study.yaml"));
+  } catch (const ConfigError& error) {
+    require(*error.what() != '\0', "errors say something");
+  }
+  return 0;
+}
