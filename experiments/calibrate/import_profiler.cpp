@@ -126,6 +126,14 @@ class TraceReader {
   }
 
   void load() {
+    try {
+      read_trace();
+    } catch (const Json::exception& problem) {  // a number beyond all range, a text where a number is due
+      throw ConfigError(Location{file_, 0, 0}, "", std::string("is no trace that can be read: ") + problem.what());
+    }
+  }
+
+  void read_trace() {
     std::ifstream in(file_, std::ios::binary);
     text_.assign(std::istreambuf_iterator<char>(in), {});
     Json trace;
