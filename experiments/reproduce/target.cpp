@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "experiments/reproduce/eserol2019/targets.hpp"
+#include "experiments/reproduce/lee2020/targets.hpp"
 
 namespace epocast {
 
@@ -27,7 +28,9 @@ std::optional<double> TargetRow::error_pct() const {
 
 bool TargetRow::matches() const { return !published || std::abs(simulated - *published) <= tolerance; }
 
-std::vector<Target> builtin_targets() { return {eserol2019::table_5_14(), eserol2019::table_5_15_data_parallel()}; }
+std::vector<Target> builtin_targets() {
+  return {eserol2019::table_5_14(), eserol2019::table_5_15_data_parallel(), lee2020::chapter3(), lee2020::chapter4()};
+}
 
 TargetSummary summarize(const std::vector<TargetRow>& rows, std::optional<double> mape_bound) {
   TargetSummary out;
