@@ -99,9 +99,14 @@ CompiledGraph compile(const CyclicTaskGraph& graph, bool folded) {
   }
 
   for (const Edge& e : graph.edges_with_program_order()) {
-    CompiledEdge edge{static_cast<std::uint32_t>(e.before), static_cast<std::uint32_t>(e.after),
-                      static_cast<std::uint32_t>(e.lag), 1, out.tokens};
+    CompiledEdge edge{static_cast<std::uint32_t>(e.before),
+                      static_cast<std::uint32_t>(e.after),
+                      static_cast<std::uint32_t>(e.lag),
+                      1,
+                      out.tokens,
+                      false};
     edge.width = std::max(out.tasks[edge.before].width, out.tasks[edge.after].width);
+    edge.to_quorum = graph.task(e.after).quorum > 0 && edge.width > 1 && out.tasks[edge.before].width > 1;
     out.tokens += edge.width;
     out.max_lag = std::max(out.max_lag, edge.lag);
     ++out.tasks[edge.before].out_count;

@@ -21,6 +21,7 @@ struct CompiledEdge {
   std::uint32_t lag = 0;
   std::uint32_t width = 1;  ///< tokens: the larger of both ends' widths; rank-wise, joining or fanning out
   std::uint64_t first_token = 0;
+  bool to_quorum = false;  ///< joins ranks of whom only some are waited for
 };
 
 struct CompiledTask {

@@ -8,21 +8,15 @@
 
 #include "sim/activity.hpp"
 #include "sim/cluster.hpp"
+#include "sim/disturbance.hpp"
+#include "sim/noise.hpp"
 #include "sim/quantity.hpp"
+#include "sim/staleness.hpp"
 #include "sim/steady_state.hpp"
 #include "sim/task_graph.hpp"
 #include "sim/timeline.hpp"
 
 namespace epocast {
-
-/// Random variation of compute times: each execution is multiplied by a log-normal factor of mean 1.
-struct NoiseModel {
-  double compute_cv = 0;  ///< coefficient of variation
-  std::uint64_t seed = 1;
-
-  /// The factor for one execution: a pure function of its arguments, so that event order does not matter.
-  double factor(std::uint32_t task, std::uint32_t rank, std::int64_t iteration) const;
-};
 
 /// Who does how many steps.
 enum class Shards {
@@ -36,10 +30,15 @@ struct ExecutionOptions {
   bool exact = false;  ///< simulate them all
   bool fold = true;    ///< simulate interchangeable ranks once, where that gives the same result
   NoiseModel noise = {};
-  std::vector<double> slowdown = {};     ///< factor on compute times by device; empty: all 1
-  std::int64_t sample_iterations = 200;  ///< simulated when noise makes extrapolation an estimate
+  std::vector<double> slowdown = {};           ///< factor on compute times by device; empty: all 1
+  std::vector<Disturbance> slow_devices = {};  ///< compute slower for a while, or stand still: send nothing new either
+  std::vector<Disturbance> slow_links = {};    ///< of these devices: all bytes they send or receive take longer
+  double elapsed = 0;                          ///< s of training before this phase: what disturbances' dates count from
+  bool share_single_links = true;              ///< false: leave flows of a single bottleneck to SimGrid, too
+  std::int64_t sample_iterations = 200;        ///< simulated when noise makes extrapolation an estimate
   std::int64_t patience =
-      1'000'000;  ///< task executions (but 100 iterations) before giving up on a period: an estimate then
+      1'000'000;                ///< task executions (but 100 iterations) before giving up on a period: an estimate then
+  bool record_waiting = false;  ///< find out who waits for whom at joins
   bool record_timeline = false;
   std::size_t max_intervals = 2'000'000;  ///< of the recorded timeline
 };
@@ -68,12 +67,26 @@ struct SimulatedTotals {
 /// What one worker (a rank of the widest group) did in all that was simulated.
 struct WorkerReport {
   DeviceId device = 0;
-  std::int64_t steps = 0;    ///< iterations that it completed
-  std::int64_t skipped = 0;  ///< iterations that it skipped as obsolete; not among its steps
-  std::int64_t dropped = 0;  ///< contributions that came too late for the quorum of a join
-  double ended = 0;          ///< s from the start until its last task ended
+  std::int64_t steps = 0;                     ///< iterations that it completed
+  std::int64_t skipped = 0;                   ///< iterations that it skipped as obsolete; not among its steps
+  std::int64_t dropped = 0;                   ///< contributions that came too late for the quorum of a join
+  double ended = 0;                           ///< s from the start until its last task ended
+  std::optional<double> stopped;              ///< s from the start: since when it stands still for ever
+  std::optional<double> mean_staleness;       ///< versions, of its own writes
+  std::optional<std::int64_t> max_staleness;  ///< versions
+  // With record_waiting; see BarrierAccounts.
+  double lost = 0;             ///< s in which it did nothing but wait for others at joins
+  double cost_to_others = 0;   ///< s that others waited for it, summed over them
+  std::int64_t came_last = 0;  ///< how often a join waited for it
 
   double steps_per_s() const { return ended > 0 ? static_cast<double>(steps) / ended : 0; }
+};
+
+/// What one queue with the role of a server did in all that was simulated.
+struct ServerReport {
+  std::string queue;
+  double utilization = 0;   ///< share of the time in which it was busy, 0..1; the mean over its devices
+  std::int64_t served = 0;  ///< tasks
 };
 
 /// The longest cycle of the graph: no execution of it can have a shorter period.
@@ -95,6 +108,8 @@ struct ExecutionResult {
   StepMetrics metrics;
   SimulatedTotals totals;
   std::vector<WorkerReport> workers;  ///< by rank; rank 0 alone if folded
+  std::vector<ServerReport> servers;  ///< by queue
+  StalenessReport staleness;          ///< of all writes
   std::optional<CycleBound> bound;    ///< absent under noise, and where a quorum or a common pool makes it no bound
   Timeline timeline;
 };

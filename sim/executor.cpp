@@ -7,18 +7,27 @@
 #include <deque>
 #include <limits>
 #include <memory>
+#include <tuple>
+#include <utility>
 
+#include "sim/barrier_accounts.hpp"
 #include "sim/collectives/runner.hpp"
 #include "sim/compiled_graph.hpp"
 #include "sim/cycle_bound.hpp"
+#include "sim/deadlock.hpp"
+#include "sim/disturbed_links.hpp"
+#include "sim/durations.hpp"
 #include "sim/error.hpp"
 #include "sim/network_plan.hpp"
 #include "sim/obsolescence.hpp"
 #include "sim/queue_slots.hpp"
 #include "sim/readiness.hpp"
+#include "sim/service_order.hpp"
+#include "sim/staleness.hpp"
 #include "sim/step_observer.hpp"
 #include "sim/step_pool.hpp"
 #include "sim/traffic.hpp"
+#include "sim/worker_report.hpp"
 
 namespace epocast {
 namespace {
@@ -48,7 +57,9 @@ class Execution final : SimEngine::Listener {
  private:
   void on_timer(std::uint64_t token) override;
   void on_flow_done(std::uint64_t token) override;
+  std::uint64_t order(std::uint64_t token, bool is_flow) const override;
 
+  void start_work(Instance i);
   void offer(Instance i);
   void begin(Instance i);
   void finish(Instance i);
@@ -59,12 +70,17 @@ class Execution final : SimEngine::Listener {
   void stop_at(std::int64_t iterations);
   bool sample_is_large_enough(std::int64_t iterations) const;
   bool is_obsolete(Instance i);
-  std::vector<WorkerReport> report_workers() const;
+  WorkerSources worker_sources() const;
   void check_all_ended() const;
-  double compute_time(Instance i, std::int64_t iteration) const;
+  std::int64_t iteration_of(Instance i) const { return std::int64_t{state(i).started} - 1; }
+  InstanceState& state(Instance i) { return states_[compiled_.instance_id(i)]; }
+  const InstanceState& state(Instance i) const { return states_[compiled_.instance_id(i)]; }
+  std::vector<std::uint32_t> started() const;
+  double iterations_done() const;
+  void measure_pace(ExecutionResult& result) const;
   void measure_traffic(ExecutionResult& result) const;
+  std::vector<ServerReport> report_servers(double makespan) const;
   bool bound_from_one_rank() const;
-  std::vector<ServiceCount> service_counts() const;
   CycleBound bound() const;
   std::vector<DeviceId> simulated_workers() const;
 
@@ -82,25 +98,26 @@ class Execution final : SimEngine::Listener {
   VersionCounter versions_;
   SteadyStateDetector detector_;
   StepObserver observer_;
+  ServiceOrder service_order_;
+  Durations durations_;
+  std::optional<BarrierAccounts> barriers_;
+  std::optional<DisturbedLinks> disturbed_links_;
 
   double start_;
   StepPool pool_;
   VoidIterations obsolete_;
   std::int64_t max_started_ = 0;
-  std::vector<std::uint32_t> started_;  ///< by instance
-  std::vector<double> began_;           ///< by instance: when it last began
-  std::vector<double> ended_;           ///< by instance: when it last ended
-  /// What is void takes part in the token game only, and in its queue if its turn has come there.
-  enum class Firing : std::uint8_t { real, void_outside_queue, void_in_queue };
-  std::vector<Firing> firing_;         ///< by instance
+  std::vector<InstanceState> states_;  ///< by instance
   std::vector<std::int64_t> dropped_;  ///< by rank
-  struct Turn {
-    std::uint64_t order = 0;  ///< of its last beginning among all
-    bool waits = false;       ///< in line for the next one
+  struct Service {
+    double busy = 0;  ///< s
+    std::int64_t served = 0;
   };
-  std::vector<Turn> turns_;              ///< by instance that waits for a slot
-  std::vector<std::size_t> first_turn_;  ///< by task: of its rank 0
-  std::uint64_t beginnings_ = 0;
+  std::vector<Service> services_;     ///< by queue
+  std::vector<StuckInstance> stuck_;  ///< on devices that stand still for ever
+  std::int64_t executions_ = 0;       ///< ended
+  std::int64_t calm_at_ = 0;          ///< iterations that had ended, or begun, when nothing changed any more
+  bool calm_ = true;
   std::vector<ServiceCount> steady_;  ///< when the period was found, if it is 1
   std::deque<Instance> instant_;      ///< ended at once, still to be finished
   std::optional<Period> period_;
@@ -134,19 +151,21 @@ Execution::Execution(const CyclicTaskGraph& graph, const Cluster& cluster, SimEn
       activity_(cluster.devices.size(), engine.now()),
       versions_(graph.stores().size(), max_ranks(graph)),
       detector_(compiled_.instances, compiled_.max_lag),
-      observer_(activity_, simulated_workers(), 66, engine.now()),
+      observer_(activity_, simulated_workers(), engine.now()),
+      service_order_(compiled_),
+      durations_(compiled_, options, cluster.devices.size(), engine.now()),
       start_(engine.now()),
       pool_(compiled_, options),
       obsolete_(compiled_),
-      started_(compiled_.instances, 0),
-      began_(compiled_.instances, 0),
-      ended_(compiled_.instances, engine.now()),
-      firing_(compiled_.instances, Firing::real),
-      dropped_(max_ranks(graph), 0) {
-  for (const CompiledTask& task : compiled_.tasks) {
-    first_turn_.push_back(turns_.size());
-    if (task.first_slot >= 0) turns_.resize(turns_.size() + task.width);
-  }
+      states_(compiled_.instances, InstanceState{.ended = engine.now()}),
+      dropped_(max_ranks(graph), 0),
+      services_(graph.queues().size()),
+      calm_(durations_.calm(engine.now())) {
+  if (options.record_waiting && !folded) barriers_.emplace(compiled_, start_);
+  if (!options.slow_links.empty())
+    disturbed_links_.emplace(engine, options.slow_links, network.device_hosts(), options.elapsed);
+  const bool lone_links = options.share_single_links && options.slow_links.empty();
+  engine.declare_flows(lone_links ? network.flows() : std::vector<std::pair<int, int>>{});
 }
 
 std::vector<DeviceId> Execution::simulated_workers() const {
@@ -165,16 +184,17 @@ std::vector<DeviceId> Execution::simulated_workers() const {
 // The life of an instance: offered when its tokens are there, in line on its queue, begun, finished.
 
 void Execution::offer(Instance i) {
-  std::uint32_t& started = started_[compiled_.instance_id(i)];
-  if (!pool_.may_start(i, started)) return;
+  InstanceState& own = state(i);
+  if (!pool_.may_start(i, own.started)) return;
   readiness_.fire(i);
-  max_started_ = std::max<std::int64_t>(max_started_, ++started);
-  firing_[compiled_.instance_id(i)] = is_obsolete(i) ? Firing::void_outside_queue : Firing::real;
-  if (firing_[compiled_.instance_id(i)] != Firing::real) {
+  max_started_ = std::max<std::int64_t>(max_started_, ++own.started);
+  if (barriers_) barriers_->starts(i, engine_.now());
+  own.firing = is_obsolete(i) ? Firing::void_outside_queue : Firing::real;
+  if (own.firing != Firing::real) {
     instant_.push_back(i);
   } else if (slots_.waits_for_slot(i)) {
-    turns_[first_turn_[i.task] + i.rank].waits = true;
-    slots_.enter(i, started, [this](Instance next) { begin(next); });
+    service_order_.waits(i);
+    slots_.enter(i, own.started, [this](Instance next) { begin(next); });
   } else {
     begin(i);
   }
@@ -184,32 +204,18 @@ void Execution::offer(Instance i) {
 bool Execution::is_obsolete(Instance i) {
   if (!obsolete_.any()) return false;
   const auto started = [this](std::uint32_t join) {
-    return std::int64_t{started_[compiled_.tasks[join].first_instance]};
+    return std::int64_t{states_[compiled_.tasks[join].first_instance].started};
   };
-  return obsolete_.check(i, std::int64_t{started_[compiled_.instance_id(i)]} - 1, started);
-}
-
-double Execution::compute_time(Instance i, std::int64_t iteration) const {
-  const double base = std::get<Compute>(compiled_.task(i.task).work).duration.value;
-  const Queue* queue =
-      compiled_.task(i.task).queue == QueueId::none ? nullptr : &graph_.queue(compiled_.task(i.task).queue);
-  double factor = 1;
-  if (!options_.slowdown.empty() && queue != nullptr) {
-    const auto& devices = graph_.group(queue->group).devices;
-    factor = options_.slowdown[idx(devices[devices.size() == 1 ? 0 : i.rank])];
-  }
-  return base * factor * (iteration < 0 ? 1 : options_.noise.factor(i.task, i.rank, iteration));
+  return obsolete_.check(i, iteration_of(i), started);
 }
 
 void Execution::begin(Instance i) {
   const Task& task = compiled_.task(i.task);
-  const std::uint64_t id = compiled_.instance_id(i);
-  const double now = engine_.now();
-  began_[id] = now;
+  state(i).began = engine_.now();
   if (slots_.waits_for_slot(i)) {
-    turns_[first_turn_[i.task] + i.rank] = {++beginnings_, false};
+    service_order_.begins(i);
     if (is_obsolete(i)) {
-      firing_[id] = Firing::void_in_queue;
+      state(i).firing = Firing::void_in_queue;
       instant_.push_back(i);
       return;
     }
@@ -217,22 +223,41 @@ void Execution::begin(Instance i) {
   account(i, true);
   if (task.version.store != StoreId::none && task.version.kind == VersionEffect::read_at_start)
     versions_.read(task.version.store, i.rank);
+  start_work(i);
+}
 
-  if (std::holds_alternative<Compute>(task.work)) {
-    const double duration = compute_time(i, started_[id] - 1);
-    if (duration > 0)
-      engine_.start_timer(now + duration, pack(kTaskTimer, i));
-    else
-      instant_.push_back(i);
-  } else if (const auto* transfer = std::get_if<Transfer>(&task.work)) {
-    const auto [from, to] = network_.ends(*transfer, i.rank);
-    if (from == to)
-      instant_.push_back(i);
-    else
-      engine_.start_timer(now + engine_.route(from, to).latency, pack(kTaskTimer, i));
-  } else {
+void Execution::start_work(Instance i) {
+  const Task& task = compiled_.task(i.task);
+  const double now = engine_.now();
+  if (std::holds_alternative<Collective>(task.work)) {
     collectives_.start(network_.collective(i.task), network_.hosts(task.ranks), i.task);
+    return;
   }
+  double date = now;
+  if (const auto* transfer = std::get_if<Transfer>(&task.work)) {
+    const auto [from, to] = network_.ends(*transfer, i.rank);
+    if (from != to) date = durations_.start_of_transfer(i, now) + engine_.route(from, to).latency;
+    if (from == to) instant_.push_back(i);
+    if (from == to) return;
+  } else {
+    date = durations_.end_of_compute(i, iteration_of(i), now);
+    if (date == now) instant_.push_back(i);
+    if (date == now) return;
+  }
+  if (std::isfinite(date)) {
+    engine_.start_timer(date, pack(kTaskTimer, i));
+  } else {
+    const DeviceId still = std::holds_alternative<Transfer>(task.work) ? compiled_.device(i) : durations_.worker(i);
+    stuck_.push_back({i, still, durations_.stopped(still)});
+  }
+}
+
+/// Events of one date: by task, then by rank or, in a collective, by message. So rounding has no say in who goes first.
+std::uint64_t Execution::order(std::uint64_t token, bool /*is_flow*/) const {
+  if (const auto tag = token >> 48; tag == kCollectiveTimer || tag == kCollectiveFlow)
+    return collectives_.id_of(token) << 40 | CollectiveRunner::message_of(token);
+  const Instance i = unpack(token);
+  return std::uint64_t{i.task} << 40 | i.rank;
 }
 
 void Execution::on_timer(std::uint64_t token) {
@@ -242,7 +267,8 @@ void Execution::on_timer(std::uint64_t token) {
     const Instance i = unpack(token);
     if (const auto* transfer = std::get_if<Transfer>(&compiled_.task(i.task).work)) {
       const auto [from, to] = network_.ends(*transfer, i.rank);
-      engine_.start_flow(from, to, transfer->bytes.value, pack(kTaskFlow, i));
+      const double bytes = durations_.effective_bytes(i, iteration_of(i), transfer->bytes);
+      engine_.start_flow(from, to, bytes, pack(kTaskFlow, i));
     } else {
       finish(i);
     }
@@ -277,19 +303,25 @@ void Execution::finish_instant() {
 
 void Execution::finish(Instance i) {
   const Task& task = compiled_.task(i.task);
-  const std::uint64_t id = compiled_.instance_id(i);
-  const std::int64_t iteration = std::int64_t{started_[id]} - 1;
-  const Firing firing = firing_[id];
-  ended_[id] = engine_.now();
+  InstanceState& own = state(i);
+  const std::int64_t iteration = iteration_of(i);
+  const Firing firing = std::exchange(own.firing, Firing::none);
+  own.ended = engine_.now();
   if (firing == Firing::real) {
     account(i, false);
     if (task.version.store != StoreId::none && task.version.kind == VersionEffect::write_at_end)
       versions_.write(task.version.store, i.rank, iteration > 0 || options_.iterations == 1);
+    if (task.queue != QueueId::none && graph_.queue(task.queue).role == QueueRole::server) {
+      Service& service = services_[idx(task.queue)];
+      service.busy += own.ended - own.began;
+      ++service.served;
+    }
   }
   observe(i, iteration, firing == Firing::real);
   readiness_.finish(
       i, [this](Instance next) { offer(next); },
       [&](std::uint32_t) { dropped_[i.rank] += obsolete_.skipped(i, iteration) ? 0 : 1; });
+  if (barriers_) barriers_->ends(i, engine_.now());
   if (slots_.waits_for_slot(i) && firing != Firing::void_outside_queue)
     slots_.leave(i, [this](Instance next) { begin(next); });
 }
@@ -320,10 +352,12 @@ void Execution::observe(Instance i, std::int64_t iteration, bool happened) {
   const double now = engine_.now();
   if (options_.record_timeline && happened) {
     if (timeline_.intervals.size() < options_.max_intervals)
-      timeline_.intervals.push_back({i.task, i.rank, iteration, began_[id] - start_, now - start_});
+      timeline_.intervals.push_back({i.task, i.rank, iteration, state(i).began - start_, now - start_});
     else
       timeline_.truncated = true;
   }
+  if (!options_.exact && !stuck_.empty() && ++executions_ >= options_.patience && max_started_ >= 100)
+    stop_at(max_started_);  // no iteration is complete any more, but the others' pace is known
   if (pool_.stealing()) {
     if (!pool_.iteration_ended(i, iteration)) return;
     observer_.iteration_ended(now);
@@ -335,58 +369,51 @@ void Execution::observe(Instance i, std::int64_t iteration, bool happened) {
 
   observer_.iteration_ended(now);
   if (period_ || running_down_) return;  // what the last ones do when others are done is no steady state
-  if (options_.noise.compute_cv > 0) {
-    if (!options_.exact && sample_is_large_enough(detector_.completed())) stop_at(max_started_);
-    return;
+  if (!calm_ && durations_.calm(now)) {
+    calm_ = true;
+    calm_at_ = max_started_;
+    detector_.forget_before(max_started_);
   }
-  period_ = detector_.find_period();
+  if (!options_.noise.any() && calm_) period_ = detector_.find_period();
   if (period_) {
-    if (period_->length == 1) steady_ = service_counts();
+    if (period_->length == 1) steady_ = service_order_.counts(started(), bound_from_one_rank());
     metrics_ = observer_.window(period_->length);
     // Nothing has started beyond max_started_ yet, so ending there changes nothing that has happened; whole periods
     // between there and the real end can be added by arithmetic.
     const std::int64_t missing = std::max<std::int64_t>(0, options_.iterations - max_started_);
     if (!options_.exact) stop_at(options_.iterations - missing / period_->length * period_->length);
-  } else if (!options_.exact && sample_is_large_enough(detector_.completed())) {
+  } else if (!options_.exact && sample_is_large_enough(detector_.completed() - calm_at_)) {
     stop_at(max_started_);
   }
 }
 
 /// Whether enough iterations are simulated for an estimate: with noise a fixed number; without, when patience is over.
 bool Execution::sample_is_large_enough(std::int64_t iterations) const {
-  if (options_.noise.compute_cv > 0) return iterations >= options_.sample_iterations;
+  if (!durations_.representative(engine_.now())) return false;
+  if (options_.noise.any()) return iterations >= options_.sample_iterations;
   constexpr std::int64_t kFewest = 100;
   return iterations >= kFewest && iterations * static_cast<std::int64_t>(compiled_.instances) >= options_.patience;
 }
 
 void Execution::stop_at(std::int64_t iterations) { pool_.stop_at(iterations); }
 
+std::vector<std::uint32_t> Execution::started() const {
+  std::vector<std::uint32_t> firings;
+  for (const InstanceState& s : states_) firings.push_back(s.started);
+  return firings;
+}
+
 void Execution::check_all_ended() const {
-  std::string waiting;
-  for (std::uint32_t t = 0; t < compiled_.tasks.size() && waiting.size() < 500; ++t)
-    for (std::uint32_t r = 0; r < compiled_.tasks[t].width && waiting.size() < 500; ++r)
-      if (const auto done = started_[compiled_.instance_id({t, r})]; !pool_.stealing() && done < pool_.limit())
-        waiting +=
-            fmt::format("\n  '{}' of rank {} waits to start iteration {}", compiled_.task(t).label.text(), r, done + 1);
-  if (!waiting.empty()) throw SimulationError("deadlock: nothing can happen any more, but" + waiting);
+  std::vector<double> ended;
+  for (const InstanceState& s : states_) ended.push_back(s.ended - start_);
+  const std::string deadlock = describe_deadlock({compiled_, cluster_, readiness_, started(), ended, stuck_,
+                                                  pool_.stealing() ? 0 : pool_.limit(), engine_.now() - start_});
+  if (!deadlock.empty()) throw SimulationError(deadlock);
 }
 
 /// Interchangeable ranks have the same cycles: one of them is enough.
 bool Execution::bound_from_one_rank() const {
   return !compiled_.folded && network_.ranks_interchangeable() && options_.slowdown.empty();
-}
-
-std::vector<ServiceCount> Execution::service_counts() const {
-  std::vector<ServiceCount> counts;
-  for (std::uint32_t t = 0; t < compiled_.tasks.size(); ++t)
-    for (std::uint32_t r = 0; r < (bound_from_one_rank() ? 1 : compiled_.tasks[t].width); ++r) {
-      counts.push_back({.task = t, .rank = r, .begun = started_[compiled_.instance_id({t, r})]});
-      if (compiled_.tasks[t].first_slot < 0) continue;
-      const Turn& turn = turns_[first_turn_[t] + r];
-      counts.back().begun -= turn.waits ? 1 : 0;
-      counts.back().order = turn.order;
-    }
-  return counts;
 }
 
 CycleBound Execution::bound() const {
@@ -398,15 +425,40 @@ CycleBound Execution::bound() const {
     if (const CompiledTask& task = used.tasks[c.task]; task.first_slot >= 0)
       c.slot = task.first_slot + static_cast<std::int32_t>(task.slot_stride * c.rank);
   const auto duration = [&](Instance i) {
-    return std::holds_alternative<Compute>(used.task(i.task).work) ? compute_time(i, -1)
+    return std::holds_alternative<Compute>(used.task(i.task).work) ? durations_.usual(i)
                                                                    : network_.idle_time(i.task, i.rank);
   };
   return maximum_cycle_ratio(used, duration, counts);
 }
 
+/// What was simulated, in iterations of all workers.
+double Execution::iterations_done() const {
+  if (stuck_.empty()) return pool_.iterations();
+  double steps = 0;
+  const std::vector<WorkerReport> workers = report_workers(worker_sources());
+  for (const WorkerReport& worker : workers) steps += static_cast<double>(worker.steps);
+  return std::max(steps, 1.0) / static_cast<double>(workers.size());
+}
+
+/// Times per iteration: of the period, or averages over what comes after the first tenth and the last change.
+void Execution::measure_pace(ExecutionResult& result) const {
+  const std::int64_t known = observer_.iterations();
+  const std::int64_t window = known - std::max(known / 10, std::min(calm_at_, known - 1));
+  if (period_) {
+    result.iteration = period_->iteration();
+    result.metrics = metrics_;
+  } else if (!stuck_.empty() || known == 0) {
+    result.iteration = result.totals.makespan / iterations_done();
+    if (known > 0) result.metrics = observer_.window(known);
+  } else {
+    std::tie(result.iteration, result.iteration_ci95) = observer_.mean_iteration(window);
+    result.metrics = observer_.window(window);
+  }
+}
+
 /// Every iteration sends the same bytes over the same links.
 void Execution::measure_traffic(ExecutionResult& result) const {
-  const double iterations = pool_.iterations();
+  const double iterations = iterations_done();
   result.metrics.bytes = traffic_.total() / iterations;
   for (std::size_t link = 0; result.iteration > 0 && link < traffic_.on_link().size(); ++link) {
     const double rate = traffic_.on_link()[link] / iterations / result.iteration;
@@ -418,32 +470,26 @@ void Execution::measure_traffic(ExecutionResult& result) const {
   }
 }
 
-std::vector<WorkerReport> Execution::report_workers() const {
-  std::uint32_t ranks = 1;
-  for (const CompiledTask& task : compiled_.tasks) ranks = std::max(ranks, task.width);
-  std::vector<WorkerReport> workers;
-  for (std::uint32_t r = 0; r < ranks; ++r) {
-    WorkerReport report{.steps = std::numeric_limits<std::int64_t>::max()};
-    for (std::uint32_t t = static_cast<std::uint32_t>(compiled_.tasks.size()); t-- > 0;) {
-      if (compiled_.tasks[t].width != ranks) continue;
-      const std::uint64_t id = compiled_.instance_id({t, r});
-      report.device = compiled_.device({t, r});
-      report.steps = std::min<std::int64_t>(report.steps, started_[id]);
-      report.ended = std::max(report.ended, ended_[id] - start_);
-    }
-    report.skipped = obsolete_.skipped(r);
-    report.steps -= report.skipped;
-    report.dropped = dropped_[r];
-    workers.push_back(report);
+WorkerSources Execution::worker_sources() const {
+  return {compiled_, states_, obsolete_, dropped_, versions_, barriers_, stuck_, start_};
+}
+
+std::vector<ServerReport> Execution::report_servers(double makespan) const {
+  std::vector<ServerReport> servers;
+  for (std::size_t q = 0; q < services_.size(); ++q) {
+    const Queue& queue = graph_.queues()[q];
+    if (queue.role != QueueRole::server || makespan <= 0) continue;
+    const std::size_t devices = compiled_.folded ? 1 : graph_.group(queue.group).devices.size();
+    servers.push_back({queue.name, services_[q].busy / makespan / static_cast<double>(devices), services_[q].served});
   }
-  return workers;
+  return servers;
 }
 
 ExecutionResult Execution::run() {
   engine_.set_listener(*this);
   for (std::uint32_t t = 0; t < compiled_.tasks.size(); ++t)
     for (std::uint32_t r = 0; r < compiled_.tasks[t].width; ++r)
-      if (readiness_.ready({t, r}) && started_[compiled_.instance_id({t, r})] == 0) offer({t, r});
+      if (readiness_.ready({t, r}) && state({t, r}).started == 0) offer({t, r});
   finish_instant();
   engine_.run();
   check_all_ended();
@@ -454,30 +500,24 @@ ExecutionResult Execution::run() {
   result.iterations_simulated = std::llround(pool_.iterations());
   result.period = period_;
   result.folded = compiled_.folded;
-  if (period_) {
-    result.iteration = period_->iteration();
-    result.metrics = metrics_;
-  } else {
-    const auto [mean, ci95] = observer_.mean_iteration();
-    result.iteration = mean > 0 ? mean : makespan / pool_.iterations();
-    result.iteration_ci95 = ci95;
-    const std::int64_t window = observer_.longest_window();
-    if (window > 0) result.metrics = observer_.window(window);
-  }
+  result.totals.makespan = makespan;
+  measure_pace(result);
   measure_traffic(result);
   result.exact = missing == 0 || period_.has_value();
-  result.total = makespan + missing * result.iteration;
-  result.metrics.mean_staleness = versions_.mean();
-  result.metrics.max_staleness = versions_.max();
+  result.total = makespan + missing * (stuck_.empty() ? result.iteration : makespan / pool_.iterations());
+  result.staleness = versions_.all();
+  result.metrics.mean_staleness = result.staleness.mean();
+  if (result.staleness.writes > 0) result.metrics.max_staleness = result.staleness.max;
 
-  result.totals.makespan = makespan;
   for (std::size_t d = 0; d < cluster_.devices.size(); ++d)
     result.totals.activity.push_back(activity_.times(static_cast<DeviceId>(d), engine_.now()));
   result.totals.sent = traffic_.sent();
   result.totals.received = traffic_.received();
   result.totals.on_link = traffic_.on_link();
-  result.workers = report_workers();
-  if (options_.noise.compute_cv <= 0 && !pool_.stealing() && !has_quorum(graph_)) result.bound = bound();
+  result.workers = report_workers(worker_sources());
+  result.servers = report_servers(makespan);
+  const bool always_the_same = !options_.noise.any() && options_.slow_devices.empty() && options_.slow_links.empty();
+  if (always_the_same && !pool_.stealing() && !has_quorum(graph_)) result.bound = bound();
   result.timeline = std::move(timeline_);
   return result;
 }
@@ -490,7 +530,7 @@ ExecutionResult execute(const CyclicTaskGraph& graph, const Cluster& cluster, Si
   if (options.shards == Shards::stealing && !graph.ranks_are_independent())
     throw GraphError("ranks that wait for each other cannot take steps from a common pool");
   const NetworkPlan network(graph, cluster, engine);
-  const bool symmetric = options.noise.compute_cv <= 0 &&
+  const bool symmetric = !options.noise.any() && options.slow_devices.empty() && options.slow_links.empty() &&
                          std::all_of(options.slowdown.begin(), options.slowdown.end(), [](double s) { return s == 1; });
   const bool folded = options.fold && symmetric && options.shards == Shards::fixed && network.ranks_interchangeable();
   return Execution(graph, cluster, engine, network, options, folded).run();

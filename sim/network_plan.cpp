@@ -76,6 +76,18 @@ std::pair<int, int> NetworkPlan::ends(const Transfer& transfer, std::uint32_t ra
   return {from[from.size() == 1 ? 0 : rank], to[to.size() == 1 ? 0 : rank]};
 }
 
+std::vector<std::pair<int, int>> NetworkPlan::flows() const {
+  std::set<std::pair<int, int>> pairs;
+  for (const Task& task : graph_.tasks()) {
+    if (std::holds_alternative<Collective>(task.work)) return {};
+    const auto* transfer = std::get_if<Transfer>(&task.work);
+    if (transfer == nullptr) continue;
+    for (std::uint32_t r = 0; r < graph_.group(task.ranks).devices.size(); ++r)
+      if (const auto pair = ends(*transfer, r); pair.first != pair.second) pairs.insert(pair);
+  }
+  return {pairs.begin(), pairs.end()};
+}
+
 double NetworkPlan::idle_time(std::uint32_t task, std::uint32_t rank) const {
   const Work& work = graph_.tasks()[task].work;
   if (std::holds_alternative<Collective>(work)) return plans_[task].idle_time;

@@ -19,6 +19,9 @@ class NetworkPlan {
 
   /// Hosts of a group's devices, in rank order.
   const std::vector<int>& hosts(GroupId group) const { return hosts_[CyclicTaskGraph::index(group)]; }
+  const std::vector<int>& device_hosts() const { return host_of_; }
+  /// Pairs of different hosts between which flows may run, each once; none if collectives' flows are among them.
+  std::vector<std::pair<int, int>> flows() const;
   int host(DeviceId device) const { return host_of_[static_cast<std::size_t>(device)]; }
   /// REQUIRES: the task is a collective.
   const CollectivePlan& collective(std::uint32_t task) const { return plans_[task]; }

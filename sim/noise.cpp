@@ -1,7 +1,10 @@
-#include <cmath>
-#include <numbers>
+#include "sim/noise.hpp"
 
-#include "sim/execution.hpp"
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <numeric>
+#include <utility>
 
 namespace epocast {
 namespace {
@@ -17,17 +20,58 @@ std::uint64_t mix(std::uint64_t x) {
 /// Uniform in (0, 1): never 0, whose logarithm does not exist.
 double uniform(std::uint64_t bits) { return (static_cast<double>(bits >> 11) + 0.5) * 0x1p-53; }
 
+/// Box-Muller: one standard normal variate from two uniform ones.
+double normal(std::uint64_t key) {
+  return std::sqrt(-2 * std::log(uniform(mix(key)))) *
+         std::cos(2 * std::numbers::pi * uniform(mix(key ^ 0x5851f42d4c957f2dU)));
+}
+
+double log_normal(double cv, std::uint64_t key) {
+  const double variance = std::log1p(cv * cv);  // of the logarithm
+  return std::exp(std::sqrt(variance) * normal(key) - variance / 2);
+}
+
+/// Gamma of mean 1 and shape 1 / cv^2, by Marsaglia and Tsang (2000): a cubed normal, rejected now and then; for shapes
+/// below 1 a variate of shape + 1 times a power of a uniform one.
+double gamma(double cv, std::uint64_t key) {
+  const double shape = 1 / (cv * cv);
+  const double boosted = shape < 1 ? shape + 1 : shape;
+  const double d = boosted - 1.0 / 3, c = 1 / std::sqrt(9 * d);
+  const double power = shape < 1 ? std::pow(uniform(mix(key ^ 0x2545f4914f6cdd1dU)), 1 / shape) : 1;
+  for (std::uint64_t attempt = mix(key);; attempt = mix(attempt)) {
+    const double x = normal(attempt), root = 1 + c * x, v = root * root * root;
+    if (root <= 0) continue;
+    if (std::log(uniform(mix(attempt ^ 0xd1342543de82ef95U))) < 0.5 * x * x + d - d * v + d * std::log(v))
+      return d * v * power / shape;
+  }
+}
+
 }  // namespace
 
-double NoiseModel::factor(std::uint32_t task, std::uint32_t rank, std::int64_t iteration) const {
-  if (compute_cv <= 0) return 1;
+std::shared_ptr<const NoiseTrace> NoiseTrace::from(std::vector<double> values) {
+  NoiseTrace trace{std::move(values), 0};
+  const auto n = static_cast<double>(trace.factors.size());
+  const double mean = std::accumulate(trace.factors.begin(), trace.factors.end(), 0.0) / n;
+  double square = 0;
+  for (double& f : trace.factors) {
+    f /= mean;
+    square += (f - 1) * (f - 1);
+  }
+  trace.cv = std::sqrt(square / n);
+  return std::make_shared<const NoiseTrace>(std::move(trace));
+}
+
+double NoiseModel::draw(double cv, std::uint32_t task, std::uint32_t rank, std::int64_t iteration) const {
+  if (cv <= 0) return 1;
+  if (kind == NoiseKind::trace) {
+    const std::uint64_t begin = mix(mix(mix(seed)) ^ rank) % trace->factors.size();
+    const double f = trace->factors[(begin + static_cast<std::uint64_t>(iteration)) % trace->factors.size()];
+    return 1 + (f - 1) * cv / trace->cv;
+  }
+  if (scope == NoiseScope::step) task = std::numeric_limits<std::uint32_t>::max();
   const std::uint64_t key =
       mix(mix(mix(seed) ^ (std::uint64_t{task} << 32 | rank)) ^ static_cast<std::uint64_t>(iteration));
-  // Box-Muller: one standard normal variate from two uniform ones.
-  const double normal = std::sqrt(-2 * std::log(uniform(mix(key)))) *
-                        std::cos(2 * std::numbers::pi * uniform(mix(key ^ 0x5851f42d4c957f2dU)));
-  const double variance = std::log1p(compute_cv * compute_cv);  // of the logarithm
-  return std::exp(std::sqrt(variance) * normal - variance / 2);
+  return kind == NoiseKind::gamma ? gamma(cv, key) : log_normal(cv, key);
 }
 
 }  // namespace epocast

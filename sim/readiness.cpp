@@ -22,7 +22,7 @@ void Readiness::add_quorum(std::uint32_t task) {
   for (std::uint32_t k = graph_.tasks[task].in_count; k-- > 0;) {
     const std::uint32_t e = graph_.in[graph_.tasks[task].first_in + k];
     const CompiledEdge& edge = graph_.edges[e];
-    if (!joins(edge)) continue;
+    if (!edge.to_quorum) continue;
     quorum.counted_edge = e;
     quorum.missing.resize(edge.width, 0);
     for (std::uint32_t& missing : quorum.missing) missing += edge.lag == 0 ? 1 : 0;

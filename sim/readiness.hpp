@@ -39,10 +39,8 @@ class Readiness {
     std::uint32_t counted_edge = 0;      ///< the edge whose late tokens stand for a late rank
     std::vector<std::uint32_t> missing;  ///< by rank: edges without a token
   };
-  bool joins(const CompiledEdge& edge) const { return edge.width > 1 && graph_.tasks[edge.after].width == 1; }
   Quorum* quorum(const CompiledEdge& edge) {
-    const std::int32_t q = quorum_of_[edge.after];
-    return q >= 0 && joins(edge) ? &quorums_[static_cast<std::size_t>(q)] : nullptr;
+    return edge.to_quorum ? &quorums_[static_cast<std::size_t>(quorum_of_[edge.after])] : nullptr;
   }
   void add_quorum(std::uint32_t task);
 

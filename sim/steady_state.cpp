@@ -28,7 +28,7 @@ SteadyStateDetector::SteadyStateDetector(std::uint64_t instances, std::uint32_t 
       shift_(streak_.size(), 0) {}
 
 const SteadyStateDetector::Row* SteadyStateDetector::row(std::int64_t iteration) const {
-  if (iteration < 0) return nullptr;
+  if (iteration < oldest_) return nullptr;
   const Row& row = rows_[static_cast<std::size_t>(iteration) % rows_.size()];
   return row.iteration == iteration && row.ended == instances_ ? &row : nullptr;
 }
@@ -64,7 +64,7 @@ std::optional<double> SteadyStateDetector::common_shift(const Row& earlier, cons
 }
 
 bool SteadyStateDetector::covers_leaders(std::int64_t streak, std::int64_t needed) const {
-  const std::int64_t oldest_kept = std::max<std::int64_t>(0, frontier_ - static_cast<std::int64_t>(rows_.size()));
+  const std::int64_t oldest_kept = std::max<std::int64_t>(oldest_, frontier_ - static_cast<std::int64_t>(rows_.size()));
   const Row* moment = row(std::max(completed_ - 1 - (streak - needed), oldest_kept));
   return moment != nullptr && moment->frontier <= completed_;
 }

@@ -38,6 +38,9 @@ class SteadyStateDetector {
   /// The period, looked for whenever record() returned true.
   std::optional<Period> find_period();
 
+  /// Compares nothing with iterations before this one from now on.
+  void forget_before(std::int64_t iteration) { oldest_ = iteration; }
+
   /// Iterations that all instances have ended.
   std::int64_t completed() const { return completed_; }
 
@@ -60,6 +63,7 @@ class SteadyStateDetector {
   std::vector<Row> rows_;            ///< ring buffer by iteration; a leader far ahead of the others takes rows away
   std::deque<std::uint64_t> ended_;  ///< instances that have ended iteration completed_ + i
   std::int64_t completed_ = 0;
+  std::int64_t oldest_ = 0;
   std::int64_t frontier_ = 0;         ///< iterations that the leading instance has ended
   std::vector<std::int64_t> streak_;  ///< by length: iterations in a row with one common shift
   std::vector<double> shift_;         ///< by length: that shift [s]

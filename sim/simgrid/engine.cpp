@@ -8,15 +8,19 @@
 #include <cassert>
 #include <cmath>
 #include <csignal>
+#include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <limits>
 #include <simgrid/kernel/Timer.hpp>
+#include <simgrid/kernel/resource/Action.hpp>
 #include <simgrid/s4u.hpp>
 #include <stdexcept>
 #include <unordered_map>
 #include <utility>
 
+#include "sim/simgrid/shared_link.hpp"
+#include "sim/simgrid/single_bottleneck.hpp"
 #include "sim/simgrid/timer_queue.hpp"
 
 #if SIMGRID_VERSION < 33300
@@ -42,6 +46,8 @@ using ::simgrid::kernel::timer::Timer;
 /// SimGrid takes whole bytes only, so it is given all volumes and bandwidths in 1/1024 B. A power of two is exact.
 constexpr double kQuantaPerByte = 1024;
 
+constexpr double kSmallestTolerance = 1e-12;  // s
+
 struct SimEngine::Impl {
   struct Host {
     s4u::Host* handle;
@@ -63,12 +69,19 @@ struct SimEngine::Impl {
 
   void load_platform(const std::string& path);
   void index_links();
+  std::uint64_t pair_key(int src, int dst) const {
+    return static_cast<std::uint64_t>(src) * hosts.size() + static_cast<std::uint64_t>(dst);
+  }
   Route compute_route(const s4u::Host& src, const s4u::Host& dst) const;
+  double next_date() const;
   void arm();
-  void fire_timers();
+  void fire();
+  void collect(double date);
   void finish_flow(std::size_t slot);
-  template <typename Event>
-  void deliver(Event&& event);
+  void watch(std::size_t index);
+  static void set_precision(double seconds);
+  template <typename Action>
+  void deliver(Action&& action);
 
   static Impl* current;  // SimGrid's signals are global and cannot be disconnected
 
@@ -82,13 +95,29 @@ struct SimEngine::Impl {
   Listener* listener = nullptr;
 
   TimerQueue timers;
-  Timer* armed = nullptr;  // the one SimGrid timer, set to the first date of `timers`
+  std::vector<SharedLink> shared_links;
+  std::unordered_map<std::uint64_t, std::size_t> shared_link_of;  // key: as of routes
+  TimerQueue shared_link_ends;  // dates at which a shared link is to be looked at; token: its index
+  double background_date = std::numeric_limits<double>::infinity();
+  std::function<double(double)> background;
+  Timer* armed = nullptr;  // the one SimGrid timer, set to the first date of all these
   double armed_date = 0;
+
+  struct Event {
+    std::uint64_t order;
+    std::uint64_t token;
+    bool is_flow;
+    bool operator<(const Event& other) const { return order < other.order; }
+  };
+  std::vector<Event> batch;  // what happens now
   bool firing = false;
+  std::size_t ending_flows = 0;  // that SimGrid has ended, but not yet told us
+  double precision_until = 0;    // [s] SimGrid's own tolerance is set for dates up to this one
 
   std::vector<Flow> flows;
   std::vector<std::size_t> free_flows;
   std::size_t finished_flow = kNoFlow;
+  std::size_t flows_under_way = 0;  // at SimGrid
   std::exception_ptr failure;
 };
 
@@ -108,7 +137,7 @@ SimEngine::Impl::Impl(const std::string& platform_xml_path, NetworkCorrection ne
   // Flows that would end within this time [s] after an event end with it; the default is 1e-9. It has to exceed the
   // rounding error of the clock in a step that more than doubles the clock, or the flow that ends the step is lost
   // (run() tells). 1e-12 is safe for steps from any date to 4000 s, and then for those that do not double the clock.
-  s4u::Engine::set_config(SIMGRID_VERSION < 33300 ? "surf/precision:1e-12" : "precision/timing:1e-12");
+  set_precision(kSmallestTolerance);
   current = this;
   load_platform(platform_xml_path);
   index_links();
@@ -119,6 +148,11 @@ SimEngine::Impl::Impl(const std::string& platform_xml_path, NetworkCorrection ne
 #endif
   SignalSource::on_completion_cb(
       [](const SignalSource& comm) { current->finish_flow(reinterpret_cast<std::size_t>(comm.get_data<void>())); });
+  // Flows end while SimGrid advances its clock, timers fire next, and then it tells who has ended.
+  s4u::Link::on_communication_state_change_cb(
+      [](const ::simgrid::kernel::resource::NetworkAction&, ::simgrid::kernel::resource::Action::State before) {
+        if (before == ::simgrid::kernel::resource::Action::State::STARTED) ++current->ending_flows;
+      });
   engine->seal_platform();
 }
 
@@ -126,6 +160,13 @@ SimEngine::Impl::~Impl() {
   for (Flow& flow : flows)
     if (flow.comm) flow.comm->set_state(s4u::Activity::State::CANCELED);  // or its destructor prints a backtrace
   flows.clear();                                                          // before the engine that they belong to
+}
+
+void SimEngine::Impl::set_precision(double seconds) {
+  char setting[64];
+  std::snprintf(setting, sizeof setting, "%s:%.17g", SIMGRID_VERSION < 33300 ? "surf/precision" : "precision/timing",
+                seconds);
+  s4u::Engine::set_config(setting);
 }
 
 void SimEngine::Impl::load_platform(const std::string& path) {
@@ -188,24 +229,72 @@ Route SimEngine::Impl::compute_route(const s4u::Host& src, const s4u::Host& dst)
   return route;
 }
 
-/// Sets the SimGrid timer to the first date of the queue. SimGrid's own queue is slower and would need one per date.
+double SimEngine::Impl::next_date() const {
+  double date = std::numeric_limits<double>::infinity();
+  if (!timers.empty()) date = timers.next_date();
+  if (!shared_link_ends.empty()) date = std::min(date, shared_link_ends.next_date());
+  const bool idle = date == std::numeric_limits<double>::infinity() && flows_under_way == 0;
+  return idle ? date : std::min(date, background_date);
+}
+
+/// Sets the SimGrid timer to the first date of the queues. SimGrid's own queue is slower and would need one per date.
 void SimEngine::Impl::arm() {
-  if (firing || timers.empty()) return;
-  const double date = timers.next_date();
+  if (firing) return;
+  const double date = next_date();
   if (armed != nullptr) {
     if (armed_date <= date) return;
     armed->remove();
+    armed = nullptr;
   }
+  if (date == std::numeric_limits<double>::infinity()) return;
   armed_date = date;
-  armed = Timer::set(date, [this] { fire_timers(); });
+  armed = Timer::set(date, [this] {
+    armed = nullptr;
+    if (ending_flows == 0) fire();  // or else with the last of them, still at this date
+  });
 }
 
-void SimEngine::Impl::fire_timers() {
-  armed = nullptr;
-  firing = true;
+/// Collects all that is due at `date`, but for SimGrid's flows.
+void SimEngine::Impl::collect(double date) {
+  const double due = date + tolerance(date);
+  while (!timers.empty() && timers.next_date() <= due)
+    timers.pop_bucket([&](std::uint64_t token) { batch.push_back({listener->order(token, false), token, false}); });
+  while (!shared_link_ends.empty() && shared_link_ends.next_date() <= due) {
+    const double looked_for = shared_link_ends.next_date();
+    shared_link_ends.pop_bucket([&](std::uint64_t index) {
+      SharedLink& link = shared_links[index];
+      if (link.armed != looked_for) return;  // another date has taken its place
+      link.armed = std::numeric_limits<double>::infinity();
+      link.end_flows(date, due - date, [&](std::uint64_t token) {
+        batch.push_back({listener->order(token, true), token, true});
+      });
+      watch(index);
+    });
+  }
+}
+
+/// Delivers the batch of now: SimGrid's flows that have ended are in it, and what else is due joins them.
+void SimEngine::Impl::fire() {
   const double date = s4u::Engine::get_clock();
-  while (!timers.empty() && timers.next_date() <= date)
+  if (date > precision_until) set_precision(tolerance(precision_until = 2 * date));
+  firing = true;
+  if (background_date <= date + tolerance(date)) deliver([&] { background_date = background(date); });
+  const double due = date + tolerance(date);
+  const bool timers_only = batch.empty() && !timers.empty() && timers.next_date() <= due &&
+                           (shared_link_ends.empty() || shared_link_ends.next_date() > due);
+  if (timers_only &&
+      timers.only_one_in_order(due, [this](std::uint64_t token) { return listener->order(token, false); })) {
+    // The usual case: workers in lock-step, in their order anyway.
     timers.pop_bucket([this](std::uint64_t token) { deliver([&] { listener->on_timer(token); }); });
+    firing = false;
+    arm();
+    return;
+  }
+  collect(date);
+  if (!std::is_sorted(batch.begin(), batch.end())) std::stable_sort(batch.begin(), batch.end());
+  for (const Event& event : batch)
+    deliver([&] { event.is_flow ? listener->on_flow_done(event.token) : listener->on_timer(event.token); });
+  batch.clear();
   firing = false;
   arm();
 }
@@ -218,15 +307,28 @@ void SimEngine::Impl::finish_flow(std::size_t slot) {
     free_flows.push_back(finished_flow);
   }
   finished_flow = slot;
-  deliver([&] { listener->on_flow_done(flows[slot].token); });
+  --flows_under_way;
+  --ending_flows;
+  const std::uint64_t token = flows[slot].token;
+  batch.push_back({listener->order(token, true), token, true});
+  if (ending_flows == 0) fire();
+}
+
+/// Sees to it that somebody looks at the link when its next flow ends.
+void SimEngine::Impl::watch(std::size_t index) {
+  SharedLink& link = shared_links[index];
+  const double end = link.next_end();
+  if (end >= link.armed || end == std::numeric_limits<double>::infinity()) return;
+  link.armed = end;
+  shared_link_ends.push(end, index);
 }
 
 /// Exceptions must not cross SimGrid's frames. After one, the events that are left pass unheard.
-template <typename Event>
-void SimEngine::Impl::deliver(Event&& event) {
+template <typename Action>
+void SimEngine::Impl::deliver(Action&& action) {
   if (failure) return;
   try {
-    event();
+    action();
   } catch (...) {
     failure = std::current_exception();
   }
@@ -272,7 +374,7 @@ LinkSharing SimEngine::link_sharing(int link) const {
 }
 
 const Route& SimEngine::route(int src, int dst) {
-  const auto key = static_cast<std::uint64_t>(src) * impl_->hosts.size() + static_cast<std::uint64_t>(dst);
+  const std::uint64_t key = impl_->pair_key(src, dst);
   if (const auto found = impl_->routes.find(key); found != impl_->routes.end()) return found->second;
   Route route = impl_->compute_route(*impl_->hosts.at(src).handle, *impl_->hosts.at(dst).handle);
   return impl_->routes.emplace(key, std::move(route)).first->second;
@@ -282,6 +384,9 @@ double SimEngine::now() const { return s4u::Engine::get_clock(); }
 
 void SimEngine::set_listener(Listener& listener) { impl_->listener = &listener; }
 
+/// Sums of some dozens of terms may differ by so much from the same sums in another order.
+double SimEngine::tolerance(double date) { return std::max(kSmallestTolerance, 0x1p-48 * date); }
+
 void SimEngine::start_timer(double date, std::uint64_t token) {
   impl_->timers.push(std::max(date, now()), token);
   impl_->arm();
@@ -289,6 +394,15 @@ void SimEngine::start_timer(double date, std::uint64_t token) {
 
 void SimEngine::start_flow(int src, int dst, double bytes, std::uint64_t token) {
   assert(bytes >= 0 && bytes * kQuantaPerByte < 0x1p63);
+  if (!impl_->shared_link_of.empty()) {
+    const auto found = impl_->shared_link_of.find(impl_->pair_key(src, dst));
+    if (found != impl_->shared_link_of.end()) {
+      impl_->shared_links[found->second].start(now(), bytes, token);
+      impl_->watch(found->second);
+      impl_->arm();
+      return;
+    }
+  }
   std::size_t slot = impl_->flows.size();
   if (impl_->free_flows.empty()) {
     impl_->flows.emplace_back();
@@ -299,16 +413,37 @@ void SimEngine::start_flow(int src, int dst, double bytes, std::uint64_t token) 
   s4u::CommPtr comm = s4u::Comm::sendto_init(impl_->hosts[src].handle, impl_->hosts[dst].handle);
   comm->set_payload_size(static_cast<std::uint64_t>(std::llround(bytes * kQuantaPerByte)));
   comm->set_data(reinterpret_cast<void*>(slot));
+  ++impl_->flows_under_way;
   comm->start();
   impl_->flows[slot] = {std::move(comm), token};
+  if (impl_->background) impl_->arm();
+}
+
+void SimEngine::declare_flows(const std::vector<std::pair<int, int>>& pairs) {
+  impl_->shared_links.clear();
+  impl_->shared_link_of.clear();
+  for (const BottleneckGroup& group : find_single_bottlenecks(*this, pairs)) {
+    for (const auto& [src, dst] : group.pairs)
+      impl_->shared_link_of.emplace(impl_->pair_key(src, dst), impl_->shared_links.size());
+    impl_->shared_links.emplace_back(link_bandwidth(group.link));
+  }
+}
+
+void SimEngine::set_current_bandwidth(int link, double bandwidth) {
+  impl_->links.at(link).handle->set_bandwidth(bandwidth * kQuantaPerByte);
+}
+
+void SimEngine::set_background(double date, std::function<double(double)> happen) {
+  impl_->background_date = happen ? date : std::numeric_limits<double>::infinity();
+  impl_->background = std::move(happen);
+  impl_->arm();
 }
 
 void SimEngine::run() {
   assert(impl_->listener != nullptr);
   impl_->engine->run();
   if (impl_->failure) std::rethrow_exception(impl_->failure);
-  const std::size_t held = impl_->finished_flow == Impl::kNoFlow ? 0 : 1;
-  if (impl_->free_flows.size() + held != impl_->flows.size())
+  if (impl_->flows_under_way > 0)
     throw std::runtime_error("SimGrid has stopped with flows under way (a step of its clock was too long)");
 }
 

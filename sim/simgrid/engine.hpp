@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace epocast {
@@ -33,8 +35,10 @@ struct NetworkCorrection {
 ///
 /// Time model: a flow moves its bytes at the max-min fair rate of the links on its route and has no latency of its own.
 /// The caller charges Route::latency with a timer before the flow, because SimGrid would share a link in inverse
-/// proportion to the latencies of the flows. A flow may end up to 1e-12 s early, together with another event; otherwise
-/// dates are exact up to rounding.
+/// proportion to the latencies of the flows.
+///
+/// Events whose dates differ by no more than rounding (tolerance(), at least 1e-12 s) are one batch: they all happen at
+/// the date of the first, in the order that the listener gives them. Otherwise dates are exact up to rounding.
 ///
 /// One engine per process, ever: SimGrid keeps its state, the clock included, in globals that outlive it. Simulate the
 /// next scenario in a forked child. Some broken platforms (hosts missing from a fat tree or torus, most missing routes)
@@ -48,6 +52,9 @@ class SimEngine {
     virtual ~Listener() = default;
     virtual void on_timer(std::uint64_t token) = 0;
     virtual void on_flow_done(std::uint64_t token) = 0;
+    /// Where an event stands among those of its batch: smallest first. Those with the same number come in the order in
+    /// which their dates were fixed, which rounding may change; so a listener whose events compete should tell.
+    virtual std::uint64_t order(std::uint64_t /*token*/, bool /*is_flow*/) const { return 0; }
   };
 
   /// Loads a SimGrid platform file.
@@ -85,13 +92,28 @@ class SimEngine {
   void set_listener(Listener& listener);  ///< REQUIRES: before run(); the listener outlives it.
 
   /// Calls on_timer(token) at `date` [s], or at once (inside run(), after the current event) if that is not after
-  /// now(). Timers of one date fire in the order in which they were started.
+  /// now().
   void start_timer(double date, std::uint64_t token);
 
   /// Moves `bytes` [B], rounded to 1/1024 B, from src to dst and calls on_flow_done(token) when the last one has
   /// arrived. A flow of no bytes ends at once, inside run(). REQUIRES: route(src, dst) does not throw, or SimGrid
   /// aborts; bytes < 2^53.
   void start_flow(int src, int dst, double bytes, std::uint64_t token);
+
+  /// Declares that until the next call all flows will be between these pairs of hosts (each given once). Those that can
+  /// have only one bottleneck then need no solver, which is much faster where many share it; dates are the same up to
+  /// rounding. No pairs: nothing is known. REQUIRES: no flow is under way.
+  void declare_flows(const std::vector<std::pair<int, int>>& pairs);
+
+  /// Changes a link's bandwidth [B/s] from now on, for what is under way as well; link_bandwidth() and routes keep the
+  /// nominal one. REQUIRES: no flows were declared that cross it.
+  void set_current_bandwidth(int link, double bandwidth);
+  /// From now on calls `happen(date)` at `date`, before what else happens then, and again at the date that it returns;
+  /// but never again once it returns infinity or nothing else is left to happen. Replaces what was set before.
+  void set_background(double date, std::function<double(double)> happen);
+
+  /// Within how much time events near `date` are one batch [s].
+  static double tolerance(double date);
 
   /// Runs until neither timers nor flows are left; may be called again.
   void run();

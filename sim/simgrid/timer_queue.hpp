@@ -37,6 +37,21 @@ class TimerQueue {
     std::push_heap(heap_.begin(), heap_.end());
   }
 
+  /// Whether the first bucket is the only one until `date`, and order(token) does not decrease along it. REQUIRES: not
+  /// empty().
+  template <typename Order>
+  bool only_one_in_order(double date, Order&& order) const {
+    for (std::size_t next = 1; next < std::min<std::size_t>(heap_.size(), 3); ++next)
+      if (heap_[next].date <= date) return false;
+    std::uint64_t last = 0;
+    for (std::uint32_t node = heap_.front().head; node != kNone; node = nodes_[node].next) {
+      const std::uint64_t place = order(nodes_[node].token);
+      if (place < last) return false;
+      last = place;
+    }
+    return true;
+  }
+
   /// Removes the first bucket and calls fire(token) for its tokens. Tokens that fire() pushes go to other buckets.
   /// REQUIRES: not empty().
   template <typename Fire>

@@ -1,8 +1,8 @@
 // Whatever the graph, simulated training obeys the same laws: it does not get stuck, what is sent arrives, every
 // device's time adds up, no cycle is beaten, and when the loop has become periodic, arithmetic replaces simulation.
 //
-// Graphs are random with fixed seeds. Each is executed in a process of its own, so that all runs start at date 0: where
-// events tie, rounding may decide who goes first.
+// Graphs are random with fixed seeds. In every other one unlike events fall on one date all the time; who goes first
+// must then not be left to rounding, which depends on the date. EPOCAST_TEST_GRAPHS sets their number.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -19,32 +19,39 @@ using testing::sum;
 
 namespace {
 
-constexpr int kGraphs = 250, kDevices = 5;
+const int kGraphs = std::getenv("EPOCAST_TEST_GRAPHS") ? std::atoi(std::getenv("EPOCAST_TEST_GRAPHS")) : 250;
+constexpr int kDevices = 5;
 constexpr std::int64_t kIterations = 300;
 
 struct Sample {
   CyclicTaskGraph graph;
-  ExecutionResult exact, extrapolated, folded;
+  ExecutionResult exact, extrapolated, folded, later;
 };
 
 const std::vector<Sample>& samples() {
   static const std::vector<Sample> all = [] {
     const testing::Star star(kDevices, 1e9, 100e-6);
-    std::vector<Sample> made(kGraphs);
+    std::vector<Sample> made(static_cast<std::size_t>(kGraphs));
     for (int g = 0; g < kGraphs; ++g)
       made[static_cast<std::size_t>(g)].graph =
-          testing::RandomGraph(1000 + static_cast<std::uint64_t>(g), kDevices).make();
+          testing::RandomGraph(1000 + static_cast<std::uint64_t>(g), kDevices, g % 2 == 1).make();
     const std::vector<ExecutionOptions> options{{.iterations = kIterations, .exact = true, .fold = false},
                                                 {.iterations = kIterations, .fold = false},
                                                 {.iterations = kIterations}};
-    const auto packed = testing::in_children(3 * kGraphs, [&](int job) {
-      return testing::execute_packed(star.cluster(), {{made[static_cast<std::size_t>(job / 3)].graph,
-                                                       options[static_cast<std::size_t>(job % 3)]}});
+    // The last run is a second phase: what comes before it ends at a date like 0.123456789.
+    CyclicTaskGraph before;
+    before.compute(before.add_queue("q", before.add_group("g", {0}), QueueRole::compute, Discipline::fifo),
+                   Seconds(0.123456789), {"before", ""});
+    const auto packed = testing::in_children(4 * kGraphs, [&](int job) {
+      const CyclicTaskGraph& graph = made[static_cast<std::size_t>(job / 4)].graph;
+      if (job % 4 == 3) return testing::execute_packed(star.cluster(), {{before, {}}, {graph, options[0]}});
+      return testing::execute_packed(star.cluster(), {{graph, options[static_cast<std::size_t>(job % 4)]}});
     });
-    for (std::size_t g = 0; g < kGraphs; ++g) {
-      made[g].exact = testing::unpack(packed[3 * g]).front();
-      made[g].extrapolated = testing::unpack(packed[3 * g + 1]).front();
-      made[g].folded = testing::unpack(packed[3 * g + 2]).front();
+    for (std::size_t g = 0; g < made.size(); ++g) {
+      made[g].exact = testing::unpack(packed[4 * g]).front();
+      made[g].extrapolated = testing::unpack(packed[4 * g + 1]).front();
+      made[g].folded = testing::unpack(packed[4 * g + 2]).front();
+      made[g].later = testing::unpack(packed[4 * g + 3]).back();
     }
     return made;
   }();
@@ -85,6 +92,14 @@ TEST_CASE("extrapolating a random graph gives what simulating it gives", "[execu
   CHECK(periodic > kGraphs / 2);  // or else little has been tested
   if (std::getenv("EPOCAST_TEST_NUMBERS"))
     WARN(periodic << " of " << kGraphs << " extrapolated, worst error " << worst);
+}
+
+TEST_CASE("a random graph takes equally long whenever it starts", "[execution][property]") {
+  // Ranks that nothing keeps in step can be chaotic: sharing links amplifies any difference, and after some hundred
+  // iterations rounding is as large as all else. Such a loop never becomes periodic.
+  for_all([](const Sample& s) {
+    CHECK(relative_difference(s.exact.total, s.later.total) < (s.exact.period ? 1e-9 : 0.01));
+  });
 }
 
 TEST_CASE("random graphs fold without a difference", "[execution][property]") {

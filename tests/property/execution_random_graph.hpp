@@ -11,10 +11,11 @@
 
 namespace epocast::testing {
 
-/// Draws small graphs over `devices` devices. The same seed gives the same graph.
+/// Draws small graphs over `devices` devices. The same seed gives the same graph. With `ties`, durations are whole
+/// milliseconds and sizes whole megabytes, so that unlike events fall on one date all the time.
 class RandomGraph {
  public:
-  RandomGraph(std::uint64_t seed, int devices) : random_(seed), devices_(devices) {}
+  RandomGraph(std::uint64_t seed, int devices, bool ties = false) : random_(seed), devices_(devices), ties_(ties) {}
 
   CyclicTaskGraph make() {
     add_groups();
@@ -29,10 +30,8 @@ class RandomGraph {
   int below(int n) { return static_cast<int>(random_() % static_cast<std::uint64_t>(n)); }
   bool chance(double p) { return between(0, 1) < p; }
   double between(double low, double high) { return std::uniform_real_distribution(low, high)(random_); }
-  // No two durations or sizes are alike: where unlike events tie, rounding decides who goes first, and may decide
-  // otherwise in the next iteration.
-  double duration() { return chance(0.1) ? 0 : 1e-3 * between(1, 9); }
-  double bytes() { return chance(0.05) ? 0 : 1e6 * between(1, 7); }
+  double duration() { return chance(0.1) ? 0 : 1e-3 * (ties_ ? 1 + below(9) : between(1, 9)); }
+  double bytes() { return chance(0.05) ? 0 : 1e6 * (ties_ ? 1 + below(7) : between(1, 7)); }
 
   void add_groups() {
     const int width = 2 + below(devices_ - 2);
@@ -113,6 +112,7 @@ class RandomGraph {
   };
   std::mt19937_64 random_;
   int devices_;
+  bool ties_;
   CyclicTaskGraph graph_;
   std::vector<GroupId> wide_, single_;
   std::vector<Queues> queues_;

@@ -46,12 +46,17 @@ class Archive {
             m.mean_staleness, m.max_staleness);
   }
   void carry(SimulatedTotals& t) { (*this)(t.makespan, t.activity, t.sent, t.received, t.on_link); }
-  void carry(WorkerReport& w) { (*this)(w.device, w.steps, w.skipped, w.dropped, w.ended); }  // without its padding
+  void carry(WorkerReport& w) {
+    (*this)(w.device, w.steps, w.skipped, w.dropped, w.ended, w.stopped, w.mean_staleness, w.max_staleness, w.lost,
+            w.cost_to_others, w.came_last);
+  }
+  void carry(ServerReport& s) { (*this)(s.queue, s.utilization, s.served); }
+  void carry(StalenessReport& s) { (*this)(s.histogram, s.writes, s.max, s.sum); }
   void carry(CycleBound& b) { (*this)(b.seconds, b.tasks, b.lags, b.durations); }
   void carry(Timeline& t) { (*this)(t.intervals, t.truncated); }
   void carry(ExecutionResult& r) {
     (*this)(r.total, r.iteration, r.iteration_ci95, r.iterations_simulated, r.exact, r.period, r.folded, r.metrics,
-            r.totals, r.workers, r.bound, r.timeline);
+            r.totals, r.workers, r.servers, r.staleness, r.bound, r.timeline);
   }
 
   template <class Sequence>

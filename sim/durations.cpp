@@ -1,0 +1,67 @@
+#include "sim/durations.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace epocast {
+namespace {
+
+template <class Id>
+constexpr std::size_t idx(Id id) {
+  return static_cast<std::size_t>(id);
+}
+
+/// An average should see this many repetitions of what is periodic.
+constexpr double kRepetitions = 10;
+
+}  // namespace
+
+Durations::Durations(const CompiledGraph& graph, const ExecutionOptions& options, std::size_t devices, double start)
+    : graph_(graph), options_(options), pace_(options.slow_devices, devices), start_(start), elapsed_(options.elapsed) {
+  calm_from_ = std::max(pace_.last_change(), last_change(options.slow_links));
+  for (const auto& disturbances : {options.slow_devices, options.slow_links})
+    for (const auto& [device, window] : disturbances)
+      representative_from_ = std::max(representative_from_,
+                                      window.period > 0 ? std::max(window.from, elapsed_) + kRepetitions * window.period
+                                                        : last_change({{device, window}}));
+}
+
+DeviceId Durations::worker(Instance i) const {
+  const QueueId queue = graph_.task(i.task).queue;
+  if (queue == QueueId::none) return graph_.device(i);
+  const auto& devices = graph_.graph->group(graph_.graph->queue(queue).group).devices;
+  return devices[devices.size() == 1 ? 0 : i.rank];
+}
+
+double Durations::usual(Instance i) const {
+  const double base = std::get<Compute>(graph_.task(i.task).work).duration.value;
+  return options_.slowdown.empty() || base == 0 ? base : base * options_.slowdown[idx(worker(i))];
+}
+
+double Durations::end_of_compute(Instance i, std::int64_t iteration, double now) const {
+  double work = usual(i);
+  if (options_.noise.any()) work *= options_.noise.factor(i.task, i.rank, iteration);
+  if (options_.slow_devices.empty()) return now + work;
+  const DeviceId device = worker(i);
+  if (pace_.steady(device)) return now + work;
+  return now + (pace_.end_of(device, training_time(now), work) - training_time(now));
+}
+
+double Durations::start_of_transfer(Instance i, double now) const {
+  const DeviceId device = graph_.device(i);
+  if (pace_.steady(device)) return now;
+  return now + (pace_.resumes(device, training_time(now)) - training_time(now));
+}
+
+double Durations::effective_bytes(Instance i, std::int64_t iteration, Bytes bytes) const {
+  return bytes.value * options_.noise.transfer_factor(i.task, i.rank, iteration);
+}
+
+double Durations::stopped(DeviceId device) const {
+  double since = std::numeric_limits<double>::infinity();
+  for (const auto& [slow, window] : options_.slow_devices)
+    if (slow == device && std::isinf(window.factor) && std::isinf(window.until)) since = std::min(since, window.from);
+  return std::max(0.0, since - elapsed_);
+}
+
+}  // namespace epocast

@@ -1,0 +1,44 @@
+#pragma once
+// How long computations and messages take, with all that can make them slower.
+
+#include "sim/compiled_graph.hpp"
+#include "sim/disturbance.hpp"
+#include "sim/execution.hpp"
+
+namespace epocast {
+
+/// Slowdowns, noise and disturbances of the devices of one execution.
+class Durations {
+ public:
+  Durations(const CompiledGraph& graph, const ExecutionOptions& options, std::size_t devices, double start);
+
+  /// Time of a computation [s] but for noise and disturbances. REQUIRES: the task is a computation.
+  double usual(Instance i) const;
+  /// When the computation ends that begins now [s]; infinite if never. REQUIRES: the task is a computation.
+  double end_of_compute(Instance i, std::int64_t iteration, double now) const;
+  /// When a message whose turn is now can set out; infinite if never.
+  double start_of_transfer(Instance i, double now) const;
+  /// How large a message is as far as its time is concerned [B].
+  double effective_bytes(Instance i, std::int64_t iteration, Bytes bytes) const;
+
+  /// The device that does the work of the instance: its queue's, or else its rank's.
+  DeviceId worker(Instance i) const;
+  /// Since when the device stands still for ever [s from the start of the phase]. REQUIRES: it does.
+  double stopped(DeviceId device) const;
+
+  /// Whether nothing changes or varies at or after `now`.
+  bool calm(double now) const { return training_time(now) >= calm_from_; }
+  /// Whether enough has been seen of what changes for an average.
+  bool representative(double now) const { return training_time(now) >= representative_from_; }
+
+ private:
+  double training_time(double now) const { return now - start_ + elapsed_; }
+
+  const CompiledGraph& graph_;
+  const ExecutionOptions& options_;
+  Pace pace_;
+  double start_, elapsed_;
+  double calm_from_ = 0, representative_from_ = 0;  ///< training time
+};
+
+}  // namespace epocast
