@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "experiments/seeds.hpp"
+
 namespace epocast {
 namespace {
 
@@ -26,9 +28,49 @@ ordered_json memory_section(const std::vector<DeviceMemory>& memory, const Clust
   return section;
 }
 
+template <class T>
+ordered_json or_null(const std::optional<T>& value) {
+  return value ? ordered_json(*value) : ordered_json(nullptr);
+}
+
+ordered_json workers_section(const ExecutionResult& result, const Cluster& cluster) {
+  ordered_json section = ordered_json::array();
+  for (std::size_t w = 0; w < result.workers.size(); ++w) {
+    const WorkerReport& report = result.workers[w];
+    section.push_back({{"worker", w},
+                       {"device", cluster.devices[static_cast<std::size_t>(report.device)].name},
+                       {"iterations", report.steps},
+                       {"iterations_per_s", report.steps_per_s()},
+                       {"skipped", report.skipped},
+                       {"dropped", report.dropped},
+                       {"stopped_s", or_null(report.stopped)},
+                       {"mean_staleness", or_null(report.mean_staleness)},
+                       {"max_staleness", or_null(report.max_staleness)},
+                       {"waited_for_others_s", report.lost},
+                       {"others_waited_s", report.cost_to_others},
+                       {"came_last", report.came_last}});
+  }
+  return section;
+}
+
+ordered_json servers_section(const ExecutionResult& result) {
+  ordered_json section = ordered_json::array();
+  for (const ServerReport& server : result.servers)
+    section.push_back({{"queue", server.queue}, {"utilization", server.utilization}, {"served", server.served}});
+  return section;
+}
+
+ordered_json staleness_section(const StalenessReport& staleness) {
+  return {{"writes", staleness.writes},
+          {"mean", or_null(staleness.mean())},
+          {"max", staleness.max},
+          {"histogram", staleness.histogram}};
+}
+
 }  // namespace
 
-std::string details(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs) {
+std::string details(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs,
+                    const std::vector<ScenarioResult>& by_seed) {
   ordered_json phases = ordered_json::array();
   for (std::size_t p = 0; p < runs.size(); ++p) {
     ordered_json phase;
@@ -36,9 +78,14 @@ std::string details(const ScenarioSetup& setup, const std::vector<PhaseRun>& run
     phase["global_batch"] = setup.phases[p].global_batch;
     phase["steps"] = runs[p].step.steps;
     phase["memory"] = memory_section(runs[p].step.memory, setup.cluster);
+    phase["by_worker"] = workers_section(runs[p].result, setup.cluster);
+    phase["servers"] = servers_section(runs[p].result);
+    if (runs[p].result.staleness.writes > 0) phase["staleness"] = staleness_section(runs[p].result.staleness);
     phases.push_back(std::move(phase));
   }
-  return ordered_json{{"phases", std::move(phases)}}.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  ordered_json all{{"phases", std::move(phases)}};
+  if (by_seed.size() > 1) all["seeds"] = seeds_section(by_seed, setup.irregularity.seeds);
+  return all.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
 }  // namespace epocast

@@ -97,6 +97,14 @@ ordered_json to_json(const ScenarioResult& result) {
   return json;
 }
 
+ordered_json columns_of(const ScenarioResult& result) {
+  ordered_json columns;
+  for_each_column(result, Write{columns});
+  return columns;
+}
+
+void set_columns(ScenarioResult& result, const ordered_json& columns) { for_each_column(result, Read{columns}); }
+
 std::string serialize(const ScenarioResult& result) {
   ordered_json columns;
   for_each_column(result, Write{columns});

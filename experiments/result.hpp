@@ -52,6 +52,10 @@ struct ScenarioResult {
 /// One object with the columns in order; missing is null.
 nlohmann::ordered_json to_json(const ScenarioResult& result);
 
+/// The columns after the axes alone, and the way back.
+nlohmann::ordered_json columns_of(const ScenarioResult& result);
+void set_columns(ScenarioResult& result, const nlohmann::ordered_json& columns);
+
 /// For the way from a child process: everything, columns and the rest.
 std::string serialize(const ScenarioResult& result);
 ScenarioResult deserialize(const std::string& text);

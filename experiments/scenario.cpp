@@ -10,6 +10,7 @@
 #include "experiments/details.hpp"
 #include "experiments/explain.hpp"
 #include "experiments/phase_run.hpp"
+#include "experiments/seeds.hpp"
 #include "sim/executor.hpp"
 
 namespace epocast {
@@ -107,9 +108,49 @@ void warn(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs, Scenari
   if (out.fits_memory && !*out.fits_memory)
     out.warnings.push_back(
         fmt::format("needs {} of memory, more than the device has", to_string(Bytes(*out.peak_memory_bytes))));
+  for (std::size_t p = 0; p < runs.size(); ++p)
+    for (std::size_t w = 0; w < runs[p].result.workers.size(); ++w)
+      if (const WorkerReport& worker = runs[p].result.workers[w]; worker.stopped)
+        add({fmt::format("worker {} ({}) stands still for ever since {:.4g} s{} and did {} of {} steps", w,
+                         setup.cluster.devices[static_cast<std::size_t>(worker.device)].name, *worker.stopped,
+                         runs.size() > 1 ? fmt::format(" of phase {}", p + 1) : "", worker.steps * runs[p].step.steps,
+                         setup.phases[p].iterations)});
   if (!out.exact)
     out.warnings.push_back(fmt::format("total and epoch times are estimates: iteration {:.4g} s +- {:.2g} s (95 %)",
                                        out.iteration_s, out.iteration_ci95));
+}
+
+/// Simulates all phases, one after the other. `trace`: to add their timelines to; null for none.
+std::vector<PhaseRun> run_phases(const ScenarioSetup& setup, SimEngine& engine, const RunOptions& options,
+                                 std::uint64_t seed, ChromeTrace* trace) {
+  std::vector<PhaseRun> runs;
+  double shown = 0, elapsed = 0;
+  const Irregularity& irregularity = setup.irregularity;
+  for (const PhaseSettings& phase : setup.phases) {
+    const StrategyContext context = setup.context(phase);
+    PhaseRun run{setup.compile(phase), {}, 0};
+    if (setup.strategy->needs_model()) run.single_step = context.trace(phase.global_batch).compute_time().value;
+    ExecutionOptions how{.iterations = (phase.iterations + run.step.steps - 1) / run.step.steps,
+                         .shards = setup.shards,
+                         .exact = options.exact,
+                         .fold = options.fold,
+                         .noise = irregularity.noise,
+                         .slowdown = irregularity.slowdown,
+                         .slow_devices = irregularity.slow_devices,
+                         .slow_links = irregularity.slow_links,
+                         .elapsed = elapsed,
+                         .record_waiting = options.details,
+                         .record_timeline = trace != nullptr,
+                         .max_intervals = options.trace_intervals};
+    how.noise.seed = seed;
+    run.result = execute(run.step.graph, setup.cluster, engine, how);
+    if (trace != nullptr) trace->add(run.step.graph, setup.cluster, run.result, shown);
+    shown += run.result.totals.makespan;
+    elapsed += run.result.total;
+    run.result.timeline = {};
+    runs.push_back(std::move(run));
+  }
+  return runs;
 }
 
 }  // namespace
@@ -118,33 +159,21 @@ ScenarioResult run_scenario(const Scenario& scenario, const Registries& registri
   const ScenarioSetup setup = read_scenario(scenario, registries);
   SimEngine engine(setup.cluster.platform_file.string(), setup.network);
 
-  std::vector<PhaseRun> runs;
+  std::vector<PhaseRun> runs;  // of the first seed
+  std::vector<ScenarioResult> by_seed;
   ChromeTrace trace;
-  double start = 0;
-  for (const PhaseSettings& phase : setup.phases) {
-    const StrategyContext context = setup.context(phase);
-    PhaseRun run{setup.compile(phase), {}, 0};
-    if (setup.strategy->needs_model()) run.single_step = context.trace(phase.global_batch).compute_time().value;
-    run.result = execute(run.step.graph, setup.cluster, engine,
-                         {.iterations = (phase.iterations + run.step.steps - 1) / run.step.steps,
-                          .shards = setup.shards,
-                          .exact = options.exact,
-                          .fold = options.fold,
-                          .noise = setup.noise,
-                          .slowdown = setup.slowdown,
-                          .record_timeline = !options.trace_file.empty(),
-                          .max_intervals = options.trace_intervals});
-    if (!options.trace_file.empty()) trace.add(run.step.graph, setup.cluster, run.result, start);
-    start += run.result.totals.makespan;
-    run.result.timeline = {};
-    runs.push_back(std::move(run));
+  for (const std::uint64_t seed : setup.irregularity.seeds) {
+    const bool first = by_seed.empty();
+    std::vector<PhaseRun> made =
+        run_phases(setup, engine, options, seed, first && !options.trace_file.empty() ? &trace : nullptr);
+    ScenarioResult& one = by_seed.emplace_back();
+    one.study = scenario.study;
+    one.scenario = scenario.name;
+    one.axes = scenario.axes;
+    summarize(setup, made, one);
+    if (first) runs = std::move(made);
   }
-
-  ScenarioResult out;
-  out.study = scenario.study;
-  out.scenario = scenario.name;
-  out.axes = scenario.axes;
-  summarize(setup, runs, out);
+  ScenarioResult out = mean_over_seeds(by_seed);
   // The phase that takes longest is the one worth explaining.
   const auto longest = std::max_element(
       runs.begin(), runs.end(), [](const PhaseRun& a, const PhaseRun& b) { return a.result.total < b.result.total; });
@@ -154,7 +183,7 @@ ScenarioResult run_scenario(const Scenario& scenario, const Registries& registri
       out.explanation = fmt::format("An iteration below is {} steps of every worker.\n", longest->step.steps);
     out.explanation += explain(longest->step.graph, longest->result);
   }
-  if (options.details) out.details = details(setup, runs);
+  if (options.details) out.details = details(setup, runs, by_seed);
   warn(setup, runs, out);
   if (!options.trace_file.empty()) trace.write(options.trace_file);
   return out;

@@ -9,6 +9,7 @@
 
 #include "costmodels/measured_collectives.hpp"
 #include "experiments/calibrate/step_calibration.hpp"
+#include "experiments/disturbance_reader.hpp"
 #include "experiments/result.hpp"
 #include "experiments/study.hpp"
 #include "sim/cost_model.hpp"
@@ -41,9 +42,8 @@ struct ScenarioSetup {
   Precision precision = Precision::fp32;
   std::int64_t samples = 0;  ///< of the data set
   std::vector<PhaseSettings> phases;
-  NoiseModel noise;
+  Irregularity irregularity;
   Shards shards = Shards::fixed;
-  std::vector<double> slowdown;  ///< by device; empty if nobody is slow
 
   /// What the strategy sees in a phase.
   StrategyContext context(const PhaseSettings& phase) const;

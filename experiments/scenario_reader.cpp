@@ -200,25 +200,6 @@ std::vector<MeasuredCollectives> read_calibrations(const ConfigNode& node, const
   return out;
 }
 
-std::vector<double> read_stragglers(const ConfigNode& config, const Cluster& cluster,
-                                    const std::vector<PhaseSettings>& phases) {
-  if (!config.has("stragglers")) return {};
-  std::size_t most = 0;
-  for (const PhaseSettings& phase : phases) most = std::max(most, phase.workers.size());
-  std::vector<double> slowdown(cluster.devices.size(), 1);
-  for (const ConfigNode& entry : config.at("stragglers").items()) {
-    const std::int64_t worker = entry.at("worker").as_int(Range{0});
-    if (worker >= static_cast<std::int64_t>(most))
-      throw entry.at("worker").error(
-          fmt::format("worker {} does not exist; workers are numbered 0..{}", worker, most - 1));
-    const double factor = entry.at("slowdown").as_double(Range{1e-3, 1e6});
-    for (const PhaseSettings& phase : phases)
-      if (worker < static_cast<std::int64_t>(phase.workers.size()))
-        slowdown[static_cast<std::size_t>(phase.workers[static_cast<std::size_t>(worker)])] = factor;
-  }
-  return slowdown;
-}
-
 /// The hierarchical algorithm pairs the ranks of different nodes, so it needs as many on each.
 void check_nodes_equal(const ScenarioSetup& setup, const PhaseSettings& phase, const ConfigNode& algorithm) {
   std::map<std::string, int> on_node;
@@ -339,10 +320,9 @@ ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registri
     setup.cost_model = make_cost_model(compute, {data, &setup.model, &device, setup.optimizer, setup.precision});
     compute.check_all_read();
   }
-  const ConfigNode noise = child_or_empty(config, "noise");
-  setup.noise.compute_cv = noise.get("compute_cv", 0.0, Range{0, 10});
-  setup.noise.seed = static_cast<std::uint64_t>(noise.get("seed", std::int64_t{1}, Range{0, 9e15}));
-  setup.slowdown = read_stragglers(config, setup.cluster, setup.phases);
+  std::vector<std::vector<DeviceId>> workers;
+  for (const PhaseSettings& phase : setup.phases) workers.push_back(phase.workers);
+  setup.irregularity = read_irregularity(config, setup.cluster, workers);
   config.check_all_read();
   if (config.has("collective")) check_algorithm(setup, config.at("collective"));
   if (setup.shards == Shards::stealing) check_shards(setup, dataset.at("shards"));

@@ -26,6 +26,7 @@
 #include "sim/staleness.hpp"
 #include "sim/step_observer.hpp"
 #include "sim/step_pool.hpp"
+#include "sim/task_activity.hpp"
 #include "sim/traffic.hpp"
 #include "sim/worker_report.hpp"
 
@@ -65,7 +66,6 @@ class Execution final : SimEngine::Listener {
   void finish(Instance i);
   void finish_instant();
   void finish_collective(std::uint64_t id);
-  void account(Instance i, bool begins);
   void observe(Instance i, std::int64_t iteration, bool happened);
   void stop_at(std::int64_t iterations);
   bool sample_is_large_enough(std::int64_t iterations) const;
@@ -82,7 +82,6 @@ class Execution final : SimEngine::Listener {
   std::vector<ServerReport> report_servers(double makespan) const;
   bool bound_from_one_rank() const;
   CycleBound bound() const;
-  std::vector<DeviceId> simulated_workers() const;
 
   const CyclicTaskGraph& graph_;
   const Cluster& cluster_;
@@ -94,7 +93,7 @@ class Execution final : SimEngine::Listener {
   QueueSlots slots_;
   TrafficCounter traffic_;
   CollectiveRunner collectives_;
-  ActivityAccounts activity_;
+  TaskActivity activity_;
   VersionCounter versions_;
   SteadyStateDetector detector_;
   StepObserver observer_;
@@ -148,10 +147,10 @@ Execution::Execution(const CyclicTaskGraph& graph, const Cluster& cluster, SimEn
       slots_(compiled_),
       traffic_(engine),
       collectives_(engine, traffic_, kCollectiveTimer, kCollectiveFlow, folded),
-      activity_(cluster.devices.size(), engine.now()),
+      activity_(compiled_, cluster.devices.size(), engine.now()),
       versions_(graph.stores().size(), max_ranks(graph)),
       detector_(compiled_.instances, compiled_.max_lag),
-      observer_(activity_, simulated_workers(), engine.now()),
+      observer_(activity_.accounts(), activity_.workers(cluster.devices.size()), engine.now()),
       service_order_(compiled_),
       durations_(compiled_, options, cluster.devices.size(), engine.now()),
       start_(engine.now()),
@@ -166,19 +165,6 @@ Execution::Execution(const CyclicTaskGraph& graph, const Cluster& cluster, SimEn
     disturbed_links_.emplace(engine, options.slow_links, network.device_hosts(), options.elapsed);
   const bool lone_links = options.share_single_links && options.slow_links.empty();
   engine.declare_flows(lone_links ? network.flows() : std::vector<std::pair<int, int>>{});
-}
-
-std::vector<DeviceId> Execution::simulated_workers() const {
-  std::vector<bool> computes(cluster_.devices.size(), false);
-  for (const Queue& queue : graph_.queues()) {
-    if (queue.role == QueueRole::server) continue;
-    const auto& devices = graph_.group(queue.group).devices;
-    for (std::size_t r = 0; r < (compiled_.folded ? 1 : devices.size()); ++r) computes[idx(devices[r])] = true;
-  }
-  std::vector<DeviceId> out;
-  for (std::size_t d = 0; d < computes.size(); ++d)
-    if (computes[d]) out.push_back(static_cast<DeviceId>(d));
-  return out;
 }
 
 // The life of an instance: offered when its tokens are there, in line on its queue, begun, finished.
@@ -220,7 +206,7 @@ void Execution::begin(Instance i) {
       return;
     }
   }
-  account(i, true);
+  activity_.begins(i, engine_.now());
   if (task.version.store != StoreId::none && task.version.kind == VersionEffect::read_at_start)
     versions_.read(task.version.store, i.rank);
   start_work(i);
@@ -234,17 +220,18 @@ void Execution::start_work(Instance i) {
     return;
   }
   double date = now;
+  bool at_once = false;
   if (const auto* transfer = std::get_if<Transfer>(&task.work)) {
     const auto [from, to] = network_.ends(*transfer, i.rank);
-    if (from != to) date = durations_.start_of_transfer(i, now) + engine_.route(from, to).latency;
-    if (from == to) instant_.push_back(i);
-    if (from == to) return;
+    at_once = from == to;
+    if (!at_once) date = durations_.start_of_transfer(i, now) + engine_.route(from, to).latency;
   } else {
     date = durations_.end_of_compute(i, iteration_of(i), now);
-    if (date == now) instant_.push_back(i);
-    if (date == now) return;
+    at_once = date == now;
   }
-  if (std::isfinite(date)) {
+  if (at_once) {
+    instant_.push_back(i);
+  } else if (std::isfinite(date)) {
     engine_.start_timer(date, pack(kTaskTimer, i));
   } else {
     const DeviceId still = std::holds_alternative<Transfer>(task.work) ? compiled_.device(i) : durations_.worker(i);
@@ -308,7 +295,7 @@ void Execution::finish(Instance i) {
   const Firing firing = std::exchange(own.firing, Firing::none);
   own.ended = engine_.now();
   if (firing == Firing::real) {
-    account(i, false);
+    activity_.ends(i, own.ended);
     if (task.version.store != StoreId::none && task.version.kind == VersionEffect::write_at_end)
       versions_.write(task.version.store, i.rank, iteration > 0 || options_.iterations == 1);
     if (task.queue != QueueId::none && graph_.queue(task.queue).role == QueueRole::server) {
@@ -324,27 +311,6 @@ void Execution::finish(Instance i) {
   if (barriers_) barriers_->ends(i, engine_.now());
   if (slots_.waits_for_slot(i) && firing != Firing::void_outside_queue)
     slots_.leave(i, [this](Instance next) { begin(next); });
-}
-
-void Execution::account(Instance i, bool begins) {
-  const Task& task = compiled_.task(i.task);
-  const double now = engine_.now();
-  if (std::holds_alternative<Compute>(task.work)) {
-    if (task.queue == QueueId::none || graph_.queue(task.queue).role != QueueRole::compute) return;
-    const DeviceId device = compiled_.device(i);
-    begins ? activity_.compute_begins(device, now) : activity_.compute_ends(device, now);
-    return;
-  }
-  const auto change = [&](DeviceId device) {
-    begins ? activity_.communication_begins(device, now) : activity_.communication_ends(device, now);
-  };
-  if (std::holds_alternative<Transfer>(task.work)) {
-    change(compiled_.device(i));
-  } else {
-    const auto& devices = graph_.group(task.ranks).devices;
-    const std::size_t ranks = compiled_.folded ? 1 : devices.size();
-    for (std::size_t r = 0; r < ranks; ++r) change(devices[r]);
-  }
 }
 
 void Execution::observe(Instance i, std::int64_t iteration, bool happened) {
@@ -510,7 +476,7 @@ ExecutionResult Execution::run() {
   if (result.staleness.writes > 0) result.metrics.max_staleness = result.staleness.max;
 
   for (std::size_t d = 0; d < cluster_.devices.size(); ++d)
-    result.totals.activity.push_back(activity_.times(static_cast<DeviceId>(d), engine_.now()));
+    result.totals.activity.push_back(activity_.accounts().times(static_cast<DeviceId>(d), engine_.now()));
   result.totals.sent = traffic_.sent();
   result.totals.received = traffic_.received();
   result.totals.on_link = traffic_.on_link();

@@ -27,7 +27,8 @@ void check_scenario(const Scenario& scenario, const Study& study) {
   require(scenario.axes.size() == study.axes.size(), "a scenario has all axes");
   const ScenarioSetup setup = read_scenario(scenario, registries);
   require(setup.strategy != nullptr && !setup.phases.empty(), "a scenario has a strategy and phases");
-  require(setup.slowdown.empty() || setup.slowdown.size() == setup.cluster.devices.size(), "slowdowns are by device");
+  const auto& slowdown = setup.irregularity.slowdown;
+  require(slowdown.empty() || slowdown.size() == setup.cluster.devices.size(), "slowdowns are by device");
   for (const PhaseSettings& phase : setup.phases) {
     require(!phase.workers.empty() && phase.workers.size() <= setup.cluster.devices.size(), "workers are devices");
     require(phase.global_batch > 0 && phase.global_batch % static_cast<std::int64_t>(phase.workers.size()) == 0,

@@ -2,6 +2,7 @@
 // 1 and coefficient of variation cv.
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 #include <vector>
@@ -87,3 +88,49 @@ TEST_CASE("neighbouring draws are not correlated", "[noise]") {
 }
 
 TEST_CASE("without variation the factor is 1", "[noise]") { CHECK(NoiseModel{}.factor(1, 2, 3) == 1); }
+
+TEST_CASE("gamma noise has mean 1, its coefficient of variation, and is exponential at 1", "[noise]") {
+  for (const double cv : {0.1, 0.5, 1.0, 2.0}) {
+    INFO("cv " << cv);
+    const std::vector<double> values = draws({.compute_cv = cv, .seed = 3, .kind = NoiseKind::gamma});
+    CHECK(std::abs(mean(values) - 1) < 4 * cv / std::sqrt(kDraws));
+    double square = 0;
+    for (const double v : values) square += (v - 1) * (v - 1);
+    // As above, with a gamma's kurtosis of 3 + 6 cv^2.
+    const double spread = 0.5 * std::sqrt((2 + 6 * cv * cv) / kDraws);
+    CHECK(std::abs(std::sqrt(square / kDraws) / cv - 1) < 4 * spread);
+    CHECK(*std::min_element(values.begin(), values.end()) >= 0);
+  }
+  // An exponential variate exceeds x with probability exp(-x).
+  const std::vector<double> values = draws({.compute_cv = 1, .seed = 8, .kind = NoiseKind::gamma});
+  for (const double x : {0.1, 1.0, 3.0}) {
+    const auto above =
+        static_cast<double>(std::count_if(values.begin(), values.end(), [&](double v) { return v > x; })) / kDraws;
+    const double p = std::exp(-x);
+    CHECK(std::abs(above - p) < 4 * std::sqrt(p * (1 - p) / kDraws));
+  }
+}
+
+TEST_CASE("a trace is taken in its order, scaled to mean 1 and to the variation asked for", "[noise]") {
+  // 2, 4, 6 become 1/2, 1, 3/2: standard deviation sqrt(1/6). With twice that variation: 0, 1, 2.
+  const auto trace = NoiseTrace::from({2, 4, 6});
+  CHECK(trace->cv == Approx(std::sqrt(1 / 6.0)));
+  NoiseModel noise{.compute_cv = trace->cv, .seed = 1, .kind = NoiseKind::trace, .trace = trace};
+  const std::vector<double> factors{0.5, 1, 1.5};
+  const auto begin =
+      std::find_if(factors.begin(), factors.end(), [&](double f) { return f == Approx(noise.factor(0, 0, 0)); });
+  REQUIRE(begin != factors.end());
+  for (std::int64_t k = 0; k < 7; ++k) {
+    const auto place = static_cast<std::size_t>(begin - factors.begin() + k) % 3;
+    CHECK(noise.factor(5, 0, k) == Approx(factors[place]));  // of all tasks of the iteration
+  }
+  noise.compute_cv = trace->cv / 2;
+  CHECK(std::abs(noise.factor(0, 0, 0) - 1) == Approx(std::abs(*begin - 1) / 2).margin(1e-12));
+}
+
+TEST_CASE("noise per step is the same for all of a rank's tasks", "[noise]") {
+  const NoiseModel noise{.compute_cv = 0.3, .seed = 2, .scope = NoiseScope::step};
+  CHECK(noise.factor(1, 4, 7) == noise.factor(9, 4, 7));
+  CHECK(noise.factor(1, 4, 7) != noise.factor(1, 5, 7));
+  CHECK(noise.factor(1, 4, 7) != noise.factor(1, 4, 8));
+}

@@ -1,0 +1,87 @@
+// Runs that noise, stragglers and stops disturb, as users see them.
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.hpp"
+#include "tests/cli/text.hpp"
+
+using namespace epocast::test;
+using nlohmann::ordered_json;
+
+namespace {
+
+const std::string kAsync =
+    "study: small\nplatform: skylake_10gbe\nmodel: mlp_mnist\nworkers: 3\ndataset: {samples: 9600}\n"
+    "strategy: {name: parameter_server, mode: async}\n";
+
+ordered_json row(const std::vector<std::string>& settings, const TemporaryFolder& folder) {
+  std::vector<std::string> arguments{"run", "study.yaml", "--format", "json"};
+  for (const std::string& setting : settings) arguments.insert(arguments.end(), {"--set", setting});
+  return ordered_json::parse(run_good(arguments, folder).out).front();
+}
+
+ordered_json read_json(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  return ordered_json::parse(in);
+}
+
+}  // namespace
+
+TEST_CASE("a deadlock names who waits for whom, and exits with 1") {
+  const TemporaryFolder folder;
+  folder.write("study.yaml", kAsync);
+  const auto run = run_program(
+      {"run", "study.yaml", "--set", "strategy.mode=sync", "--set", "stops=[{worker: 1, from: 10 ms}]"}, folder);
+  INFO(run.err);
+  CHECK(run.exit_code == 1);
+  CHECK(run.err.find("deadlock") != std::string::npos);
+  CHECK(run.err.find("stands still for ever since 0.01 s") != std::string::npos);
+  CHECK(run.err.find("of rank 1") != std::string::npos);
+}
+
+TEST_CASE("asynchronous workers go on without one that never returns, and the output says how far it came") {
+  const TemporaryFolder folder;
+  folder.write("study.yaml", kAsync + "stops: [{worker: 1, from: 10 ms}]\n");
+  const auto run = run_good({"run", "study.yaml", "--details", "d.json"}, folder);
+  CHECK(run.out.find("worker 1 (") != std::string::npos);
+  CHECK(run.out.find("stands still for ever since 0.01 s and did ") != std::string::npos);
+  CHECK(run.out.find("of 100 steps") != std::string::npos);
+  const ordered_json workers = read_json(folder.path() / "d.json").front().at("phases").front().at("by_worker");
+  REQUIRE(workers.size() == 3);
+  CHECK(workers[0].at("iterations") == 100);
+  CHECK(workers[1].at("iterations") < 100);
+  CHECK(workers[1].at("stopped_s") == Approx(0.01));
+  CHECK(workers[2].at("stopped_s").is_null());
+}
+
+TEST_CASE("several seeds give means with an interval") {
+  const TemporaryFolder folder;
+  folder.write("study.yaml", kAsync + "noise: {compute_cv: 0.2, seeds: [4, 9, 7]}\n");
+  run_good({"run", "study.yaml", "--details", "d.json"}, folder);
+  const ordered_json seeds = read_json(folder.path() / "d.json").front().at("seeds");
+  CHECK(seeds.at("seeds") == ordered_json({4, 9, 7}));
+  double sum = 0;
+  std::vector<double> values;
+  for (const int seed : {4, 9, 7}) {
+    const ordered_json one = row({"noise={compute_cv: 0.2, seed: " + std::to_string(seed) + "}"}, folder);
+    values.push_back(one.at("iteration_s").get<double>());
+    sum += values.back();
+  }
+  CHECK(seeds.at("iteration_s").at("values") == ordered_json(values));
+  CHECK(row({}, folder).at("iteration_s").get<double>() == Approx(sum / 3).epsilon(1e-12));
+  // t(0.975, 2) = 4.303 times the standard error of three.
+  double square = 0;
+  for (const double v : values) square += (v - sum / 3) * (v - sum / 3);
+  CHECK(seeds.at("iteration_s").at("ci95").get<double>() == Approx(4.3027 * std::sqrt(square / 2 / 3)).epsilon(1e-4));
+}
+
+TEST_CASE("with stealing a slow worker costs its own rate, not everybody's") {
+  const TemporaryFolder folder;
+  folder.write("study.yaml", kAsync + "stragglers: [{worker: 2, slowdown: 3}]\n");
+  const double fixed = row({}, folder).at("samples_per_s"),
+               stolen = row({"dataset.shards=stealing"}, folder).at("samples_per_s");
+  CHECK(stolen > 1.5 * fixed);
+}
