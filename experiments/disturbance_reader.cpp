@@ -90,7 +90,7 @@ void read_degraded_links(const ConfigNode& entries, const Cluster& cluster, cons
     const std::set<DeviceId> devices = entry.has("worker")
                                            ? devices_of_worker(entry.at("worker"), workers)
                                            : std::set<DeviceId>{device_of_host(entry.at("host"), cluster)};
-    const double factor = entry.at("slowdown").as_double(Range{1e-3, 1e6});
+    const double factor = entry.at("slowdown").as_double(Range{1, 1e6});
     for (const DeviceId device : devices) out.slow_links.push_back({device, read_window(entry, factor)});
   }
 }

@@ -305,10 +305,10 @@ void Execution::finish(Instance i) {
     }
   }
   observe(i, iteration, firing == Firing::real);
+  if (barriers_) barriers_->ends(i, own.ended);  // before what this sets off
   readiness_.finish(
       i, [this](Instance next) { offer(next); },
       [&](std::uint32_t) { dropped_[i.rank] += obsolete_.skipped(i, iteration) ? 0 : 1; });
-  if (barriers_) barriers_->ends(i, engine_.now());
   if (slots_.waits_for_slot(i) && firing != Firing::void_outside_queue)
     slots_.leave(i, [this](Instance next) { begin(next); });
 }

@@ -12,6 +12,7 @@
 #include <exception>
 #include <filesystem>
 #include <limits>
+#include <map>
 #include <simgrid/kernel/Timer.hpp>
 #include <simgrid/kernel/resource/Action.hpp>
 #include <simgrid/s4u.hpp>
@@ -79,6 +80,9 @@ struct SimEngine::Impl {
   void collect(double date);
   void finish_flow(std::size_t slot);
   void watch(std::size_t index);
+  void set_bandwidth(int link, double bandwidth) {
+    links[static_cast<std::size_t>(link)].handle->set_bandwidth(bandwidth * kQuantaPerByte);
+  }
   static void set_precision(double seconds);
   template <typename Action>
   void deliver(Action&& action);
@@ -100,7 +104,8 @@ struct SimEngine::Impl {
   TimerQueue shared_link_ends;  // dates at which a shared link is to be looked at; token: its index
   double background_date = std::numeric_limits<double>::infinity();
   std::function<double(double)> background;
-  Timer* armed = nullptr;  // the one SimGrid timer, set to the first date of all these
+  std::map<int, double> degraded;  // links that carry less than they should now, and how much [B/s]
+  Timer* armed = nullptr;          // the one SimGrid timer, set to the first date of all these
   double armed_date = 0;
 
   struct Event {
@@ -242,7 +247,8 @@ void SimEngine::Impl::arm() {
   if (firing) return;
   const double date = next_date();
   if (armed != nullptr) {
-    if (armed_date <= date) return;
+    // What is armed too early does no harm, but nothing may follow the last event.
+    if (armed_date <= date && date < std::numeric_limits<double>::infinity()) return;
     armed->remove();
     armed = nullptr;
   }
@@ -414,7 +420,10 @@ void SimEngine::start_flow(int src, int dst, double bytes, std::uint64_t token) 
   comm->set_payload_size(static_cast<std::uint64_t>(std::llround(bytes * kQuantaPerByte)));
   comm->set_data(reinterpret_cast<void*>(slot));
   ++impl_->flows_under_way;
+  // A flow can never be faster than its links were when it started, so let them look as fast as they may become.
+  for (const auto& [link, bandwidth] : impl_->degraded) impl_->set_bandwidth(link, link_bandwidth(link));
   comm->start();
+  for (const auto& [link, bandwidth] : impl_->degraded) impl_->set_bandwidth(link, bandwidth);
   impl_->flows[slot] = {std::move(comm), token};
   if (impl_->background) impl_->arm();
 }
@@ -430,7 +439,9 @@ void SimEngine::declare_flows(const std::vector<std::pair<int, int>>& pairs) {
 }
 
 void SimEngine::set_current_bandwidth(int link, double bandwidth) {
-  impl_->links.at(link).handle->set_bandwidth(bandwidth * kQuantaPerByte);
+  impl_->set_bandwidth(link, bandwidth);
+  impl_->degraded.erase(link);
+  if (bandwidth < link_bandwidth(link)) impl_->degraded.emplace(link, bandwidth);
 }
 
 void SimEngine::set_background(double date, std::function<double(double)> happen) {

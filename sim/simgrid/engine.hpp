@@ -106,7 +106,7 @@ class SimEngine {
   void declare_flows(const std::vector<std::pair<int, int>>& pairs);
 
   /// Changes a link's bandwidth [B/s] from now on, for what is under way as well; link_bandwidth() and routes keep the
-  /// nominal one. REQUIRES: no flows were declared that cross it.
+  /// nominal one. REQUIRES: bandwidth > 0 and at most the nominal one; no flows were declared that cross it.
   void set_current_bandwidth(int link, double bandwidth);
   /// From now on calls `happen(date)` at `date`, before what else happens then, and again at the date that it returns;
   /// but never again once it returns infinity or nothing else is left to happen. Replaces what was set before.
