@@ -24,7 +24,11 @@ ordered_json memory_section(const std::vector<DeviceMemory>& memory, const Clust
                        {"parameters", m.use.parameters.value},
                        {"gradients", m.use.gradients.value},
                        {"optimizer_state", m.use.optimizer_state.value},
-                       {"activations", m.use.activations.value}});
+                       {"activations", m.use.activations.value},
+                       {"activation_gradients", m.use.activation_gradients.value},
+                       {"workspace", m.use.workspace.value},
+                       {"reserve", m.use.reserve.value},
+                       {"moment", m.use.moment}});
   return section;
 }
 

@@ -9,6 +9,7 @@
 #include "experiments/chrome_trace.hpp"
 #include "experiments/details.hpp"
 #include "experiments/explain.hpp"
+#include "experiments/memory_advice.hpp"
 #include "experiments/phase_run.hpp"
 #include "experiments/seeds.hpp"
 #include "sim/executor.hpp"
@@ -80,16 +81,10 @@ void summarize(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs, Sc
   }
   if (!setup.model.layers.empty() && setup.strategy->needs_model()) {
     double peak = 0;
-    bool fits = true;
     for (const PhaseRun& run : runs)
-      for (const DeviceMemory& memory : run.step.memory) {
-        const double need = memory.use.total().value;
-        peak = std::max(peak, need);
-        for (const DeviceId device : memory.devices)
-          fits &= need <= setup.cluster.devices[static_cast<std::size_t>(device)].memory.value;
-      }
+      for (const DeviceMemory& memory : run.step.memory) peak = std::max(peak, memory.use.total().value);
     out.peak_memory_bytes = peak;
-    out.fits_memory = fits;
+    out.fits_memory = all([&](const PhaseRun& r) { return memory_excess(r.step, setup.cluster).value <= 0; });
   }
 }
 
@@ -105,9 +100,7 @@ void warn(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs, Scenari
   if (setup.steps) add(setup.steps->caveats(range_of(setup)));
   for (const MeasuredCollectives& measured : setup.measured_collectives)
     for (const PhaseRun& run : runs) add(measured.caveats(run.step.graph, setup.cluster));
-  if (out.fits_memory && !*out.fits_memory)
-    out.warnings.push_back(
-        fmt::format("needs {} of memory, more than the device has", to_string(Bytes(*out.peak_memory_bytes))));
+  if (out.fits_memory && !*out.fits_memory) out.warnings.push_back(memory_advice(setup, runs));
   for (std::size_t p = 0; p < runs.size(); ++p)
     for (std::size_t w = 0; w < runs[p].result.workers.size(); ++w)
       if (const WorkerReport& worker = runs[p].result.workers[w]; worker.stopped)

@@ -10,6 +10,7 @@
 #include "costmodels/measured_collectives.hpp"
 #include "experiments/calibrate/step_calibration.hpp"
 #include "experiments/disturbance_reader.hpp"
+#include "experiments/memory_settings.hpp"
 #include "experiments/result.hpp"
 #include "experiments/study.hpp"
 #include "sim/cost_model.hpp"
@@ -40,14 +41,17 @@ struct ScenarioSetup {
   std::vector<MeasuredCollectives> measured_collectives;  ///< the first whose scope fits counts
   Optimizer optimizer = Optimizer::sgd;
   Precision precision = Precision::fp32;
+  MemorySettings memory;
   std::int64_t samples = 0;  ///< of the data set
   std::vector<PhaseSettings> phases;
   Irregularity irregularity;
   Shards shards = Shards::fixed;
 
+  /// The network's trace on a worker, with workspace and recomputation as `settings` want them.
+  WorkloadTrace trace(DeviceId worker, std::int64_t batch, const MemorySettings& settings) const;
   /// What the strategy sees in a phase.
   StrategyContext context(const PhaseSettings& phase) const;
-  /// What the strategy makes of a phase, with measured times of collectives. Throws ConfigError.
+  /// What the strategy makes of a phase, with measured times of collectives and the memory reserve. Throws ConfigError.
   TrainingStep compile(const PhaseSettings& phase) const;
 };
 

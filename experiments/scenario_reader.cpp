@@ -268,20 +268,26 @@ Precision read_precision(const ConfigNode& node, const ScenarioSetup& setup) {
 
 Registries builtin_registries() { return {builtin_strategies()}; }
 
+WorkloadTrace ScenarioSetup::trace(DeviceId worker, std::int64_t batch, const MemorySettings& settings) const {
+  WorkloadTrace out =
+      make_trace(model, *cost_model, batch, cluster.devices[static_cast<std::size_t>(worker)], precision);
+  settings.apply(out);
+  return out;
+}
+
 StrategyContext ScenarioSetup::context(const PhaseSettings& phase) const {
-  const Device& device = cluster.devices[static_cast<std::size_t>(phase.workers.front())];
-  return {
-      .cluster = cluster,
-      .workers = phase.workers,
-      .global_batch = phase.global_batch,
-      .trace = [this, &device](std::int64_t batch) { return make_trace(model, *cost_model, batch, device, precision); },
-      .collective = collective,
-      .optimizer = optimizer};
+  return {.cluster = cluster,
+          .workers = phase.workers,
+          .global_batch = phase.global_batch,
+          .trace = [this, worker = phase.workers.front()](std::int64_t batch) { return trace(worker, batch, memory); },
+          .collective = collective,
+          .optimizer = optimizer};
 }
 
 TrainingStep ScenarioSetup::compile(const PhaseSettings& phase) const {
   TrainingStep step = strategy->compile(context(phase));
   for (const MeasuredCollectives& measured : measured_collectives) measured.apply(step.graph, cluster);
+  memory.apply(step, cluster);
   return step;
 }
 
@@ -319,6 +325,13 @@ ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registri
     const Device& device = setup.cluster.devices[static_cast<std::size_t>(setup.phases.front().workers.front())];
     setup.cost_model = make_cost_model(compute, {data, &setup.model, &device, setup.optimizer, setup.precision});
     compute.check_all_read();
+    const ConfigNode memory = child_or_empty(config, "memory");
+    setup.memory = read_memory_settings(memory);
+    if (memory.has("recompute")) {
+      const PhaseSettings& phase = setup.phases.front();
+      check_recompute(setup.memory, setup.trace(phase.workers.front(), 1, {}), memory.at("recompute"));
+    }
+    memory.check_all_read();
   }
   std::vector<std::vector<DeviceId>> workers;
   for (const PhaseSettings& phase : setup.phases) workers.push_back(phase.workers);

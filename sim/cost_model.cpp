@@ -5,6 +5,16 @@
 namespace epocast {
 namespace {
 
+/// Values of the matrix that a convolution's input is unfolded into (im2col), one sample at a time as Caffe does (Jia
+/// 2014, "Learning semantic image representations at large scale", 6.1): a column of channels x taps for each position
+/// of the output. A 1x1 convolution without stride or padding needs none: its input is that matrix.
+double column_buffer_values(const Layer& layer) {
+  if (layer.kind != LayerKind::convolution) return 0;
+  const double taps = static_cast<double>(layer.kernel_depth) * layer.kernel_height * layer.kernel_width;
+  if (taps == 1 && layer.stride == 1 && layer.output.positions() == layer.input.positions()) return 0;
+  return taps * static_cast<double>(layer.input.channels) * static_cast<double>(layer.output.positions());
+}
+
 void check_times(const PassTimes& times, const Layer& layer) {
   for (Seconds t : {times.forward, times.backward_data, times.backward_weights, times.update})
     if (!std::isfinite(t.value) || t.value < 0)
@@ -25,6 +35,12 @@ LayerTrace trace_layer(const Layer& layer, std::int64_t batch, Precision precisi
   out.output = value_bytes(samples * static_cast<double>(layer.output.values()));
   out.kept_activations = value_bytes(samples * static_cast<double>(layer.kept_values()));
   out.forward_flop = Flop(samples * layer.forward_flop);
+  out.backward_reads_input = layer.backward_reads_input;
+  out.backward_reads_output = layer.backward_reads_output;
+  out.needs_gradient = layer.needs_gradient;
+  out.stored_in = layer.stored_in;
+  out.inner = value_bytes(samples * static_cast<double>(layer.inner_values));
+  out.workspace = value_bytes(column_buffer_values(layer));
   out.backward_flop = Flop(samples * (layer.backward_data_flop + layer.backward_weights_flop));
   return out;
 }

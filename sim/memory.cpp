@@ -1,8 +1,10 @@
 #include "sim/memory.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "sim/config.hpp"
+#include "sim/memory_timeline.hpp"
 
 namespace epocast {
 
@@ -38,13 +40,18 @@ double optimizer_bytes_per_value(Optimizer optimizer, Precision precision) {
 
 int optimizer_accesses(Optimizer optimizer) { return 3 + 2 * optimizer_state_values(optimizer); }
 
+MemoryUse stage_memory(const WorkloadTrace& trace, Optimizer optimizer, const StageRange& stage) {
+  const std::vector<MemoryMoment> timeline = memory_timeline(trace, optimizer, stage);
+  const auto peak =
+      std::max_element(timeline.begin(), timeline.end(),
+                       [](const MemoryMoment& a, const MemoryMoment& b) { return a.use.total() < b.use.total(); });
+  MemoryUse use = peak->use;
+  use.moment = std::string(to_string(peak->pass)) + " " + trace.layers[peak->layer].name;
+  return use;
+}
+
 MemoryUse replica_memory(const WorkloadTrace& trace, Optimizer optimizer) {
-  const Bytes parameters = trace.parameter_bytes();
-  return {.parameters = parameters,
-          .gradients = parameters,
-          .optimizer_state =
-              parameters * (optimizer_bytes_per_value(optimizer, trace.precision) / bytes_per_value(trace.precision)),
-          .activations = trace.kept_activation_bytes()};
+  return stage_memory(trace, optimizer, {.first = 0, .last = trace.layers.size() - 1});
 }
 
 }  // namespace epocast

@@ -1,5 +1,6 @@
 #pragma once
-// What one worker's replica of a network holds in device memory while it trains.
+// What a device holds in its memory at the peak while it trains a network or a part of one. The way there:
+// memory_timeline.hpp.
 
 #include <string>
 #include <vector>
@@ -26,18 +27,29 @@ double optimizer_bytes_per_value(Optimizer optimizer, Precision precision);
 /// gradient and weight have half of them, but there is a second weight).
 int optimizer_accesses(Optimizer optimizer);
 
+struct StageRange;
+
 /// Memory by purpose.
 struct MemoryUse {
-  Bytes parameters;
-  Bytes gradients;
-  Bytes optimizer_state;
-  Bytes activations;  ///< outputs kept for the backward pass
+  Bytes parameters = {};
+  Bytes gradients = {};
+  Bytes optimizer_state = {};
+  Bytes activations = {};           ///< outputs that a later pass reads, and what backward needs from inside layers
+  Bytes activation_gradients = {};  ///< between the backward passes that make and that read them
+  Bytes workspace = {};             ///< scratch memory of the running kernel
+  Bytes reserve = {};               ///< what framework and driver keep for themselves
+  std::string moment = {};          ///< when it is so much: "backward conv1_2"; "" if always
 
-  Bytes total() const { return parameters + gradients + optimizer_state + activations; }
+  Bytes total() const {
+    return parameters + gradients + optimizer_state + activations + activation_gradients + workspace + reserve;
+  }
 };
 
-/// Memory of a worker that holds the whole network and trains it at the trace's batch size. Workspace of kernels,
-/// framework overhead and the gradients of activations are not counted.
+/// A peak's bytes by purpose, with the pass in which it occurs. `stage` says how much of the network a device holds.
+/// Reserve is left to whoever knows the device.
+MemoryUse stage_memory(const WorkloadTrace& trace, Optimizer optimizer, const StageRange& stage);
+
+/// Peak of a worker that holds the whole network and trains it at the trace's batch size.
 MemoryUse replica_memory(const WorkloadTrace& trace, Optimizer optimizer);
 
 }  // namespace epocast

@@ -80,6 +80,10 @@ struct Layer {
   double backward_weights_flop = 0;           ///< gradient of the parameters
   std::vector<ParameterTensor> parameters;
   bool keeps_output = true;  ///< whether backward needs the output kept (false for in-place activations, flatten, ...)
+  bool backward_reads_input = false;   ///< the values that the layer read in forward
+  bool backward_reads_output = false;  ///< the values that it wrote
+  bool needs_gradient = false;         ///< the layer or anything upstream is trained, so its backward pass runs
+  int stored_in = -1;             ///< index of the layer in whose memory the output lies (views, in place); -1: its own
   std::int64_t inner_values = 0;  ///< made on the way and kept for backward: attention scores, gates of an LSTM
 
   std::int64_t parameter_count() const;

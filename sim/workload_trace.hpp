@@ -18,9 +18,10 @@ struct PassTimes {
   Seconds forward;
   Seconds backward_data;
   Seconds backward_weights;
-  Seconds update;  ///< applying the gradient to all of the layer's parameters
+  Seconds update;          ///< applying the gradient to all of the layer's parameters
+  Seconds recompute = {};  ///< a second forward pass, before backward, of what was not kept (sim/recompute.hpp)
 
-  Seconds backward() const { return backward_data + backward_weights; }
+  Seconds backward() const { return recompute + backward_data + backward_weights; }
   Seconds total() const { return forward + backward() + update; }
 };
 
@@ -42,6 +43,15 @@ struct LayerTrace {
   Bytes kept_activations;  ///< what must stay in memory until this layer's backward pass
   Flop forward_flop;       ///< of the whole batch
   Flop backward_flop;      ///< of the whole batch, both gradients
+
+  // For the memory timeline (sim/memory_timeline.hpp); see Layer for the first four.
+  bool backward_reads_input = false;
+  bool backward_reads_output = false;
+  bool needs_gradient = false;
+  int stored_in = -1;
+  Bytes inner = {};      ///< made on the way and kept for backward: the part of kept_activations that is not output
+  Bytes workspace = {};  ///< scratch memory of the layer's kernels while they run
+  int segment = -1;  ///< of layers that forget activations and compute them again, one after the other; -1: keeps them
 };
 
 /// A whole network at one batch size on one kind of device.

@@ -20,13 +20,28 @@ LayerPass add_forward(CyclicTaskGraph& graph, QueueId compute, const WorkloadTra
   return pass;
 }
 
+namespace {
+
+/// The second forward pass of a segment's layers.
+void add_recompute(CyclicTaskGraph& graph, QueueId compute, const WorkloadTrace& trace, int segment, int micro_batch,
+                   LayerPass& pass) {
+  for (const LayerTrace& layer : trace.layers)
+    if (layer.segment == segment && layer.times.recompute.value > 0)
+      pass.tasks.push_back(graph.compute(compute, layer.times.recompute, {"recompute", layer.name, micro_batch}));
+}
+
+}  // namespace
+
 LayerPass add_backward(CyclicTaskGraph& graph, QueueId compute, const WorkloadTrace& trace,
                        const PassOptions& options) {
   LayerPass pass;
   pass.position.assign(trace.layers.size(), 0);
   for (std::size_t l = trace.layers.size(); l-- > 0;) {
     const LayerTrace& layer = trace.layers[l];
-    if (const Seconds time = layer.times.backward(); time.value > 0)
+    const bool ends_segment =
+        layer.segment >= 0 && (l + 1 == trace.layers.size() || trace.layers[l + 1].segment != layer.segment);
+    if (ends_segment) add_recompute(graph, compute, trace, layer.segment, options.micro_batch, pass);
+    if (const Seconds time = layer.times.backward_data + layer.times.backward_weights; time.value > 0)
       pass.tasks.push_back(graph.compute(compute, time, {"backward", layer.name, options.micro_batch}));
     pass.position[l] = pass.tasks.empty() ? 0 : pass.tasks.size() - 1;
     if (options.hook) options.hook(l);

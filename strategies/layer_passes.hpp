@@ -30,7 +30,8 @@ struct PassOptions {
 /// SimulationError if no layer takes time.
 LayerPass add_forward(CyclicTaskGraph& graph, QueueId compute, const WorkloadTrace& trace, const PassOptions& = {});
 
-/// Adds the backward pass of every layer, last layer first. For a layer that takes no time, the last one before it in
+/// Adds the backward pass of every layer, last layer first; before that of a segment that forgot its activations, their
+/// recomputation. For a layer that takes no time, the last one before it in
 /// running order stands: when that has ended, the layer's gradients are there.
 LayerPass add_backward(CyclicTaskGraph& graph, QueueId compute, const WorkloadTrace& trace, const PassOptions& = {});
 

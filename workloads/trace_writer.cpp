@@ -30,11 +30,13 @@ nlohmann::ordered_json layer_json(const WorkloadTrace& trace, const LayerTrace& 
           {"forward_s", layer.times.forward.value},
           {"backward_data_s", layer.times.backward_data.value},
           {"backward_weights_s", layer.times.backward_weights.value},
+          {"recompute_s", layer.times.recompute.value},
           {"update_s", layer.times.update.value},
           {"parameter_bytes", layer.parameters.value},
           {"gradients", gradients},
           {"output_bytes", layer.output.value},
           {"kept_activation_bytes", layer.kept_activations.value},
+          {"workspace_bytes", layer.workspace.value},
           {"forward_flop", layer.forward_flop.value},
           {"backward_flop", layer.backward_flop.value}};
 }
@@ -42,15 +44,17 @@ nlohmann::ordered_json layer_json(const WorkloadTrace& trace, const LayerTrace& 
 }  // namespace
 
 void write_trace_csv(std::ostream& out, const WorkloadTrace& trace) {
-  out << "layer,kind,inputs,forward_s,backward_data_s,backward_weights_s,update_s,parameter_bytes,gradient_tensors,"
-         "output_bytes,kept_activation_bytes,forward_flop,backward_flop\n";
+  out << "layer,kind,inputs,forward_s,backward_data_s,backward_weights_s,recompute_s,update_s,parameter_bytes,gradient_"
+         "tensors,"
+         "output_bytes,kept_activation_bytes,workspace_bytes,forward_flop,backward_flop\n";
   for (const LayerTrace& layer : trace.layers) {
     const PassTimes& t = layer.times;
     // fmt's {} gives the shortest text that reads back as the same double.
-    out << fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}\n", layer.name, to_string(layer.kind),
+    out << fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", layer.name, to_string(layer.kind),
                        joined_inputs(trace, layer), t.forward.value, t.backward_data.value, t.backward_weights.value,
-                       t.update.value, layer.parameters.value, layer.gradients.size(), layer.output.value,
-                       layer.kept_activations.value, layer.forward_flop.value, layer.backward_flop.value);
+                       t.recompute.value, t.update.value, layer.parameters.value, layer.gradients.size(),
+                       layer.output.value, layer.kept_activations.value, layer.workspace.value,
+                       layer.forward_flop.value, layer.backward_flop.value);
   }
 }
 

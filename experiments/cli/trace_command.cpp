@@ -4,6 +4,7 @@
 
 #include "experiments/cli/commands.hpp"
 #include "sim/error.hpp"
+#include "workloads/memory_writer.hpp"
 #include "workloads/trace_writer.hpp"
 
 namespace epocast {
@@ -14,6 +15,7 @@ struct TraceArguments {
   std::vector<std::string> overrides;
   std::string format = "csv";
   std::size_t scenario = 0;
+  bool memory = false;
 };
 
 int trace(const TraceArguments& arguments, const Registries& registries) {
@@ -36,7 +38,13 @@ int trace(const TraceArguments& arguments, const Registries& registries) {
   if (setup.model.layers.empty()) throw ConfigError("the study has no model to trace");
   const StrategyContext context = setup.context(setup.phases.front());
   const WorkloadTrace workload = context.trace(context.worker_batch());
-  arguments.format == "csv" ? write_trace_csv(std::cout, workload) : write_trace_json(std::cout, workload);
+  const bool csv = arguments.format == "csv";
+  if (arguments.memory) {
+    const std::vector<MemoryMoment> timeline = memory_timeline(workload, context.optimizer);
+    csv ? write_memory_csv(std::cout, workload, timeline) : write_memory_json(std::cout, workload, timeline);
+  } else {
+    csv ? write_trace_csv(std::cout, workload) : write_trace_json(std::cout, workload);
+  }
   return kDone;
 }
 
@@ -50,6 +58,8 @@ void add_trace_command(CLI::App& app, CommandContext& context) {
                          "Example: epocast trace experiments/studies/vgg16_skylake.yaml > vgg16.csv");
   command->add_option("study", arguments->file, "study file (YAML)")->required();
   command->add_option("--format", arguments->format, "csv or json")->capture_default_str();
+  command->add_flag("--memory", arguments->memory,
+                    "instead: memory during each pass of each layer, for a worker that holds the whole network");
   command->add_option("--set", arguments->overrides, "change a key of the study; may be repeated")
       ->allow_extra_args(false);
   command->add_option("--scenario", arguments->scenario, "which scenario of a study with sweep axes, from 1");

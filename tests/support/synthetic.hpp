@@ -31,7 +31,9 @@ inline LayerTrace layer(const std::string& name, double forward, double backward
                  .output = Bytes(1e6),
                  .kept_activations = Bytes(1e6),
                  .forward_flop = Flop(1e9),
-                 .backward_flop = Flop(2e9)};
+                 .backward_flop = Flop(2e9),
+                 .backward_reads_input = true,
+                 .needs_gradient = true};
   for (const double bytes : tensors) {
     out.gradients.push_back({name + "." + std::to_string(out.gradients.size()), Bytes(bytes)});
     out.parameters += Bytes(bytes);
@@ -43,6 +45,7 @@ inline LayerTrace layer(const std::string& name, double forward, double backward
 inline WorkloadTrace chain(std::vector<LayerTrace> layers, std::int64_t batch = 1) {
   WorkloadTrace trace{"synthetic", batch, {layer("data", 0, 0, 0, {})}};
   trace.layers.front().kind = LayerKind::input;
+  trace.layers.front().needs_gradient = false;
   for (LayerTrace& next : layers) {
     next.inputs = {static_cast<int>(trace.layers.size()) - 1};
     trace.layers.push_back(std::move(next));

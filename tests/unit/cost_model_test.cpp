@@ -262,7 +262,11 @@ TEST_CASE("the trace carries bytes, gradients and memory; its text reads back") 
   const MemoryUse memory = replica_memory(trace, Optimizer::adam);
   CHECK(memory.activations.value == 4 * 10 * 1110);
   CHECK(memory.optimizer_state.value == 2 * memory.parameters.value);
-  CHECK(memory.total().value == 4 * memory.parameters.value + memory.activations.value);
+  // The peak is fc2's backward pass, with the gradients of its 10 outputs and 100 inputs.
+  CHECK(memory.activation_gradients.value == 4 * 10 * 110);
+  CHECK(memory.moment == "backward fc2");
+  CHECK(memory.total().value ==
+        4 * memory.parameters.value + memory.activations.value + memory.activation_gradients.value);
 
   std::ostringstream csv;
   write_trace_csv(csv, trace);
