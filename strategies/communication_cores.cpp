@@ -23,7 +23,7 @@ WorkloadTrace CommunicationCores::slow_down(WorkloadTrace trace, const Device& d
   const double slower = static_cast<double>(device.cores) / static_cast<double>(device.cores - taken_);
   for (LayerTrace& layer : trace.layers)
     layer.times = {layer.times.forward * slower, layer.times.backward_data * slower,
-                   layer.times.backward_weights * slower, layer.times.update * slower};
+                   layer.times.backward_weights * slower, layer.times.update * slower, layer.times.recompute * slower};
   return trace;
 }
 

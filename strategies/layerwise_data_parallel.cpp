@@ -87,7 +87,7 @@ class Writer {
         program_.compute(layer.times.backward(), {"backward", layer.name});
       } else if (by_errors(u)) {
         errors_[u] = program_.post(all_gather, ring, layer.output * workers_, {"all-gather errors", layer.name});
-        program_.compute(layer.times.backward_data, {"backward", layer.name});
+        program_.compute(layer.times.recompute + layer.times.backward_data, {"backward", layer.name});
       } else {
         program_.compute(layer.times.backward(), {"backward", layer.name});
         sums_[u] = post_gradients(u);

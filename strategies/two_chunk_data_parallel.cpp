@@ -98,7 +98,8 @@ TrainingStep TwoChunkDataParallel::compile(const StrategyContext& context) const
   std::optional<TaskId> first, second;
   for (std::size_t l = layers.size(); l-- > 0;) {
     const PassTimes& times = layers[l].times;
-    program.compute((roles.replicated[l] ? times.backward_data : times.backward()), {"backward", layers[l].name});
+    program.compute((roles.replicated[l] ? times.recompute + times.backward_data : times.backward()),
+                    {"backward", layers[l].name});
     if (l == roles.first_chunk)
       first = program.post_all_reduce(chunk_bytes(trace, roles, l, layers.size()), {"all-reduce", "chunk 1"});
   }

@@ -131,8 +131,9 @@ void read_activation(LayerDraft& draft, double work) {
 }
 
 void read_relu(LayerDraft& draft) { read_activation(draft, 1); }
-void read_sigmoid(LayerDraft& draft) { read_activation(draft, 3); }  // exponential, add, divide
-void read_tanh(LayerDraft& draft) { read_activation(draft, 4); }     // exponential, add, subtract, divide
+void read_leaky_relu(LayerDraft& draft) { read_activation(draft, 2); }  // compare, multiply
+void read_sigmoid(LayerDraft& draft) { read_activation(draft, 3); }     // exponential, add, divide
+void read_tanh(LayerDraft& draft) { read_activation(draft, 4); }        // exponential, add, subtract, divide
 
 void read_dropout(LayerDraft& draft) {
   draft.layer().kind = LayerKind::dropout;
@@ -220,6 +221,7 @@ const std::vector<LayerType>& layer_types() {
       {"layer_norm", true, read_layer_norm},
       {"lrn", true, read_lrn},
       {"relu", true, read_relu},
+      {"leaky_relu", true, read_leaky_relu},
       {"sigmoid", true, read_sigmoid},
       {"tanh", true, read_tanh},
       {"gelu", true, read_gelu},

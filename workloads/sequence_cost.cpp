@@ -23,6 +23,12 @@ constexpr double kLstmBackward = 23;
 // Per unit and position of an eidetic 3D LSTM. Forward: sums of products 11, seven sigmoids 21, four tanh 16, recall
 // added and normalised 9, cell 3, memory 3, output 1. Backward about the same, as in an LSTM.
 constexpr double kEideticPointwise = 64;
+// Layer norms, values per unit and position (4 of the hidden state, 7 of the input, 4 of the memory, 1 of the cell) and
+// work per value, as layer_cost.cpp derives it.
+constexpr double kEideticNormalised = 16;
+constexpr double kNormForward = 8;
+constexpr double kNormBackwardWeights = 5;
+constexpr double kNormBackwardData = 10;
 
 }  // namespace
 
@@ -77,10 +83,11 @@ void set_e3d_lstm_flop(Layer& layer, double scores, bool input_needs_gradient) {
   const double state_product = 2 * (10 * taps + 2) * units * units * positions;
   const double pointwise = kEideticPointwise * units * positions;
   const double recall = scores * (4 * units + kScoreForward);
-  layer.forward_flop = input_product + state_product + pointwise + recall;
-  layer.backward_weights_flop = input_product + state_product;
-  layer.backward_data_flop =
-      state_product + pointwise + scores * (8 * units + kScoreBackward) + (input_needs_gradient ? input_product : 0);
+  const double normalised = kEideticNormalised * units * positions;
+  layer.forward_flop = input_product + state_product + pointwise + recall + kNormForward * normalised;
+  layer.backward_weights_flop = input_product + state_product + kNormBackwardWeights * normalised;
+  layer.backward_data_flop = state_product + pointwise + kNormBackwardData * normalised +
+                             scores * (8 * units + kScoreBackward) + (input_needs_gradient ? input_product : 0);
 }
 
 }  // namespace epocast

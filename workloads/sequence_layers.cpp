@@ -174,11 +174,18 @@ void read_e3d_lstm(LayerDraft& draft) {
   draft.add_parameter("weight_output_memory", product({taps, units, units}));
   draft.add_parameter("weight_mix", product({2, units, units}));
   draft.add_parameter("bias", product({18, units}));
+  // Layer norms of the products of hidden state, input and memory, and of the cell after the recall.
+  const std::pair<const char*, std::int64_t> norms[] = {{"hidden", 4}, {"input", 7}, {"memory", 4}, {"recall", 1}};
+  for (const auto& [name, parts] : norms) {
+    draft.add_parameter(std::string("norm_") + name + ".weight", product({parts, units}));
+    draft.add_parameter(std::string("norm_") + name + ".bias", product({parts, units}));
+  }
   draft.spec.needs_input = draft.spec.needs_output = true;
-  // The recall's scores: step t reads t cell states of one window each. Gates and states: 12 a value.
+  // The recall's scores: step t reads t cell states of one window each. Gates and states: 12 a value; what is
+  // normalised: 16.
   const std::int64_t positions = layer.input.positions() / layer.steps;
   const std::int64_t scores = product({positions, positions, layer.steps, (layer.steps + 1)}) / 2;
-  layer.inner_values = scores + product({12, units, layer.input.positions()});
+  layer.inner_values = scores + product({12 + 16, units, layer.input.positions()});
   set_e3d_lstm_flop(layer, static_cast<double>(scores), draft.input_needs_gradient);
 }
 

@@ -1,10 +1,15 @@
 #include <fmt/format.h>
+
+#include <algorithm>
 #include <iostream>
 #include <memory>
+#include <stdexcept>
 
 #include "experiments/cli/commands.hpp"
 #include "sim/error.hpp"
 #include "workloads/memory_writer.hpp"
+#include "workloads/operators/operator_graph_builder.hpp"
+#include "workloads/operators/operator_writer.hpp"
 #include "workloads/trace_writer.hpp"
 
 namespace epocast {
@@ -16,12 +21,36 @@ struct TraceArguments {
   std::string format = "csv";
   std::size_t scenario = 0;
   bool memory = false;
+  bool operators = false;
+  std::string gradients = "minimize";
 };
 
+GradientUse parse_gradients(const std::string& word) {
+  try {
+    return parse_gradient_use(word);
+  } catch (const std::invalid_argument& problem) {
+    throw ConfigError(std::string("--gradients: ") + problem.what());
+  }
+}
+
+/// The output's format, which `--operators` has one more of.
+void check_format(const TraceArguments& arguments) {
+  const std::vector<std::string> formats =
+      arguments.operators ? std::vector<std::string>{"csv", "json", "dot"} : std::vector<std::string>{"csv", "json"};
+  if (std::find(formats.begin(), formats.end(), arguments.format) == formats.end())
+    throw ConfigError("--format: unknown format '" + arguments.format + "'" + name_hint(arguments.format, formats));
+  if (arguments.memory && arguments.operators) throw ConfigError("--memory and --operators: give one of them");
+}
+
+void write_operators(const OperatorGraph& graph, const std::string& format) {
+  if (format == "csv") return write_operators_csv(std::cout, graph);
+  if (format == "json") return write_operators_json(std::cout, graph);
+  write_operators_dot(std::cout, graph);
+}
+
 int trace(const TraceArguments& arguments, const Registries& registries) {
-  if (arguments.format != "csv" && arguments.format != "json")
-    throw ConfigError("--format: unknown format '" + arguments.format + "'" +
-                      name_hint(arguments.format, {"csv", "json"}));
+  check_format(arguments);
+  const GradientUse gradients = parse_gradients(arguments.gradients);
   std::vector<Override> overrides;
   for (const std::string& text : arguments.overrides) overrides.push_back(parse_override(text));
   const Study study = load_study(arguments.file, overrides);
@@ -37,6 +66,11 @@ int trace(const TraceArguments& arguments, const Registries& registries) {
       read_scenario(study.scenarios[std::max<std::size_t>(arguments.scenario, 1) - 1], registries);
   if (setup.model.layers.empty()) throw ConfigError("the study has no model to trace");
   const StrategyContext context = setup.context(setup.phases.front());
+  if (arguments.operators) {
+    write_operators(build_operator_graph(setup.model, context.worker_batch(), {setup.optimizer, gradients}),
+                    arguments.format);
+    return kDone;
+  }
   const WorkloadTrace workload = context.trace(context.worker_batch());
   const bool csv = arguments.format == "csv";
   if (arguments.memory) {
@@ -57,9 +91,15 @@ void add_trace_command(CLI::App& app, CommandContext& context) {
                          "Write the layer-wise workload trace of one worker that the strategies replay.\n"
                          "Example: epocast trace experiments/studies/vgg16_skylake.yaml > vgg16.csv");
   command->add_option("study", arguments->file, "study file (YAML)")->required();
-  command->add_option("--format", arguments->format, "csv or json")->capture_default_str();
+  command->add_option("--format", arguments->format, "csv or json; dot too with --operators")->capture_default_str();
   command->add_flag("--memory", arguments->memory,
                     "instead: memory during each pass of each layer, for a worker that holds the whole network");
+  command->add_flag("--operators", arguments->operators,
+                    "instead: the step as a graph of single operations, with gradients and updates");
+  command
+      ->add_option("--gradients", arguments->gradients,
+                   "with --operators: minimize, direct or clipped, as the program applies them")
+      ->capture_default_str();
   command->add_option("--set", arguments->overrides, "change a key of the study; may be repeated")
       ->allow_extra_args(false);
   command->add_option("--scenario", arguments->scenario, "which scenario of a study with sweep axes, from 1");

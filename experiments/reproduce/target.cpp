@@ -8,6 +8,7 @@
 
 #include "experiments/reproduce/eserol2019/targets.hpp"
 #include "experiments/reproduce/lee2020/targets.hpp"
+#include "experiments/reproduce/pardnn2020/targets.hpp"
 
 namespace epocast {
 
@@ -30,6 +31,7 @@ bool TargetRow::matches() const { return !published || std::abs(simulated - *pub
 
 std::vector<Target> builtin_targets() {
   return {eserol2019::table_5_14(), eserol2019::table_5_15_data_parallel(), lee2020::chapter3(), lee2020::chapter4()};
+  return {eserol2019::table_5_14(), eserol2019::table_5_15_data_parallel(), pardnn2020::node_counts()};
 }
 
 TargetSummary summarize(const std::vector<TargetRow>& rows, std::optional<double> mape_bound) {

@@ -165,12 +165,15 @@ TEST_CASE("an eidetic LSTM has 7 kernels on its input and 10 on its states, and 
   const Layer& cell = layer(model, "r");
   CHECK(cell.output == Shape{3, 4, 4, 6});
   CHECK(cell.steps == 3);
-  CHECK(cell.parameter_count() == 7 * 9 * 2 * 3 + 10 * 9 * 3 * 3 + 2 * 3 * 3 + 18 * 3);
+  // Layer norms of 4 + 7 + 4 + 1 units: scale and shift.
+  CHECK(cell.parameter_count() == 7 * 9 * 2 * 3 + 10 * 9 * 3 * 3 + 2 * 3 * 3 + 18 * 3 + 2 * 16 * 3);
   const double positions = 4 * 4 * 6;
   const double scores = 32.0 * 32 * (1 + 2 + 3);  // step t reads t cells of 32 positions
-  CHECK(cell.backward_weights_flop == 2 * (7 * 9 * 2 * 3 + 10 * 9 * 3 * 3 + 2 * 3 * 3) * positions);
-  CHECK(cell.forward_flop == cell.backward_weights_flop + 64 * 3 * positions + scores * (4 * 3 + 6));
-  CHECK(cell.inner_values == static_cast<std::int64_t>(scores + 12 * 3 * positions));
+  const double products = 2 * (7 * 9 * 2 * 3 + 10 * 9 * 3 * 3 + 2 * 3 * 3) * positions;
+  const double normalised = 16 * 3 * positions;
+  CHECK(cell.backward_weights_flop == products + 5 * normalised);
+  CHECK(cell.forward_flop == products + 64 * 3 * positions + scores * (4 * 3 + 6) + 8 * normalised);
+  CHECK(cell.inner_values == static_cast<std::int64_t>(scores + 12 * 3 * positions + normalised));
 }
 
 TEST_CASE("rearrangements move values without computing") {

@@ -1,0 +1,293 @@
+#include "workloads/operators/layer_operators.hpp"
+
+#include <algorithm>
+
+namespace epocast {
+
+LayerOperators::LayerOperators(Dataflow& graph, const Model& model, double batch)
+    : graph_(graph),
+      model_(model),
+      batch_(batch),
+      out_(model.layers.size()),
+      weights_(model.layers.size()),
+      is_read_(model.layers.size(), false) {
+  for (const Layer& layer : model.layers)
+    for (const int input : layer.inputs) is_read_[static_cast<std::size_t>(input)] = true;
+}
+
+void LayerOperators::add(std::size_t index) {
+  const Layer& layer = model_.layers[index];
+  index_ = index;
+  current_ = &out_[index];
+  graph_.layer = static_cast<std::uint32_t>(index);
+  graph_.step = -1;
+  graph_.phase = OperatorPhase::forward;
+  switch (layer.kind) {
+    case LayerKind::input:
+      current_->whole = graph_.add("Placeholder", {}, values(layer.output));
+      graph_.nodes().back().is_dynamic = graph_.is_dynamic;
+      graph_.nodes().back().has_batch = true;
+      current_->whole = graph_.output_of(current_->whole.node);
+      break;
+    case LayerKind::convolution: convolution(layer); break;
+    case LayerKind::fully_connected: fully_connected(layer); break;
+    case LayerKind::pooling: pooling(layer); break;
+    case LayerKind::batch_norm: batch_norm(layer); break;
+    case LayerKind::layer_norm: layer_norm(layer); break;
+    case LayerKind::rearrange: rearrange(layer); break;
+    case LayerKind::embedding: embedding(layer); break;
+    case LayerKind::linear: linear(layer); break;
+    case LayerKind::attention: attention(layer); break;
+    case LayerKind::lstm: lstm(layer); break;
+    case LayerKind::e3d_lstm: e3d_lstm(layer); break;
+    case LayerKind::local_response_norm: current_->whole = graph_.unary("LRN", whole(layer), 14); break;
+    case LayerKind::flatten: current_->whole = graph_.reshape(whole(layer), values(layer.output)); break;
+    case LayerKind::softmax:  // one that is a result becomes part of the loss
+      current_->whole = !is_read_[index]
+                            ? whole(layer)
+                            : softmax(whole(layer), batch_ * static_cast<double>(layer.output.positions()));
+      break;
+    case LayerKind::activation:
+    case LayerKind::add:
+    case LayerKind::concat:
+    case LayerKind::dropout:
+    case LayerKind::multiply: elementwise(layer); break;
+  }
+}
+
+Tensor LayerOperators::add_losses() {
+  Tensor total;
+  for (std::size_t l = 1; l < out_.size(); ++l) {
+    if (is_read_[l]) continue;
+    graph_.layer = static_cast<std::uint32_t>(l);
+    const Tensor loss = loss_on(l);
+    total = total.exists() ? graph_.binary("Add", total, loss) : loss;
+  }
+  return total;
+}
+
+Tensor LayerOperators::loss_on(std::size_t index) {
+  const Layer& layer = model_.layers[index];
+  LayerValue& value = out_[index];
+  graph_.step = -1;
+  if (!value.whole.exists()) value.whole = graph_.concat(value.steps);
+  const Tensor out = value.whole;
+  if (layer.kind == LayerKind::softmax) {
+    const double rows = batch_ * static_cast<double>(layer.output.positions());
+    const Tensor labels = graph_.add("Placeholder", {}, rows);
+    graph_.nodes().back().has_batch = true;
+    const Tensor scores = graph_.reshape(out, out.values);
+    const Tensor loss = graph_.add("SparseSoftmaxCrossEntropyWithLogits", {scores, labels}, rows, 5 * out.values);
+    return graph_.reduce("Mean", loss, 1);
+  }
+  Tensor target = graph_.add("Placeholder", {}, out.values);
+  target.has_batch = graph_.nodes().back().has_batch = out.has_batch;
+  return graph_.add("L2Loss", {graph_.binary("Sub", out, target)}, 1, 2 * out.values);
+}
+
+Variable LayerOperators::parameter(const Layer& layer, std::size_t p, bool is_random) {
+  const Variable v = graph_.variable(static_cast<double>(layer.parameters[p].values), is_random);
+  if (p == 0) weights_[index_] = v;
+  return v;
+}
+
+Tensor LayerOperators::whole(const Layer& layer, std::size_t i) {
+  LayerValue& in = out_[static_cast<std::size_t>(layer.inputs[i])];
+  if (!in.whole.exists()) {
+    const Tensor all = graph_.concat(in.steps);
+    in.whole = graph_.reshape(all, all.values);
+  }
+  return in.whole;
+}
+
+Tensors LayerOperators::unrolled(const Layer& layer, std::size_t i, int steps) {
+  LayerValue& in = out_[static_cast<std::size_t>(layer.inputs[i])];
+  if (in.steps.size() == static_cast<std::size_t>(steps)) return in.steps;
+  const Tensor all = whole(layer, i);
+  if (steps == 1) return {all};
+  in.steps.clear();
+  for (const Tensor& part : graph_.split(all, steps)) in.steps.push_back(graph_.view("Squeeze", {part}, part.values));
+  return in.steps;
+}
+
+void LayerOperators::convolution(const Layer& layer) {
+  const Variable weight = parameter(layer, 0, true);
+  const bool is_flat = layer.kernel_depth == 1;
+  graph_.constant();  // tf.layers' dilation rate, read while the graph is built
+  current_->whole = graph_.add(is_flat ? "Conv2D" : "Conv3D", {whole(layer), weight.value}, values(layer.output),
+                               batch_ * layer.forward_flop);
+  if (layer.parameters.size() > 1)
+    current_->whole = graph_.binary("BiasAdd", current_->whole, parameter(layer, 1, false).value);
+}
+
+void LayerOperators::fully_connected(const Layer& layer) {
+  const Variable weight = parameter(layer, 0, true);
+  Tensor in = whole(layer);
+  if (layer.input.positions() > 1) in = graph_.reshape(in, in.values);
+  current_->whole = graph_.add("MatMul", {in, weight.value}, values(layer.output), batch_ * layer.forward_flop);
+  if (layer.parameters.size() > 1)
+    current_->whole = graph_.binary("BiasAdd", current_->whole, parameter(layer, 1, false).value);
+}
+
+void LayerOperators::pooling(const Layer& layer) {
+  const bool is_global = layer.output.positions() == 1 && !layer.backward_reads_input;
+  if (is_global) {
+    current_->whole = graph_.reduce("Mean", whole(layer), values(layer.output));
+    return;
+  }
+  current_->whole = graph_.add(layer.backward_reads_input ? "MaxPool" : "AvgPool", {whole(layer)}, values(layer.output),
+                               batch_ * layer.forward_flop);
+}
+
+void LayerOperators::batch_norm(const Layer& layer) {
+  const Variable scale = parameter(layer, 0, false), shift = parameter(layer, 1, false);
+  current_->whole = normalize(whole(layer), static_cast<double>(layer.input.channels), scale.value, shift.value, true);
+}
+
+void LayerOperators::layer_norm(const Layer& layer) {
+  const Variable scale = parameter(layer, 0, false), shift = parameter(layer, 1, false);
+  current_->whole =
+      normalize(whole(layer), batch_ * static_cast<double>(layer.input.positions()), scale.value, shift.value, false);
+}
+
+/// tf.nn.moments and tf.nn.batch_normalization; with the moving averages that inference needs.
+Tensor LayerOperators::normalize(const Tensor& in, double means, const Tensor& scale, const Tensor& shift,
+                                 bool with_averages) {
+  Dataflow& d = graph_;
+  Tensor mean = d.reduce("Mean", in, means);
+  const Tensor fixed = d.view("StopGradient", {mean}, means);
+  Tensor variance = d.reduce("Mean", d.binary("SquaredDifference", in, fixed), means);
+  if (with_averages) {
+    for (Tensor* each : {&mean, &variance}) {
+      *each = d.view("Squeeze", {*each}, means);
+      each->has_batch = d.nodes().back().has_batch = false;
+    }
+    moving_average(mean);
+    moving_average(variance);
+  }
+  // A mean for each channel, or for each of some rows and then broadcast over the channels.
+  const double wide = with_averages ? means : means * scale.values;
+  const Tensor inverse = d.add("Mul", {d.unary("Rsqrt", d.with_constant("Add", variance)), scale}, wide, wide);
+  const Tensor scaled = d.binary("Mul", in, inverse);
+  return d.binary("Add", scaled, d.binary("Sub", shift, d.binary("Mul", mean, inverse)));
+}
+
+/// moving_averages.assign_moving_average with its default, zero_debias: the average, a biased one, and a counter.
+void LayerOperators::moving_average(const Tensor& value) {
+  Dataflow& d = graph_;
+  const auto assign = [&](const char* type, const Variable& to, const Tensor& by) {
+    const Tensor out = d.add(type, {{to.node, 0, value.values}, by}, 0, by.values);
+    d.nodes().back().lifetime = Lifetime::reference;
+    d.nodes().back().variable = to.node;
+    return Dataflow::control(out);
+  };
+  d.phase = OperatorPhase::update;
+  const Variable average = d.variable(value.values, false, false);
+  const Variable biased = d.variable(value.values, false, false);
+  const Variable count = d.variable(1, false, false);
+  const Tensor decay = d.constant();
+  const Tensor step = d.binary("Mul", d.binary("Sub", biased.value, value), decay);
+  const Tensor updated = assign("AssignSub", biased, step);
+  const Tensor counted = assign("AssignAdd", count, d.constant());
+  const Tensor now = d.view("Identity", {{biased.node, 0, value.values}, updated}, value.values);
+  const Tensor steps = d.view("Identity", {{count.node, 0, 1}, counted}, 1);
+  const Tensor base = d.with_constant("Sub", decay);
+  const Tensor correction = d.with_constant("Sub", d.binary("Pow", base, steps));
+  assign("AssignSub", average, d.binary("Sub", average.value, d.binary("RealDiv", now, correction)));
+  d.phase = OperatorPhase::forward;
+}
+
+void LayerOperators::rearrange(const Layer& layer) {
+  Dataflow& d = graph_;
+  const Tensor in = whole(layer);
+  if (layer.output.positions() > layer.input.positions()) {
+    current_->whole = d.add("DepthToSpace", {in}, values(layer.output));
+  } else if (layer.output.channels > layer.input.channels) {
+    const Tensor sides = d.constant(8);
+    current_->whole = d.add("Pad", {in, sides}, values(layer.output));
+  } else {
+    const Tensor begin = d.constant(3), end = d.constant(3), stride = d.constant(3);
+    current_->whole = d.add("StridedSlice", {in, begin, end, stride}, values(layer.output));
+  }
+}
+
+void LayerOperators::elementwise(const Layer& layer) {
+  // As RNN cells with wrappers do: what reads only unrolled sequences of one length goes on step by step.
+  std::size_t steps = 0;
+  bool all_unrolled = true;
+  for (const int i : layer.inputs) {
+    const LayerValue& in = out_[static_cast<std::size_t>(i)];
+    all_unrolled = all_unrolled && in.is_unrolled && (steps == 0 || steps == in.steps.size());
+    steps = in.steps.size();
+  }
+  Tensors in;
+  if (!all_unrolled) {
+    for (std::size_t i = 0; i < layer.inputs.size(); ++i) in.push_back(whole(layer, i));
+    current_->whole = elementwise(layer, in);
+    return;
+  }
+  current_->is_unrolled = true;
+  for (std::size_t s = 0; s < steps; ++s) {
+    graph_.step = static_cast<std::int32_t>(s);
+    in.clear();
+    for (const int i : layer.inputs) in.push_back(out_[static_cast<std::size_t>(i)].steps[s]);
+    current_->steps.push_back(elementwise(layer, in));
+  }
+}
+
+Tensor LayerOperators::elementwise(const Layer& layer, const Tensors& in) {
+  switch (layer.kind) {
+    case LayerKind::activation: return activation(layer, in.front());
+    case LayerKind::dropout: return dropout(in.front());
+    case LayerKind::concat: return graph_.concat(in);
+    default: break;
+  }
+  Tensor out = in.front();
+  for (std::size_t i = 1; i < in.size(); ++i)
+    out = graph_.binary(layer.kind == LayerKind::add ? "Add" : "Mul", out, in[i]);
+  return out;
+}
+
+Tensor LayerOperators::activation(const Layer& layer, const Tensor& in) {
+  Dataflow& d = graph_;
+  if (!layer.backward_reads_input) {  // told apart by their work per value, see layer_reader.cpp
+    const double work = layer.forward_flop / static_cast<double>(layer.output.values());
+    if (work == 2) {  // leaky: tf.where(x < 0, 0.1 x, x)
+      const Tensor is_negative = d.with_constant("Less", in);
+      return d.add("Select", {is_negative, d.with_constant("Mul", in), in}, in.values);
+    }
+    return d.unary(work < 2 ? "Relu" : work < 3.5 ? "Sigmoid" : "Tanh", in, work);
+  }
+  const Tensor cube = d.with_constant("Mul", d.with_constant("Pow", in));  // GELU, Hendrycks and Gimpel 2016
+  const Tensor inside = d.with_constant("Mul", d.binary("Add", in, cube));
+  const Tensor share = d.with_constant("Mul", d.with_constant("Add", d.unary("Tanh", inside, 4)));
+  return d.binary("Mul", in, share);
+}
+
+/// tf.nn.dropout of TensorFlow 1.14: what a random number keeps is scaled up.
+Tensor LayerOperators::dropout(const Tensor& in) {
+  Dataflow& d = graph_;
+  const Tensor rate = d.constant();
+  const Tensor shape = d.shape_of(in);
+  const Tensor low = d.constant(), high = d.constant();
+  Tensor random = d.add("RandomUniform", {shape}, in.values);
+  random.is_dynamic = d.nodes().back().is_dynamic = in.is_dynamic;
+  random.has_batch = d.nodes().back().has_batch = in.has_batch;
+  const Tensor range = d.binary("Sub", high, low);
+  random = d.binary("Add", d.binary("Mul", random, range), low);
+  const Tensor one = d.constant();
+  const Tensor kept = d.binary("Sub", one, rate);
+  const Tensor whole_one = d.constant();
+  const Tensor scale = d.binary("RealDiv", whole_one, kept);
+  const Tensor mask = d.binary("GreaterEqual", random, rate);
+  const Tensor scaled = d.binary("Mul", in, scale);
+  return d.binary("Mul", scaled, d.add("Cast", {mask}, in.values));
+}
+
+Tensor LayerOperators::softmax(const Tensor& in, double rows) {
+  const Tensor out = graph_.unary("Softmax", in, 5);
+  graph_.nodes().back().rows = rows;
+  return out;
+}
+
+}  // namespace epocast
