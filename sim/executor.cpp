@@ -148,7 +148,7 @@ Execution::Execution(const CyclicTaskGraph& graph, const Cluster& cluster, SimEn
       traffic_(engine),
       collectives_(engine, traffic_, kCollectiveTimer, kCollectiveFlow, folded),
       activity_(compiled_, cluster.devices.size(), engine.now()),
-      versions_(graph.stores().size(), max_ranks(graph)),
+      versions_(graph),
       detector_(compiled_.instances, compiled_.max_lag),
       observer_(activity_.accounts(), activity_.workers(cluster.devices.size()), engine.now()),
       service_order_(compiled_),
@@ -208,7 +208,7 @@ void Execution::begin(Instance i) {
   }
   activity_.begins(i, engine_.now());
   if (task.version.store != StoreId::none && task.version.kind == VersionEffect::read_at_start)
-    versions_.read(task.version.store, i.rank);
+    versions_.read(task.version.store, i.rank, iteration_of(i));
   start_work(i);
 }
 
@@ -297,7 +297,7 @@ void Execution::finish(Instance i) {
   if (firing == Firing::real) {
     activity_.ends(i, own.ended);
     if (task.version.store != StoreId::none && task.version.kind == VersionEffect::write_at_end)
-      versions_.write(task.version.store, i.rank, iteration > 0 || options_.iterations == 1);
+      versions_.write(task.version.store, i.rank, iteration, iteration > 0 || options_.iterations == 1);
     if (task.queue != QueueId::none && graph_.queue(task.queue).role == QueueRole::server) {
       Service& service = services_[idx(task.queue)];
       service.busy += own.ended - own.began;

@@ -10,8 +10,32 @@ void StalenessReport::add(std::int64_t staleness) {
   max = std::max(max, staleness);
 }
 
-void VersionCounter::write(StoreId store, std::uint32_t rank, bool counts) {
-  const std::int64_t staleness = version_[at(store)]++ - read_[at(store)][rank];
+VersionCounter::VersionCounter(const CyclicTaskGraph& graph) : stores_(graph.stores().size()) {
+  for (std::size_t t = 0; t < graph.tasks().size(); ++t) {
+    const VersionEffect& effect = graph.tasks()[t].version;
+    if (effect.store == StoreId::none || effect.kind != VersionEffect::write_at_end) continue;
+    Versions& versions = stores_[CyclicTaskGraph::index(effect.store)];
+    const auto ranks = static_cast<std::size_t>(graph.width_of(TaskId(t)));
+    versions.pending.resize(std::max(versions.pending.size(), ranks));
+    by_rank_.resize(std::max(by_rank_.size(), ranks));
+  }
+  for (std::size_t s = 0; s < stores_.size(); ++s)
+    stores_[s].current.assign(graph.stores()[s].replicated ? std::max<std::size_t>(stores_[s].pending.size(), 1) : 1,
+                              0);
+}
+
+void VersionCounter::read(StoreId store, std::uint32_t rank, std::int64_t iteration) {
+  Versions& versions = stores_[CyclicTaskGraph::index(store)];
+  if (rank >= versions.pending.size()) return;  // a rank that never writes
+  versions.pending[rank].push_back({iteration, current(versions, rank)});
+}
+
+void VersionCounter::write(StoreId store, std::uint32_t rank, std::int64_t iteration, bool counts) {
+  Versions& versions = stores_[CyclicTaskGraph::index(store)];
+  std::deque<Read>& reads = versions.pending[rank];
+  while (reads.size() > 1 && reads[1].iteration <= iteration) reads.pop_front();
+  const std::int64_t read = reads.empty() || reads.front().iteration > iteration ? 0 : reads.front().version;
+  const std::int64_t staleness = current(versions, rank)++ - read;
   if (!counts) return;
   all_.add(staleness);
   by_rank_[rank].add(staleness);

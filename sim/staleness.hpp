@@ -2,6 +2,7 @@
 // Counts parameter versions.
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <vector>
 
@@ -23,24 +24,33 @@ struct StalenessReport {
   }
 };
 
-/// Staleness of a write is how many writes came between its rank's last read and itself.
+/// Staleness of a write is how many writes came between the read that it belongs to, its rank's last one of the same
+/// iteration or an earlier one, and itself. A rank may read for later iterations meanwhile.
 class VersionCounter {
  public:
-  VersionCounter(std::size_t stores, std::size_t ranks)
-      : version_(stores, 0), read_(stores, std::vector<std::int64_t>(ranks, 0)), by_rank_(stores > 0 ? ranks : 0) {}
+  explicit VersionCounter(const CyclicTaskGraph& graph);
 
-  void read(StoreId store, std::uint32_t rank) { read_[at(store)][rank] = version_[at(store)]; }
+  void read(StoreId store, std::uint32_t rank, std::int64_t iteration);
   /// `counts`: whether this write enters the statistics; those of the first round see an empty pipeline.
-  void write(StoreId store, std::uint32_t rank, bool counts);
+  void write(StoreId store, std::uint32_t rank, std::int64_t iteration, bool counts);
 
   const StalenessReport& all() const { return all_; }
   /// Of one rank's writes; empty if there are no stores.
   const std::vector<StalenessReport>& by_rank() const { return by_rank_; }
 
  private:
-  static std::size_t at(StoreId store) { return static_cast<std::size_t>(store); }
-  std::vector<std::int64_t> version_;
-  std::vector<std::vector<std::int64_t>> read_;
+  struct Read {
+    std::int64_t iteration = 0;
+    std::int64_t version = 0;
+  };
+  struct Versions {
+    std::vector<std::int64_t> current;      ///< by rank if replicated, else one
+    std::vector<std::deque<Read>> pending;  ///< by rank that writes: reads from the last written iteration's on
+  };
+  static std::int64_t& current(Versions& versions, std::uint32_t rank) {
+    return versions.current[versions.current.size() == 1 ? 0 : rank];
+  }
+  std::vector<Versions> stores_;
   StalenessReport all_;
   std::vector<StalenessReport> by_rank_;  ///< without histograms
 };

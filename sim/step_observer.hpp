@@ -8,6 +8,7 @@
 
 #include "sim/activity.hpp"
 #include "sim/execution.hpp"
+#include "sim/task_graph.hpp"
 
 namespace epocast {
 

@@ -73,8 +73,8 @@ QueueId CyclicTaskGraph::add_queue(std::string name, GroupId group, QueueRole ro
   return QueueId(queues_.size() - 1);
 }
 
-StoreId CyclicTaskGraph::add_store(std::string name) {
-  stores_.push_back(std::move(name));
+StoreId CyclicTaskGraph::add_store(std::string name, bool replicated) {
+  stores_.push_back({std::move(name), replicated});
   return StoreId(stores_.size() - 1);
 }
 

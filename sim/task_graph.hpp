@@ -93,7 +93,14 @@ struct Collective {
 
 using Work = std::variant<Compute, Transfer, Collective>;
 
-/// Reading or writing a set of parameters, for counting staleness in versions.
+/// A set of parameters whose versions are counted: each write makes a new one.
+struct Store {
+  std::string name;
+  bool replicated = false;  ///< every rank has a copy, whose versions only its own writes count
+};
+
+/// Reading or writing a set of parameters, for counting staleness in versions. A write of some iteration belongs to its
+/// rank's last read of that iteration or an earlier one.
 struct VersionEffect {
   StoreId store = StoreId::none;
   enum Kind { read_at_start, write_at_end } kind = read_at_start;
@@ -127,8 +134,7 @@ class CyclicTaskGraph {
   /// REQUIRES (checked by validate): at least one device, no device twice.
   GroupId add_group(std::string name, std::vector<DeviceId> devices);
   QueueId add_queue(std::string name, GroupId group, QueueRole role, Discipline discipline);
-  /// A set of parameters whose versions are counted. Each write makes a new version.
-  StoreId add_store(std::string name);
+  StoreId add_store(std::string name, bool replicated = false);
 
   /// One computation per rank of the queue's group.
   TaskId compute(QueueId queue, Seconds duration, Label label);
@@ -159,7 +165,7 @@ class CyclicTaskGraph {
   std::span<const Queue> queues() const { return queues_; }
   std::span<const Task> tasks() const { return tasks_; }
   std::span<const Edge> edges() const { return edges_; }
-  std::span<const std::string> stores() const { return stores_; }
+  std::span<const Store> stores() const { return stores_; }
   std::span<const Obsolescence> obsolescences() const { return obsolescences_; }
 
   const Group& group(GroupId id) const { return groups_[index(id)]; }
@@ -194,7 +200,7 @@ class CyclicTaskGraph {
   std::vector<Queue> queues_;
   std::vector<Task> tasks_;
   std::vector<Edge> edges_;
-  std::vector<std::string> stores_;
+  std::vector<Store> stores_;
   std::vector<Obsolescence> obsolescences_;
 };
 
