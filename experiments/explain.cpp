@@ -15,6 +15,7 @@ namespace {
 struct Stretch {
   std::string operation;
   std::string first, last;  ///< layers
+  int from = -1, to = -1;   ///< micro-batches, if any
   int tasks = 0;
   double seconds = 0;
   int lag = 0;  ///< of the edge that leaves it
@@ -28,8 +29,14 @@ std::string last_layer(const std::string& layers) {
 }
 
 std::string text(const Stretch& s) {
-  if (s.first == s.last) return s.first.empty() ? s.operation : s.operation + " " + s.first;
-  return s.operation + " " + first_layer(s.first) + ".." + last_layer(s.last);
+  std::string out = s.operation;
+  if (s.first != s.last)
+    out += " " + first_layer(s.first) + ".." + last_layer(s.last);
+  else if (!s.first.empty())
+    out += " " + s.first;
+  if (s.from >= 0) out += fmt::format(" #{}", s.from);
+  if (s.to != s.from) out += fmt::format("..#{}", s.to);
+  return out;
 }
 
 constexpr std::size_t kMostStretches = 6;  // that a line holds
@@ -41,6 +48,7 @@ bool joins(const std::string& operations, const std::string& operation) {
 
 void append(Stretch& to, const Stretch& next) {
   to.last = next.last;
+  to.to = next.to;
   to.tasks += next.tasks;
   to.seconds += next.seconds;
   to.lag = next.lag;
@@ -80,9 +88,10 @@ std::vector<Stretch> stretches(const CyclicTaskGraph& graph, const CycleBound& b
     const std::size_t k = (start + j) % n;
     const Label& label = graph.tasks()[bound.tasks[k]].label;
     if (out.empty() || out.back().operation != label.operation || out.back().lag != 0)
-      out.push_back({label.operation, label.layer, label.layer, 0, 0, 0});
+      out.push_back({label.operation, label.layer, label.layer, label.micro_batch, label.micro_batch, 0, 0, 0});
     Stretch& s = out.back();
     s.last = label.layer;
+    s.to = label.micro_batch;
     ++s.tasks;
     s.seconds += bound.durations[k];
     s.lag = bound.lags[k];
@@ -92,6 +101,7 @@ std::vector<Stretch> stretches(const CyclicTaskGraph& graph, const CycleBound& b
 
 std::string lag_text(int lag) {
   if (lag == 0) return "";
+  if (lag < 0) return lag == -1 ? " of the iteration before" : fmt::format(" of the iteration {} before", -lag);
   return lag == 1 ? " of the next iteration" : fmt::format(" of the iteration {} later", lag);
 }
 

@@ -11,16 +11,24 @@ namespace {
 /// The device that lacks most.
 struct Shortage {
   const DeviceMemory* memory = nullptr;
+  DeviceId device = 0;
   Bytes excess;
+  int others = 0;  ///< holders that lack less
 };
 
 Shortage find_shortage(const TrainingStep& step, const Cluster& cluster) {
   Shortage worst;
-  for (const DeviceMemory& memory : step.memory)
+  int short_of = 0;
+  for (const DeviceMemory& memory : step.memory) {
+    bool lacks = false;
     for (const DeviceId device : memory.devices) {
       const Bytes excess = memory.use.total() - cluster.devices[static_cast<std::size_t>(device)].memory;
-      if (excess > worst.excess) worst = {&memory, excess};
+      lacks |= excess.value > 0;
+      if (excess > worst.excess) worst = {&memory, device, excess, 0};
     }
+    short_of += lacks ? 1 : 0;
+  }
+  worst.others = short_of - 1;
   return worst;
 }
 
@@ -81,8 +89,10 @@ std::string memory_advice(const ScenarioSetup& setup, const std::vector<PhaseRun
     }
   if (worst.memory == nullptr) return "";
   const Bytes need = worst.memory->use.total();
-  return fmt::format("{} needs {} of memory, {} more than the device has; {}", worst.memory->holder, to_string(need),
-                     to_string(worst.excess), remedies(setup, setup.phases[phase]));
+  return fmt::format("{} needs {} of memory, {} more than {} has{}; {}", worst.memory->holder, to_string(need),
+                     to_string(worst.excess), setup.cluster.devices[static_cast<std::size_t>(worst.device)].name,
+                     worst.others > 0 ? fmt::format(" ({} others lack less)", worst.others) : "",
+                     remedies(setup, setup.phases[phase]));
 }
 
 }  // namespace epocast

@@ -1,6 +1,9 @@
 #pragma once
 // One simulated phase of training with what it was made of.
 
+#include <cstdint>
+#include <set>
+
 #include "sim/execution.hpp"
 #include "sim/strategy.hpp"
 
@@ -8,6 +11,7 @@ namespace epocast {
 
 struct PhaseRun {
   TrainingStep step;
+  std::set<std::int64_t> batches;  ///< that the strategy asked a device's times for
   ExecutionResult result;
   double single_step = 0;  ///< s: one worker doing the whole global batch; 0 without a model
 

@@ -95,8 +95,8 @@ void warn(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs, Scenari
         out.warnings.push_back(caveat);
   };
   if (setup.cost_model)
-    for (const PhaseSettings& phase : setup.phases)
-      add(setup.cost_model->caveats(phase.global_batch / static_cast<std::int64_t>(phase.workers.size())));
+    for (const PhaseRun& run : runs)
+      for (const std::int64_t batch : run.batches) add(setup.cost_model->caveats(batch));
   if (setup.steps) add(setup.steps->caveats(range_of(setup)));
   for (const MeasuredCollectives& measured : setup.measured_collectives)
     for (const PhaseRun& run : runs) add(measured.caveats(run.step.graph, setup.cluster));
@@ -121,7 +121,8 @@ std::vector<PhaseRun> run_phases(const ScenarioSetup& setup, SimEngine& engine, 
   const Irregularity& irregularity = setup.irregularity;
   for (const PhaseSettings& phase : setup.phases) {
     const StrategyContext context = setup.context(phase);
-    PhaseRun run{setup.compile(phase), {}, 0};
+    PhaseRun run;
+    run.step = setup.compile(phase, &run.batches);
     if (setup.strategy->needs_model()) run.single_step = context.trace(phase.global_batch).compute_time().value;
     ExecutionOptions how{.iterations = (phase.iterations + run.step.steps - 1) / run.step.steps,
                          .shards = setup.shards,

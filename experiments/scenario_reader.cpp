@@ -284,8 +284,13 @@ StrategyContext ScenarioSetup::context(const PhaseSettings& phase) const {
           .optimizer = optimizer};
 }
 
-TrainingStep ScenarioSetup::compile(const PhaseSettings& phase) const {
-  TrainingStep step = strategy->compile(context(phase));
+TrainingStep ScenarioSetup::compile(const PhaseSettings& phase, std::set<std::int64_t>* batches) const {
+  StrategyContext seen = context(phase);
+  seen.trace = [batches, trace = seen.trace](std::int64_t batch) {
+    if (batches != nullptr) batches->insert(batch);
+    return trace(batch);
+  };
+  TrainingStep step = strategy->compile(seen);
   for (const MeasuredCollectives& measured : measured_collectives) measured.apply(step.graph, cluster);
   memory.apply(step, cluster);
   return step;
