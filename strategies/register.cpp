@@ -2,9 +2,11 @@
 
 #include "strategies/collective_benchmark.hpp"
 #include "strategies/data_parallel.hpp"
+#include "strategies/filter_parallel.hpp"
 #include "strategies/layerwise_data_parallel.hpp"
 #include "strategies/local_sgd.hpp"
 #include "strategies/parameter_server.hpp"
+#include "strategies/pipeline.hpp"
 #include "strategies/sharded_data_parallel.hpp"
 #include "strategies/single.hpp"
 #include "strategies/two_chunk_data_parallel.hpp"
@@ -20,6 +22,8 @@ StrategyRegistry builtin_strategies() {
   add_strategy<LayerwiseDataParallel>(registry);
   add_strategy<TwoChunkDataParallel>(registry);
   add_strategy<ParameterServer>(registry);
+  add_strategy<Pipeline>(registry);
+  add_strategy<FilterParallel>(registry);
   add_strategy<CollectiveBenchmark>(registry);
   return registry;
 }

@@ -164,6 +164,20 @@ TEST_CASE("--explain says more than the plain table, in the words of the model")
   CHECK_THAT(explained, Catch::Contains("Per iteration a worker computes"));
 }
 
+TEST_CASE("a stage that does not fit its memory is named, with what it lacks") {
+  // GPipe with 64 samples under way of ResNet-152 on 8 stages; P100s have 16 GB. The first stage keeps most.
+  const TemporaryFolder folder;
+  const std::filesystem::path study =
+      folder.write("study.yaml",
+                   "study: large\nplatform: p100_cluster\nmodel: resnet152\nworkers: 8\nbatch: {global: 4096}\n"
+                   "strategy: {name: pipeline, schedule: gpipe, split: even, micro_batches: 64}\n");
+  const std::string out = run_good({"run", study.string()}, folder).out;
+  CHECK(out.find("warning: stage 0 needs ") != std::string::npos);
+  CHECK(out.find(" of memory, ") != std::string::npos);
+  CHECK(out.find(" others lack less") != std::string::npos);
+  CHECK(run_csv({"run", study.string()}, folder).rows.front().at("fits_memory") == "false");
+}
+
 TEST_CASE("--trace writes one complete JSON file per scenario, and no other file") {
   const TemporaryFolder folder;
   folder.write("study.yaml", kStudy);

@@ -88,6 +88,56 @@ inline std::map<std::string, std::vector<Variant>> strategy_variants() {
                                       .workers = {2, 5}});
   }
 
+  // The synthetic network has five layers that take time: at most five stages.
+  std::vector<Variant>& pipeline = table["pipeline"];
+  for (const std::string schedule :
+       {"naive", "gpipe", "1f1b", "zb_h1", "zb_h2, micro_batches: 4", "pipedream", "2bw", "threaded"}) {
+    pipeline.push_back({.options = "{schedule: " + schedule + "}", .max_workers = 5});
+    pipeline.push_back({.options = "{stages: 2, placement: stage_major, schedule: " + schedule + "}",
+                        .min_workers = 2,
+                        .workers = {2, 4}});
+  }
+  for (const std::string granularity : {"tensor", "layer", "bucket, bucket: 10 MB", "model"})
+    for (const std::string overlap : {"true", "false"})
+      pipeline.push_back({.options = "{stages: 2, granularity: " + granularity + ", overlap: " + overlap + "}",
+                          .min_workers = 2,
+                          .workers = {4}});
+  pipeline.push_back({.options = "{stages: 2, schedule: zb_h1, granularity: layer}", .min_workers = 2, .workers = {4}});
+  pipeline.push_back({.options = "{schedule: interleaved}", .max_workers = 2});
+  pipeline.push_back({.options = "{schedule: interleaved, virtual_stages: 5, micro_batches: 4}", .max_workers = 1});
+  pipeline.push_back({.options = "{schedule: threaded, in_flight: 3}", .max_workers = 5});
+  for (const std::string split : {"time", "bisection", "even"})
+    pipeline.push_back({.options = "{micro_batches: 2, split: " + split + "}", .max_workers = 5, .workers = {3, 4}});
+  pipeline.push_back(
+      {.options = "{split: time, split_bandwidth: 10 Gb/s, copy_rate: 2 GB/s}", .max_workers = 5, .workers = {3}});
+  pipeline.push_back({.options = "{first_layers: [conv2, fc2]}", .min_workers = 3, .max_workers = 3, .workers = {3}});
+  for (const std::string gradients : {"collocated", "one_processor"})
+    pipeline.push_back({.options = "{schedule: naive, gradients: " + gradients + "}", .max_workers = 5});
+  for (const std::string recompute : {"true", "false"})
+    pipeline.push_back({.options = "{recompute: " + recompute + "}", .max_workers = 5, .workers = {4}});
+  for (const CollectiveSettings settings : {CollectiveSettings{A::ring, L::message, 1e-10},
+                                            {A::ring, L::closed_form, 1e-10},
+                                            {A::halving_doubling, L::automatic, 1e-10}})
+    pipeline.push_back({.options = "{stages: 2, placement: replica_major}",
+                        .collective = settings,
+                        .min_workers = 2,
+                        .workers = {4, 6}});
+
+  std::vector<Variant>& filter_parallel = table["filter_parallel"];
+  for (const std::string exchange : {"direct", "root"})
+    for (const std::string in_flight : {"1", "3"})
+      filter_parallel.push_back({.options = "{exchange: " + exchange + ", in_flight: " + in_flight + "}"});
+  filter_parallel.push_back(
+      {.options = "{parts: {conv1: [1, 0], relu1: [1, 0], conv2: [3, 1], flatten: [3, 1], fc1: [1, 2], fc2: [0, 1]}, "
+                  "in_flight: 2, volume: 1 MB, copy_rate: 2 GB/s}",
+       .min_workers = 2,
+       .max_workers = 2});
+
+  filter_parallel.push_back({.options = "{shares: [2, 3, 2], volume: 300 kB, in_flight: 2}",
+                             .min_workers = 3,
+                             .max_workers = 3,
+                             .workers = {3}});
+
   std::vector<Variant>& benchmark = table["collective_benchmark"];
   const std::pair<const char*, A> operations[] = {{"all_reduce", A::ring},
                                                   {"reduce_scatter", A::halving_doubling},

@@ -1,0 +1,36 @@
+#pragma once
+// Model parallelism inside layers: every layer's filters are divided over the devices.
+//
+// Scope: each device computes its share of a layer's filters (output channels) for the whole batch, forward and back.
+// Between layers, devices send each other the activations that the next layer's filters need, and the gradients of
+// these back, in fp32; layers that work channel by channel (pooling, activations, ...) stay where their input is. The
+// shares come from a partition of the network's filters, whatever made it: they may differ from layer to layer, and a
+// device may have none of a layer's filters, up to whole layers on single devices. Several batches may be under way,
+// each with the weights that it finds: Eserol 2019, chapter 4. Limits: filters are divided into contiguous ranges of
+// channels, device after device; work and parameters of a layer are proportional to its filters.
+// Validation: volumes of Eserol 2019, Tables 5.2, 5.4 and 5.6 (tests/unit/filter_parallel_test.cpp); Table 5.15
+// (docs/reproduce.md).
+
+#include <utility>
+
+#include "sim/strategy.hpp"
+#include "strategies/filter_parallel/parts.hpp"
+
+namespace epocast {
+
+class FilterParallel final : public Strategy {
+ public:
+  explicit FilterParallel(const ConfigNode& options);
+  TrainingStep compile(const StrategyContext& context) const override;
+  static EntryInfo info();
+
+ private:
+  std::pair<FilterParts, FilterNetwork> divide(const WorkloadTrace& trace, int devices) const;
+
+  ConfigNode options_;
+  FilterExchange exchange_;
+  int in_flight_;
+  double copy_;  ///< s per byte
+};
+
+}  // namespace epocast

@@ -1,0 +1,277 @@
+#include "strategies/pipeline/graph.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "strategies/message.hpp"
+
+namespace epocast {
+namespace {
+
+constexpr std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+class Builder {
+ public:
+  Builder(const PipelinePlan& plan, const WorkloadTrace& trace)
+      : plan_(plan), trace_(trace), programs_(programs_of(plan)) {
+    for (auto* passes : {&forward_, &entry_, &backward_, &gradient_})
+      passes->assign(plan.chunks.size(), std::vector<TaskId>(at(plan.micro_batches)));
+    reduced_.resize(plan.chunks.size());
+    last_.resize(plan.chunks.size());
+  }
+
+  CyclicTaskGraph build() {
+    add_queues();
+    add_computations();
+    add_activations();
+    add_updates();
+    if (!flushes(plan_.schedule)) limit_in_flight();
+    count_versions();
+    return std::move(graph_);
+  }
+
+ private:
+  struct Stage {
+    GroupId devices;
+    QueueId compute, activations, gradients, reductions;
+  };
+
+  Stage& stage(int s) { return stages_[at(s)]; }
+  int chunks() const { return static_cast<int>(plan_.chunks.size()); }
+  const Chunk& chunk(int c) const { return plan_.chunks[at(c)]; }
+  int forward_stage(int c) const { return chunk(c).stage; }
+  int backward_stage(int c) const {
+    return plan_.gradients == GradientPlace::one_processor ? plan_.stages() - 1 : chunk(c).stage;
+  }
+
+  void add_queues() {
+    Discipline discipline = Discipline::priority;
+    if (flushes(plan_.schedule)) discipline = Discipline::program_order;
+    for (int s = 0; s < plan_.stages(); ++s) {
+      const std::string name = fmt::format("stage {}", s);
+      const GroupId devices = graph_.add_group(name, plan_.devices[at(s)]);
+      const auto communication = [&](const char* what) {
+        return graph_.add_queue(name + what, devices, QueueRole::communication, Discipline::fifo);
+      };
+      stages_.push_back({devices, graph_.add_queue(name, devices, QueueRole::compute, discipline),
+                         communication(" activations"), communication(" gradients"), communication(" reductions")});
+    }
+  }
+
+  void add_computations() {
+    for (int s = 0; s < plan_.stages(); ++s)
+      for (const PipelineWork& work : programs_[at(s)])
+        if (work.pass == PipelinePass::forward || work.pass == PipelinePass::backward_data)
+          continue;
+        else
+          last_[at(work.chunk)] = work;
+    for (int s = 0; s < plan_.stages(); ++s)
+      for (const PipelineWork& work : programs_[at(s)]) add_computation(s, work);
+  }
+
+  void add_computation(int s, const PipelineWork& work) {
+    const auto c = at(work.chunk), k = at(work.micro_batch);
+    const Chunk& own = plan_.chunks[c];
+    const Seconds again = plan_.recompute ? own.forward : Seconds(0);
+    switch (work.pass) {
+      case PipelinePass::forward: forward_[c][k] = compute(s, own.forward, "forward", own.name, work, kForward); return;
+      case PipelinePass::backward_data:
+        entry_[c][k] = backward_[c][k] =
+            compute(s, again + own.backward_data, "backward data", own.name, work, kBackward);
+        return;
+      case PipelinePass::backward:
+        if (!starts_reductions(work)) {
+          const Seconds time = again + own.backward_data + own.backward_weights;
+          entry_[c][k] = backward_[c][k] = gradient_[c][k] = compute(s, time, "backward", own.name, work, kBackward);
+        } else {
+          entry_[c][k] = add_stretches(s, work, again);
+          backward_[c][k] = gradient_[c][k];
+        }
+        return;
+      case PipelinePass::backward_weights:
+        if (!starts_reductions(work))
+          gradient_[c][k] = compute(s, own.backward_weights, "backward weights", own.name, work, kBackward);
+        else
+          add_stretches(s, work, Seconds(0));
+        return;
+    }
+  }
+
+  bool starts_reductions(const PipelineWork& work) const {
+    return !plan_.reductions.empty() && !plan_.reductions[at(work.chunk)].empty() &&
+           last_[at(work.chunk)].micro_batch == work.micro_batch;
+  }
+
+  /// The pass that makes a chunk's last gradients, cut where an all-reduce has all of its own. Returns the first task.
+  TaskId add_stretches(int s, const PipelineWork& work, Seconds again) {
+    const auto c = at(work.chunk), k = at(work.micro_batch);
+    const bool weights_only = work.pass == PipelinePass::backward_weights;
+    const char* name = weights_only ? "backward weights" : "backward";
+    std::size_t end = plan_.chunks[c].last;
+    std::optional<TaskId> first;
+    const auto stretch = [&](std::size_t begin, const std::string& layers) {
+      Seconds time = again;
+      again = Seconds(0);
+      for (std::size_t l = begin; l < end; ++l) {
+        time += trace_.layers[l].times.backward_weights;
+        if (!weights_only) time += trace_.layers[l].times.backward_data;
+      }
+      end = begin;
+      const TaskId task = compute(s, time, name, plan_.chunks[c].name + " " + layers, work, kBackward);
+      if (first) graph_.after(gradient_[c][k], task);
+      if (!first) first = task;
+      gradient_[c][k] = task;
+    };
+    for (const Bucket& bucket : plan_.reductions[c]) {
+      if (bucket.ready_after < end) stretch(bucket.ready_after, bucket.name);
+      reduced_[c].push_back(reduce(work.chunk, bucket.bytes, plan_.chunks[c].name + " " + bucket.name));
+      graph_.after(gradient_[c][k], reduced_[c].back());
+    }
+    if (end > plan_.chunks[c].first) stretch(plan_.chunks[c].first, trace_.layers[plan_.chunks[c].first].name);
+    return *first;
+  }
+
+  TaskId reduce(int c, Bytes bytes, const std::string& name) {
+    return graph_.collective(stage(chunk(c).stage).reductions,
+                             {.op = CollectiveOp::all_reduce,
+                              .algorithm = plan_.collective.algorithm,
+                              .level = plan_.collective.level,
+                              .group = stage(chunk(c).stage).devices,
+                              .bytes = bytes,
+                              .gamma = plan_.collective.gamma},
+                             {"all-reduce", name});
+  }
+
+  /// Where there is no program, forward passes go first: as many as may be in flight are under way when a stage starts,
+  /// and from then on each backward pass lets in one forward pass. So it alternates like PipeDream's 1F1B.
+  enum Priority { kUpdate, kForward, kBackward };
+
+  /// The threaded schedule does whatever it has of the oldest batch: ties go to the earlier iteration.
+  void prefer(TaskId task, Priority priority) {
+    if (plan_.schedule != PipelineSchedule::threaded) graph_.set_priority(task, priority);
+  }
+
+  TaskId compute(int s, Seconds time, const char* operation, const std::string& what, const PipelineWork& work,
+                 Priority priority) {
+    const int shown = plan_.micro_batches > 1 ? work.micro_batch : -1;
+    const TaskId task = graph_.compute(stage(s).compute, time, {operation, what, shown});
+    prefer(task, priority);
+    return task;
+  }
+
+  /// A message from one stage to another, or only the order if they are one.
+  void send(TaskId before, TaskId after, int from, int to, Bytes bytes, QueueId queue, const Label& label) {
+    if (from == to) {
+      graph_.after(before, after);
+      return;
+    }
+    const MessageTasks message =
+        add_message(graph_, queue, stage(from).devices, stage(to).devices, bytes, plan_.copy, label);
+    graph_.after(before, message.first);
+    graph_.after(message.last, after);
+  }
+
+  void add_activations() {
+    for (int c = 0; c < chunks(); ++c)
+      for (int k = 0; k < plan_.micro_batches; ++k) {
+        const int shown = plan_.micro_batches > 1 ? k : -1;
+        const int here = forward_stage(c), there = backward_stage(c);
+        if (c + 1 < chunks()) {
+          send(forward_[at(c)][at(k)], forward_[at(c + 1)][at(k)], here, forward_stage(c + 1), chunk(c).sent,
+               stage(here).activations, {"send activations", chunk(c).name, shown});
+          const int from = backward_stage(c + 1);
+          send(backward_[at(c + 1)][at(k)], entry_[at(c)][at(k)], from, there, chunk(c).sent, stage(from).gradients,
+               {"send gradients", chunk(c + 1).name, shown});
+        }
+        const Bytes kept = chunk(c).activations - chunk(c).received;
+        send(forward_[at(c)][at(k)], entry_[at(c)][at(k)], here, there, kept + chunk(c).parameters,
+             stage(here).activations, {"send activations and weights", chunk(c).name, shown});
+        if (splits_backward(plan_.schedule)) graph_.after(backward_[at(c)][at(k)], gradient_[at(c)][at(k)]);
+      }
+  }
+
+  void add_updates() {
+    // In the order in which the gradients are complete: from the network's end.
+    for (int c = chunks(); c-- > 0;) {
+      const Chunk& own = chunk(c);
+      update_.insert(update_.begin(), graph_.compute(stage(own.stage).compute, own.update, {"update", own.name}));
+      const TaskId update = update_.front();
+      prefer(update, kUpdate);
+      for (const TaskId reduced : reduced_[at(c)]) graph_.after(reduced, update);
+      // Replicas' gradients of earlier micro-batches are summed with the last one's.
+      for (const TaskId gradient : gradient_[at(c)])
+        send(gradient, update, backward_stage(c), own.stage, own.parameters, stage(backward_stage(c)).gradients,
+             {"send weights' gradients", own.name});
+    }
+  }
+
+  /// What a stage may not begin before something of an earlier micro-batch or batch has ended.
+  void limit_in_flight() {
+    for (int c = 0; c < chunks(); ++c) {
+      if (plan_.schedule == PipelineSchedule::threaded) {
+        // A thread goes through the whole network and back, updates included, before it takes its next batch.
+        graph_.after(update_[at(c)], forward_[0][0], plan_.in_flight);
+        continue;
+      }
+      const int window = in_flight_without_flush(plan_.stages(), chunk(c).stage);
+      for (int k = 0; k < plan_.micro_batches; ++k) {
+        const int later = k + window;
+        graph_.after(backward_[at(c)][at(k)], forward_[at(c)][at(later % plan_.micro_batches)],
+                     later / plan_.micro_batches);
+      }
+      // Updates of replicas wait for their all-reduce; backward passes may get ahead of them by one batch only.
+      if (plan_.schedule == PipelineSchedule::pipedream) graph_.after(update_[at(c)], forward_[at(c)][0], window + 1);
+    }
+  }
+
+  void count_versions() {
+    for (int c = 0; c < chunks(); ++c) {
+      const StoreId store = graph_.add_store(chunk(c).name, true);
+      TaskId read = forward_[at(c)][0];
+      if (plan_.schedule == PipelineSchedule::two_bw) {
+        // All of a batch is computed with the weights that two batches before it left, though newer ones may be there.
+        read = graph_.compute_for(stage(chunk(c).stage).devices, QueueId::none, Seconds(0), {"weights", chunk(c).name});
+        graph_.after(update_[at(c)], read, 2);
+        for (const TaskId forward : forward_[at(c)]) graph_.after(read, forward);
+      }
+      graph_.set_version_effect(read, {store, VersionEffect::read_at_start});
+      graph_.set_version_effect(update_[at(c)], {store, VersionEffect::write_at_end});
+    }
+  }
+
+  const PipelinePlan& plan_;
+  const WorkloadTrace& trace_;
+  std::vector<StageProgram> programs_;
+  CyclicTaskGraph graph_;
+  std::vector<Stage> stages_;
+  std::vector<std::vector<TaskId>> forward_, entry_, backward_,
+      gradient_;                              ///< by chunk and micro-batch; entry: where backward begins
+  std::vector<std::vector<TaskId>> reduced_;  ///< by chunk
+  std::vector<PipelineWork> last_;            ///< by chunk: work that makes its last gradient
+  std::vector<TaskId> update_;                ///< by chunk
+};
+
+}  // namespace
+
+std::vector<StageProgram> programs_of(const PipelinePlan& plan) {
+  const int stages = plan.stages();
+  if (flushes(plan.schedule) && plan.gradients == GradientPlace::collocated)
+    return stage_programs(plan.schedule, stages, static_cast<int>(plan.chunks.size()) / stages, plan.micro_batches);
+  std::vector<StageProgram> programs(at(stages));
+  for (int s = 0; s < stages; ++s) {
+    for (int k = 0; k < plan.micro_batches; ++k) programs[at(s)].push_back({PipelinePass::forward, s, k});
+    if (plan.gradients == GradientPlace::collocated)
+      for (int k = 0; k < plan.micro_batches; ++k) programs[at(s)].push_back({PipelinePass::backward, s, k});
+  }
+  if (plan.gradients == GradientPlace::one_processor)
+    for (int c = stages; c-- > 0;) programs.back().push_back({PipelinePass::backward, c, 0});
+  return programs;
+}
+
+CyclicTaskGraph pipeline_graph(const PipelinePlan& plan, const WorkloadTrace& trace) {
+  return Builder(plan, trace).build();
+}
+
+}  // namespace epocast
