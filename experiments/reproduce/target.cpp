@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "experiments/reproduce/eserol2019/targets.hpp"
+#include "experiments/reproduce/gpipe/targets.hpp"
 #include "experiments/reproduce/lee2020/targets.hpp"
 #include "experiments/reproduce/pardnn2020/targets.hpp"
 
@@ -30,8 +31,14 @@ std::optional<double> TargetRow::error_pct() const {
 bool TargetRow::matches() const { return !published || std::abs(simulated - *published) <= tolerance; }
 
 std::vector<Target> builtin_targets() {
-  return {eserol2019::table_5_14(), eserol2019::table_5_15_data_parallel(), lee2020::chapter3(), lee2020::chapter4()};
-  return {eserol2019::table_5_14(), eserol2019::table_5_15_data_parallel(), pardnn2020::node_counts()};
+  return {eserol2019::table_5_14(),
+          eserol2019::table_5_15_data_parallel(),
+          lee2020::chapter3(),
+          lee2020::chapter4(),
+          pardnn2020::node_counts(),
+          eserol2019::table_5_15_model_parallel(),
+          eserol2019::time_to_accuracy(),
+          gpipe::bubble()};
 }
 
 TargetSummary summarize(const std::vector<TargetRow>& rows, std::optional<double> mape_bound) {

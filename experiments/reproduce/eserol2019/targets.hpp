@@ -13,4 +13,10 @@ Target table_5_14();
 /// Run times with parameter servers on 2 and 4 workers, predicted from those of a single worker.
 Target table_5_15_data_parallel();
 
+/// Run times with model parallelism on 2 and 4 workers, predicted from those of a single worker.
+Target table_5_15_model_parallel();
+
+/// Hours until a training accuracy is reached, given one worker's.
+Target time_to_accuracy();
+
 }  // namespace epocast::eserol2019
