@@ -56,22 +56,28 @@ Wait wait_of(const Standstill& s, Instance i) {
 std::string describe_deadlock(const Standstill& s) {
   std::set<DeviceId> still;
   for (const StuckInstance& stuck : s.stuck) still.insert(stuck.device);
-  std::vector<std::string> lines;
+  const auto own_fault = [&](Instance i) {
+    return s.graph.tasks[i.task].width > 1 && still.contains(s.graph.device(i));
+  };
   std::size_t waiting = 0;
+  std::vector<std::string> lines, others;  // those who wait for what stands still come first
   for (std::uint32_t t = 0; t < s.graph.tasks.size(); ++t)
     for (std::uint32_t r = 0; r < s.graph.tasks[t].width; ++r) {
       const Instance i{t, r};
       const std::uint32_t started = s.started[s.graph.instance_id(i)];
-      const bool own_fault = s.graph.tasks[t].width > 1 && still.contains(s.graph.device(i));
-      if (started >= s.iterations || own_fault) continue;
+      if (started >= s.iterations || own_fault(i)) continue;
       const Wait wait = wait_of(s, i);
       if (wait.for_whom.empty()) continue;  // in line, or under way for ever
-      if (++waiting <= kMaxLines)
-        lines.push_back(fmt::format("'{}'{} waits since {:.6g} s for {}, to start iteration {}",
-                                    s.graph.task(t).label.text(), rank_text(s, i), wait.since, list(s, wait.for_whom),
-                                    started + 1));
+      ++waiting;
+      const bool first = std::any_of(wait.for_whom.begin(), wait.for_whom.end(), own_fault);
+      if (auto& list_of = first ? lines : others; list_of.size() < kMaxLines)
+        list_of.push_back(fmt::format("'{}'{} waits since {:.6g} s for {}, to start iteration {}",
+                                      s.graph.task(t).label.text(), rank_text(s, i), wait.since, list(s, wait.for_whom),
+                                      started + 1));
     }
   if (waiting == 0) return "";
+  lines.insert(lines.end(), others.begin(), others.end());
+  if (lines.size() > kMaxLines) lines.resize(kMaxLines);
   std::string text = fmt::format("deadlock: nothing can happen any more after {:.6g} s", s.date);
   for (const StuckInstance& stuck : s.stuck)
     text += fmt::format("\n  {} stands still for ever since {:.6g} s, in iteration {} of '{}'{}",

@@ -34,7 +34,7 @@ TEST_CASE("a deadlock names who waits for whom, and exits with 1") {
   const TemporaryFolder folder;
   folder.write("study.yaml", kAsync);
   const auto run = run_program(
-      {"run", "study.yaml", "--set", "strategy.mode=sync", "--set", "stops=[{worker: 1, from: 10 ms}]"}, folder);
+      {"run", "study.yaml", "--set", "strategy.mode=sync", "--set", "stops=[{worker: 1, from: 10 ms}]"}, folder.path());
   INFO(run.err);
   CHECK(run.exit_code == 1);
   CHECK(run.err.find("deadlock") != std::string::npos);
@@ -80,7 +80,7 @@ TEST_CASE("several seeds give means with an interval") {
 
 TEST_CASE("with stealing a slow worker costs its own rate, not everybody's") {
   const TemporaryFolder folder;
-  folder.write("study.yaml", kAsync + "stragglers: [{worker: 2, slowdown: 3}]\n");
+  folder.write("study.yaml", kAsync + "stragglers: [{worker: 2, slowdown: 200}]\n");
   const double fixed = row({}, folder).at("samples_per_s"),
                stolen = row({"dataset.shards=stealing"}, folder).at("samples_per_s");
   CHECK(stolen > 1.5 * fixed);
