@@ -67,7 +67,6 @@ class Execution final : SimEngine::Listener {
   void finish_instant();
   void finish_collective(std::uint64_t id);
   void observe(Instance i, std::int64_t iteration, bool happened);
-  void stop_at(std::int64_t iterations);
   bool sample_is_large_enough(std::int64_t iterations) const;
   bool is_obsolete(Instance i);
   WorkerSources worker_sources() const;
@@ -124,10 +123,6 @@ class Execution final : SimEngine::Listener {
   StepMetrics metrics_;
   Timeline timeline_;
 };
-
-bool has_quorum(const CyclicTaskGraph& graph) {
-  return std::any_of(graph.tasks().begin(), graph.tasks().end(), [](const Task& task) { return task.quorum > 0; });
-}
 
 std::size_t max_ranks(const CyclicTaskGraph& graph) {
   std::size_t most = 1;
@@ -323,11 +318,11 @@ void Execution::observe(Instance i, std::int64_t iteration, bool happened) {
       timeline_.truncated = true;
   }
   if (!options_.exact && !stuck_.empty() && ++executions_ >= options_.patience && max_started_ >= 100)
-    stop_at(max_started_);  // no iteration is complete any more, but the others' pace is known
+    pool_.stop_at(max_started_);  // no iteration is complete any more, but the others' pace is known
   if (pool_.stealing()) {
     if (!pool_.iteration_ended(i, iteration)) return;
     observer_.iteration_ended(now);
-    if (!options_.exact && sample_is_large_enough(pool_.completed())) stop_at(pool_.completed());
+    if (!options_.exact && sample_is_large_enough(pool_.completed())) pool_.stop_at(pool_.completed());
     return;
   }
   running_down_ |= iteration + 1 >= pool_.limit();
@@ -347,9 +342,9 @@ void Execution::observe(Instance i, std::int64_t iteration, bool happened) {
     // Nothing has started beyond max_started_ yet, so ending there changes nothing that has happened; whole periods
     // between there and the real end can be added by arithmetic.
     const std::int64_t missing = std::max<std::int64_t>(0, options_.iterations - max_started_);
-    if (!options_.exact) stop_at(options_.iterations - missing / period_->length * period_->length);
+    if (!options_.exact) pool_.stop_at(options_.iterations - missing / period_->length * period_->length);
   } else if (!options_.exact && sample_is_large_enough(detector_.completed() - calm_at_)) {
-    stop_at(max_started_);
+    pool_.stop_at(max_started_);
   }
 }
 
@@ -360,8 +355,6 @@ bool Execution::sample_is_large_enough(std::int64_t iterations) const {
   constexpr std::int64_t kFewest = 100;
   return iterations >= kFewest && iterations * static_cast<std::int64_t>(compiled_.instances) >= options_.patience;
 }
-
-void Execution::stop_at(std::int64_t iterations) { pool_.stop_at(iterations); }
 
 std::vector<std::uint32_t> Execution::started() const {
   std::vector<std::uint32_t> firings;
@@ -483,7 +476,7 @@ ExecutionResult Execution::run() {
   result.workers = report_workers(worker_sources());
   result.servers = report_servers(makespan);
   const bool always_the_same = !options_.noise.any() && options_.slow_devices.empty() && options_.slow_links.empty();
-  if (always_the_same && !pool_.stealing() && !has_quorum(graph_)) result.bound = bound();
+  if (always_the_same && !pool_.stealing() && !readiness_.has_quorums()) result.bound = bound();
   result.timeline = std::move(timeline_);
   return result;
 }

@@ -27,6 +27,9 @@ class Readiness {
     finish(i, on_ready, [](std::uint32_t) {});
   }
 
+  /// Whether some join waits for some of its ranks only.
+  bool has_quorums() const { return !quorums_.empty(); }
+
   /// The tokens that the instance lacks: calls `visit(Instance)` for whoever has to end first.
   template <class Visit>
   void for_each_missing(Instance i, Visit visit) const;
