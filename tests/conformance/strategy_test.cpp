@@ -31,6 +31,10 @@ bool may_be_aperiodic(const Case& c) {
   return c.variant.options.find("mode: async") != std::string::npos && c.workers > 1;
 }
 
+/// Where several batches are under way and whoever comes first is served first, a message that comes earlier can make a
+/// device begin with what others wait for less (Graham 1969: anomalies of list scheduling).
+bool may_have_anomalies(const Case& c) { return c.variant.options.find("in_flight: 3") != std::string::npos; }
+
 bool computes(const CyclicTaskGraph& graph) {
   return std::any_of(graph.tasks().begin(), graph.tasks().end(), [](const Task& task) {
     const auto* compute = std::get_if<Compute>(&task.work);
@@ -222,6 +226,7 @@ TEST_CASE("more iterations take longer", "[conformance]") {
 
 TEST_CASE("links twice as fast slow nothing down", "[conformance]") {
   for (const Outcome& o : outcomes()) {
+    if (may_have_anomalies(o.is)) continue;
     INFO(o.is.text());
     CHECK(o.results[kFaster].total <= o.results[kExtrapolated].total * (1 + 1e-9));
   }
