@@ -90,6 +90,7 @@ int run_command_line(int argc, char** argv, Registries registries) {
   add_list_command(app, context);
   add_platform_command(app, context);
   add_reproduce_command(app, context);
+  add_partition_command(app, context);
   add_calibrate_command(app, context);
   try {
     return run_guarded(app, context, argc, argv);

@@ -24,6 +24,7 @@ void add_validate_command(CLI::App& app, CommandContext& context);
 void add_list_command(CLI::App& app, CommandContext& context);
 void add_platform_command(CLI::App& app, CommandContext& context);
 void add_reproduce_command(CLI::App& app, CommandContext& context);
+void add_partition_command(CLI::App& app, CommandContext& context);
 void add_calibrate_command(CLI::App& app, CommandContext& context);
 
 /// Parses the arguments, runs the command and turns exceptions into exit codes and one line on stderr.

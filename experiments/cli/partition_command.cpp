@@ -1,0 +1,118 @@
+#include <fmt/format.h>
+
+#include <iostream>
+#include <memory>
+
+#include "experiments/cli/commands.hpp"
+#include "experiments/partition/partition_drawing.hpp"
+#include "experiments/partition/partition_report.hpp"
+#include "experiments/partition/patoh_file.hpp"
+#include "sim/error.hpp"
+#include "sim/file_output.hpp"
+
+namespace epocast {
+namespace {
+
+struct PartitionArguments {
+  PartitionRequest request;
+  std::string grain = "coarse", objective = "connectivity", format = "table", bandwidth;
+  std::string svg_file, export_file, output_file;
+  std::vector<std::string> overrides;
+};
+
+/// The position of a word in a list. Throws ConfigError with the nearest one.
+std::size_t choose(const std::string& option, const std::string& word, const std::vector<std::string>& words) {
+  for (std::size_t i = 0; i < words.size(); ++i)
+    if (words[i] == word) return i;
+  throw ConfigError(option + ": unknown word '" + word + "'" + name_hint(word, words));
+}
+
+int partition(PartitionArguments arguments, const Registries& registries) {
+  PartitionRequest& request = arguments.request;
+  const std::size_t format = choose("--format", arguments.format, {"table", "csv", "json"});
+  request.grain = choose("--grain", arguments.grain, {"coarse", "fine"}) == 0 ? Grain::coarse : Grain::fine;
+  request.options.objective = choose("--objective", arguments.objective, {"connectivity", "cut_net"}) == 0
+                                  ? CutObjective::connectivity
+                                  : CutObjective::cut_net;
+  if (request.network.empty() == request.hypergraph.empty())
+    throw ConfigError("name either a network (a study or a model) or a --hypergraph");
+  for (const std::string& text : arguments.overrides) request.overrides.push_back(parse_override(text));
+  if (!arguments.bandwidth.empty()) try {
+      request.bandwidth = parse_bytes_per_second(arguments.bandwidth);
+      if (!(request.bandwidth->value > 0)) throw std::invalid_argument("must be more than 0");
+    } catch (const std::invalid_argument& problem) {
+      throw ConfigError(std::string("--bandwidth: ") + problem.what());
+    }
+  const PartitionOutcome outcome = make_partition(request, registries);
+  if (!arguments.svg_file.empty()) {
+    if (!outcome.shares) throw ConfigError("--svg: a hypergraph has no layers to draw");
+    const std::string title =
+        fmt::format("{}: {} parts, {} grain", outcome.network.name, outcome.partition.parts, arguments.grain);
+    write_file(arguments.svg_file,
+               [&](std::ostream& out) { draw_partition(out, outcome.network, *outcome.shares, title); });
+  }
+  if (!arguments.export_file.empty())
+    write_file(arguments.export_file, [&](std::ostream& out) { write_patoh(out, outcome.graph); });
+  if (!arguments.output_file.empty())
+    write_file(arguments.output_file, [&](std::ostream& out) { write_partition(out, outcome.partition); });
+  if (format == 0) write_partition_table(std::cout, outcome);
+  if (format == 1) write_partition_csv(std::cout, outcome);
+  if (format == 2) write_partition_json(std::cout, outcome);
+  return kDone;
+}
+
+std::string algorithm_help() {
+  std::string out;
+  for (const auto& [name, description] : partition_algorithms())
+    out += (out.empty() ? "" : "; ") + name + ": " + description;
+  return out;
+}
+
+}  // namespace
+
+void add_partition_command(CLI::App& app, CommandContext& context) {
+  auto arguments = std::make_shared<PartitionArguments>();
+  PartitionRequest& request = arguments->request;
+  CLI::App* command =
+      app.add_subcommand("partition",
+                         "Partition a network's filters or channels over devices; show loads and volume.\n"
+                         "Example: epocast partition vgg16 --parts 4 --svg vgg16.svg");
+  command->add_option("network", request.network, "study file, or a model's name or file");
+  command->add_option("--hypergraph", request.hypergraph, "a hypergraph in PaToH's format instead of a network");
+  command->add_option("--parts", request.options.parts, "number of parts")->required();
+  command->add_option("--algorithm", request.algorithm, algorithm_help())->capture_default_str();
+  command->add_option("--grain", arguments->grain, "coarse: tasks are filters; fine: channels of filters")
+      ->capture_default_str();
+  command->add_option("--imbalance", request.options.imbalance, "how much more than the average a part may have")
+      ->capture_default_str();
+  command->add_option("--objective", arguments->objective, "connectivity or cut_net")->capture_default_str();
+  command->add_flag("--heavy-alone", request.options.heavy_alone,
+                    "give tasks that are too heavy for any part one of their own");
+  command->add_option("--starts", request.options.starts, "independent searches")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  command->add_option("--seed", request.options.seed, "of the first search")->capture_default_str();
+  command->add_option("--effort", request.options.effort, "scales the length of a search")
+      ->check(CLI::Range(0.001, 1000.0))
+      ->capture_default_str();
+  command->add_option("--weights", request.weights,
+                      "work of layers: flop, time (of a study's cost model), or a CSV file with columns layer,work");
+  command->add_option("--batch", request.batch, "samples, for a model without a study")
+      ->check(CLI::Range(1, 1 << 30))
+      ->capture_default_str();
+  command->add_option("--bandwidth", arguments->bandwidth,
+                      "of links, for the algorithm `contiguous`, e.g. 10Gb/s; default: free links");
+  command->add_option("--import", request.import_file, "evaluate this partition: a part number per vertex");
+  command->add_option("--export", arguments->export_file, "write the hypergraph in PaToH's format");
+  command->add_option("--output", arguments->output_file, "write the partition: a part number per vertex");
+  command->add_option("--svg", arguments->svg_file, "draw the partition");
+  command->add_option("--format", arguments->format, "table, csv or json")->capture_default_str();
+  command->add_option("--set", arguments->overrides, "change a key of the study; may be repeated")
+      ->allow_extra_args(false);
+  command->add_option("--scenario", request.scenario, "which scenario of a study with sweep axes, from 1");
+  command->callback([arguments, &context] {
+    context.action = [arguments, &context] { return partition(*arguments, context.registries); };
+  });
+}
+
+}  // namespace epocast
