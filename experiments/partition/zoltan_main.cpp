@@ -68,7 +68,7 @@ Partition partition(Hypergraph& graph, const std::string& parts, const std::stri
                                                                                    {"HYPERGRAPH_PACKAGE", "PHG"},
                                                                                    {"LB_APPROACH", "PARTITION"},
                                                                                    {"NUM_GID_ENTRIES", "1"},
-                                                                                   {"NUM_LID_ENTRIES", "0"},
+                                                                                   {"NUM_LID_ENTRIES", "1"},
                                                                                    {"RETURN_LISTS", "PARTS"},
                                                                                    {"OBJ_WEIGHT_DIM", "1"},
                                                                                    {"EDGE_WEIGHT_DIM", "1"},

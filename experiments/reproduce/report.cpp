@@ -43,20 +43,25 @@ std::string percent(double value) {
 
 TargetResult reproduce(const Target& target, const TargetContext& context) {
   TargetResult result{target.paper, target.table, target.description, target.run(context), {}};
-  result.summary = summarize(result.rows, target.mape_bound);
+  result.summary = summarize(result.rows, target.mape_bound, target.bounds);
   return result;
 }
 
 std::vector<std::string> misses(const TargetResult& result) {
   std::vector<std::string> out;
   for (const TargetRow& row : result.rows)
-    if (row.role != Role::predicted && !row.matches())
+    if (row.role != Role::predicted && row.role != Role::bound && !row.matches())
       out.push_back(fmt::format("{}: {}: {} is {} instead of {} {}", result.name(), row.row, row.quantity,
                                 row.simulated, *row.published, row.unit));
   if (!result.summary.bound_met())
     out.push_back(result.summary.mape ? fmt::format("{}: MAPE of {:.2f} % is beyond the bound of {:.2f} %",
                                                     result.name(), *result.summary.mape, *result.summary.bound)
                                       : result.name() + ": declares a bound but predicts nothing");
+  const TargetSummary& s = result.summary;
+  if (!s.bounds_met())
+    out.push_back(fmt::format("{}: {} of {} bounds kept, at least {:.0f} % promised; {} is {:+.2f} %", result.name(),
+                              s.bounds_kept, s.bounds, 100 * s.bound_rule->least_share, s.most_above->row,
+                              *s.most_above->error_pct()));
   return out;
 }
 
@@ -79,6 +84,10 @@ void write_target_table(std::ostream& out, const TargetResult& result) {
     out << (s.bound ? fmt::format("; bound {:.2f} %\n", *s.bound) : "; no bound declared\n");
     out << fmt::format("  worst: {}, {}\n", s.worst->row, percent(*s.worst->error_pct()));
   }
+  if (s.bounds > 0)
+    out << fmt::format("  bounds: {} of {} kept, at least {:.0f} % promised; closest or beyond: {}, {}\n",
+                       s.bounds_kept, s.bounds, 100 * s.bound_rule->least_share, s.most_above->row,
+                       percent(*s.most_above->error_pct()));
   for (const std::string& miss : misses(result)) out << "  missed: " << miss << '\n';
 }
 

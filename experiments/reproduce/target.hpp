@@ -16,6 +16,7 @@ enum class Role {
   exact,      ///< a formula must give it
   input,      ///< used to calibrate; never counted
   predicted,  ///< compared with
+  bound,      ///< a result of somebody's heuristic; ours should be no larger
 };
 
 const char* to_string(Role role);
@@ -28,12 +29,13 @@ struct TargetRow {
   std::optional<double> published;  ///< absent for our own corrected values
   double simulated = 0;
   Role role = Role::predicted;
-  double tolerance = 0;  ///< for exact and input rows: how far apart the two may be, absolute
+  double tolerance = 0;  ///< for exact, input and bound rows: how far off ours may be, absolute
   std::string note;      ///< e.g. why a cell is off
 
   /// Relative error in percent; absent without a published number.
   std::optional<double> error_pct() const;
-  /// Within the tolerance, or without a published number. Says nothing about predicted rows.
+  /// Within the tolerance (for a bound: not above it), or without a published number. Says nothing about predicted
+  /// rows.
   bool matches() const;
 };
 
@@ -44,6 +46,12 @@ struct TargetContext {
   Progress progress = {};
 };
 
+/// What a target promises about its bound rows.
+struct BoundRule {
+  double least_share = 1;  ///< of the rows, no larger than the published number
+  double most_above = 0;   ///< percent by which any row may exceed it; infinity: not limited
+};
+
 struct Target {
   std::string paper;  ///< "eserol2019"
   std::string table;  ///< "table_5_14"
@@ -51,6 +59,7 @@ struct Target {
   std::optional<double> mape_bound;  ///< percent over predicted rows; beyond it the target is missed
   /// Throws ConfigError for data that cannot be read and SimulationError.
   std::function<std::vector<TargetRow>(const TargetContext&)> run;
+  std::optional<BoundRule> bounds = {};  ///< required if there are bound rows
 
   std::string name() const { return paper + "/" + table; }
 };
@@ -68,13 +77,19 @@ struct TargetSummary {
   std::optional<double> mape;      ///< percent; absent without predictions
   std::optional<TargetRow> worst;  ///< the prediction with the largest error
   std::optional<double> bound;     ///< percent
+  int bounds = 0;                  ///< bound rows
+  int bounds_kept = 0;
+  std::optional<TargetRow> most_above;  ///< the bound row that exceeds its published number by the most percent
+  std::optional<BoundRule> bound_rule;
 
   bool bound_met() const { return !bound || (mape && *mape <= *bound); }
-  bool met() const { return exact_matched == exact && inputs_matched == inputs && bound_met(); }
+  bool bounds_met() const;
+  bool met() const { return exact_matched == exact && inputs_matched == inputs && bound_met() && bounds_met(); }
 };
 
-/// Throws std::logic_error if a cell is there twice, be it in two roles or in one, or if a prediction has no published
-/// number: a mistake in the target.
-TargetSummary summarize(const std::vector<TargetRow>& rows, std::optional<double> mape_bound);
+/// Throws std::logic_error if a cell is there twice, be it in two roles or in one, if a prediction or a bound has no
+/// published number, or if there are bounds without a rule: a mistake in the target.
+TargetSummary summarize(const std::vector<TargetRow>& rows, std::optional<double> mape_bound,
+                        std::optional<BoundRule> bounds = {});
 
 }  // namespace epocast

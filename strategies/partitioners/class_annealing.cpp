@@ -205,8 +205,8 @@ Partition partition_by_annealing(const Hypergraph& graph, const VertexClasses& c
     }
     Annealing search(counts, limits, fixed, 1e-9 * graph.total_weight(),
                      options.seed + static_cast<std::uint64_t>(start));
-    // Vertices that are alike move together and soon forget where they began. Of others there are too many: they begin in
-    // their order, in which neighbours tend to share nets, and are only shaken a little.
+    // Vertices that are alike move together and soon forget where they began. Of others there are too many: they begin
+    // in their order, in which neighbours tend to share nets, and are only shaken a little.
     const bool in_order = heavy.empty() && counts.classes() > kManyClasses;
     if (in_order)
       counts.assign(fill_in_order(graph, options.parts));

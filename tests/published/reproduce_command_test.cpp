@@ -105,7 +105,9 @@ TEST_CASE("a published number that is off by one makes an exact row and the comm
   CHECK(outcome.code == kMissed);
   CHECK(outcome.out.find("exact: 24 of 25 match") != std::string::npos);
   CHECK(outcome.out.find("N=4 BS=32: data parallelism is 6185 instead of 6186 GB") != std::string::npos);
-  CHECK(epocast_command({"reproduce", "eserol2019", "--format", "csv"}).code == kMissed);
+  // One missed target among others is enough.
+  CHECK(epocast_command({"reproduce", "eserol2019/table_5_2", "eserol2019/table_5_14", "--format", "csv"}).code ==
+        kMissed);
 }
 
 TEST_CASE("a published run time far from the prediction breaks the bound") {
@@ -132,10 +134,10 @@ TEST_CASE("another time of one worker changes the predictions: the input is what
 }
 
 TEST_CASE("unknown names exit with 2 and name the nearest") {
-  const Outcome target = epocast_command({"reproduce", "eserol2019/table_5_41"});
+  const Outcome target = epocast_command({"reproduce", "eserol2019/table_5_15_data_paralel"});
   CHECK(target.code == kBadInput);
-  CHECK(target.err.find("unknown target 'eserol2019/table_5_41' (did you mean 'eserol2019/table_5_14'?)") !=
-        std::string::npos);
+  CHECK(target.err.find("unknown target 'eserol2019/table_5_15_data_paralel' (did you mean "
+                        "'eserol2019/table_5_15_data_parallel'?)") != std::string::npos);
   CHECK(target.out.empty());
   const Outcome format = epocast_command({"reproduce", "--format", "cvs"});
   CHECK(format.code == kBadInput);

@@ -19,4 +19,19 @@ Target table_5_15_model_parallel();
 /// Hours until a training accuracy is reached, given one worker's.
 Target time_to_accuracy();
 
+/// Partitions that look at loads only: Tables 5.1 to 5.6 and 5.8. Bodies of 5.7 and 5.9 are lost in the copy at hand.
+Target table_5_1();
+Target table_5_2();
+Target table_5_3();
+Target table_5_4();
+Target table_5_5();
+Target table_5_6();
+Target table_5_8();
+
+/// Hypergraph partitions: Tables 5.10 to 5.12 and A.3 to A.12. Bodies of A.1 and A.2 are lost.
+std::vector<Target> hypergraph_tables();
+
+/// Sizes of VGG-16's activations and weights. Table 2.3, its structure, is lost.
+Target table_5_13();
+
 }  // namespace epocast::eserol2019

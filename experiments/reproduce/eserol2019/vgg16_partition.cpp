@@ -1,0 +1,57 @@
+#include "experiments/reproduce/eserol2019/vgg16_partition.hpp"
+
+#include <cmath>
+
+#include "sim/data_directory.hpp"
+#include "strategies/partitioners/model_filters.hpp"
+#include "workloads/model_reader.hpp"
+
+namespace epocast::eserol2019 {
+namespace {
+
+constexpr double kMega = 1024.0 * 1024;
+constexpr int kBatch = 32;
+
+}  // namespace
+
+FilterNetwork vgg16_filters(double total) {
+  const Model model = load_model(data_directory() / "workloads" / "models" / "vgg16.yaml");
+  const PublishedTable works = PublishedTable::load(
+      data_directory() / "experiments" / "reproduce" / "eserol2019" / "layer_works.csv", {"layer"});
+  std::vector<double> work;
+  double convolutions = 0, others = 0;
+  for (const Layer& layer : model.layers) {
+    const bool weighted = multiplies_weights(layer.kind);
+    work.push_back(weighted ? works.value({layer.name}, "work") : 0);
+    (layer.kind == LayerKind::convolution ? convolutions : others) += work.back();
+  }
+  if (total > 0)
+    for (std::size_t l = 0; l < work.size(); ++l)
+      if (model.layers[l].kind == LayerKind::convolution) work[l] *= (total - others) / convolutions;
+  FilterNetwork network = filter_network(model, kBatch, work);
+  for (FilterLayer& layer : network.layers) {
+    layer.sent /= kMega;
+    layer.raw /= kMega;
+  }
+  return network;
+}
+
+PublishedTable partition_table(const std::string& name) {
+  return PublishedTable::load(
+      data_directory() / "experiments" / "reproduce" / "eserol2019" / ("table_" + name + ".csv"), {"workers"});
+}
+
+double truncated(double value, int digits) {
+  const double scale = std::pow(10.0, digits);
+  return std::floor(value * scale + 1e-6) / scale;
+}
+
+int printed_digits(const std::string& table, const std::string& quantity) {
+  if (quantity.find('/') != std::string::npos) return 1;  // ratios
+  if (quantity.ends_with("work") || quantity == "max*N") return 0;
+  if (table == "5_4") return 0;
+  if (quantity == "volume") return table == "5_6" || table == "5_8" || table == "5_10" ? 0 : 1;
+  return 1;
+}
+
+}  // namespace epocast::eserol2019

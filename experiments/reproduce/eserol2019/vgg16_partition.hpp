@@ -1,0 +1,25 @@
+#pragma once
+// VGG-16 as the thesis partitions it, and its way to print numbers. Volumes are in its MB: 2^20 activation values of a
+// forward pass of 32 images.
+
+#include <string>
+
+#include "experiments/reproduce/published_table.hpp"
+#include "strategies/partitioners/filter_network.hpp"
+
+namespace epocast::eserol2019 {
+
+/// Works are those of layer_works.csv, scaled so that the convolutions bring the total to `total` (0: as they are).
+/// Fully connected layers are exact and stay.
+FilterNetwork vgg16_filters(double total = 0);
+
+/// table_NAME.csv, with cells found by the number of workers.
+PublishedTable partition_table(const std::string& name);
+
+/// The first so many digits after the point, as the thesis prints.
+double truncated(double value, int digits);
+
+/// Digits after the point that a quantity is printed with.
+int printed_digits(const std::string& table, const std::string& quantity);
+
+}  // namespace epocast::eserol2019

@@ -1,0 +1,117 @@
+// Partitions of VGG-16 against the tables of Eserol 2019. The whole tables are targets of `epocast reproduce`; here are
+// those that take no time, and small and large cells of those that do.
+#include <catch2/catch.hpp>
+
+#include "experiments/reproduce/eserol2019/targets.hpp"
+#include "experiments/reproduce/eserol2019/vgg16_partition.hpp"
+#include "experiments/reproduce/report.hpp"
+#include "strategies/partitioners/class_annealing.hpp"
+#include "strategies/partitioners/grid_annealing.hpp"
+
+using namespace epocast;
+
+namespace {
+
+TargetResult result_of(const Target& target) {
+  const Registries registries = builtin_registries();
+  TargetResult result = reproduce(target, {registries, 1});
+  for (const std::string& miss : misses(result)) UNSCOPED_INFO(miss);
+  CHECK(result.summary.met());
+  return result;
+}
+
+double volume_of(bool fine, int parts, double imbalance, double effort) {
+  const FilterNetwork network = eserol2019::vgg16_filters(fine ? 42738 : 0);
+  PartitionOptions options{.parts = parts, .imbalance = imbalance, .heavy_alone = true};
+  options.starts = 2;
+  options.effort = effort;
+  const Hypergraph graph = fine ? fine_grain(network) : coarse_grain(network);
+  const Partition partition = fine ? partition_fine_grain(network, options) : partition_by_annealing(graph, options);
+  // Every part keeps to the limit, but for one with a single vertex that no part can hold.
+  const double limit = weight_limit(graph.total_weight(), parts, imbalance);
+  const std::vector<double> loads = part_loads(graph, partition);
+  for (const double load : loads) CHECK((load <= limit * (1 + 1e-6) || load == Approx(546)));
+  return cut_cost(graph, partition, CutObjective::connectivity);
+}
+
+}  // namespace
+
+TEST_CASE("volumes of one feature map per layer are the thesis' V") {
+  // H x W x C x 32 / 2^20 after pooling, and before.
+  const FilterNetwork network = eserol2019::vgg16_filters();
+  const std::vector<double> sent{4.59375, 98,     24.5,   49,     12.25,    24.5,  24.5,  6.125, 12.25,
+                                 12.25,   3.0625, 3.0625, 3.0625, 0.765625, 0.125, 0.125, 0};
+  const std::vector<double> raw{4.59375,
+                                98,
+                                98,
+                                49,
+                                49,
+                                24.5,
+                                24.5,
+                                24.5,
+                                12.25,
+                                12.25,
+                                12.25,
+                                3.0625,
+                                3.0625,
+                                3.0625,
+                                0.125,
+                                0.125,
+                                1000.0 * 32 / 1048576};
+  REQUIRE(network.layers.size() == sent.size());
+  for (std::size_t l = 0; l < sent.size(); ++l) {
+    INFO(network.layers[l].name);
+    CHECK(network.layers[l].sent == Approx(sent[l]));
+    CHECK(network.layers[l].raw == Approx(raw[l]));
+  }
+  CHECK(network.work() == Approx(43020).epsilon(1e-5));
+}
+
+TEST_CASE("layer-wise, horizontal and incremental tables come out") {
+  const TargetResult volumes = result_of(eserol2019::table_5_2());
+  CHECK(volumes.summary.exact == 13);  // three of 16 cells are missing in the thesis' text
+  const TargetResult horizontal = result_of(eserol2019::table_5_4());
+  CHECK(horizontal.summary.exact == 28);
+  CHECK(result_of(eserol2019::table_5_3()).summary.exact == 35);
+  CHECK(result_of(eserol2019::table_5_1()).summary.inputs >= 19);
+  CHECK(result_of(eserol2019::table_5_5()).summary.inputs == 42);
+  CHECK(result_of(eserol2019::table_5_6()).summary.inputs == 28);
+  const TargetResult channels = result_of(eserol2019::table_5_8());
+  CHECK(channels.summary.exact == 7);
+  CHECK(channels.summary.predicted == 7);
+  CHECK(*channels.summary.mape < 1);
+}
+
+TEST_CASE("sizes of VGG-16 agree with Table 5.13") { CHECK(result_of(eserol2019::table_5_13()).summary.exact > 80); }
+
+TEST_CASE("hypergraph partitions have less volume than the published ones") {
+  CHECK(volume_of(false, 2, 0.03, 0.5) <= 27.5);
+  CHECK(volume_of(false, 8, 0.1, 0.2) <= 298);
+  CHECK(volume_of(false, 128, 0.03, 0.2) <= 4634.2);
+  CHECK(volume_of(true, 2, 0.1, 0.05) <= 27.5);
+  CHECK(volume_of(true, 64, 0.2, 0.1) <= 1410.2);
+}
+
+TEST_CASE("a bound that is not kept makes a target fail") {
+  const auto target = [](double ours) {
+    return Target{"test",
+                  "bounds",
+                  "",
+                  std::nullopt,
+                  [ours](const TargetContext&) {
+                    return std::vector<TargetRow>{{"a", "volume", "MB", 10, 9, Role::bound, 0, ""},
+                                                  {"b", "volume", "MB", 10, ours, Role::bound, 0, ""}};
+                  },
+                  BoundRule{0.5, 10}};
+  };
+  const Registries registries = builtin_registries();
+  CHECK(reproduce(target(10), {registries, 1}).summary.bounds_kept == 2);
+  CHECK(reproduce(target(11), {registries, 1}).summary.met());  // one of two, 10 % above
+  const TargetResult beyond = reproduce(target(11.5), {registries, 1});
+  CHECK_FALSE(beyond.summary.met());
+  CHECK(misses(beyond) ==
+        std::vector<std::string>{"test/bounds: 1 of 2 bounds kept, at least 50 % promised; b is +15.00 %"});
+  Target unruled = target(10);
+  unruled.bounds = {};
+  CHECK_THROWS_AS(reproduce(unruled, {registries, 1}), std::logic_error);
+}
