@@ -37,7 +37,9 @@ struct DeviceRates {
 struct KernelTiming {
   KernelShape shape;
   Seconds time;
-  int line = 0;  ///< in the file it came from
+  int line = 0;         ///< in the file it came from
+  int repetitions = 0;  ///< runs that `time` is the median of; 0 if nobody said
+  double spread = 0;    ///< of those, interquartile range over median
 };
 
 /// How well a fit predicts shapes that it has not seen: medians of |predicted / measured - 1|.

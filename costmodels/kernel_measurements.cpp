@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <map>
@@ -53,7 +54,7 @@ bool is_kernel_measurements(const CsvTable& table) { return table.has("operator"
 KernelMeasurements read_kernel_measurements(const CsvTable& table) {
   table.check_header({"device", "source", "precision"},
                      {"peak_rate", "memory_bandwidth", "units", "library", "date", "threads", "licence", "note"});
-  table.check_columns({"operator", "pass", "shape", "time_s"}, {"repetition"});
+  table.check_columns({"operator", "pass", "shape", "time_s"}, {"repetition", "repetitions", "spread"});
   const CsvTable::HeaderValue& precision = table.header().at("precision");
   if (precision.text != "fp32")
     throw table.error(precision.line, "precision",
@@ -63,6 +64,8 @@ KernelMeasurements read_kernel_measurements(const CsvTable& table) {
                          .source = header_text(table, "source"),
                          .library = header_text(table, "library"),
                          .date = header_text(table, "date"),
+                         .threads = header_text(table, "threads"),
+                         .note = {},
                          .peak_rate = header_quantity(table, "peak_rate", &parse_flop_per_second),
                          .memory_bandwidth = header_quantity(table, "memory_bandwidth", &parse_bytes_per_second),
                          .units = header_units(table),
@@ -78,6 +81,8 @@ KernelMeasurements read_kernel_measurements(const CsvTable& table) {
     }
     timing.time = Seconds(row.seconds("time_s"));
     timing.line = row.line();
+    if (table.has("repetitions")) timing.repetitions = static_cast<int>(row.whole("repetitions", {1, 1e9}));
+    if (table.has("spread")) timing.spread = row.number("spread", {0, 1e6});
     const std::int64_t repetition = table.has("repetition") ? row.whole("repetition", {1, 1e6}) : 1;
     if (!seen.emplace(timing.shape.family(), timing.shape.pass, timing.shape.text(), repetition).second)
       throw row.error("shape", "there is already a row for '" + timing.shape.text() +
@@ -96,13 +101,18 @@ void write_kernel_measurements(std::ostream& out, const KernelMeasurements& m, c
   if (m.peak_rate) fmt::print(out, "# peak_rate: {:.12g} GFLOP/s\n", m.peak_rate->value / 1e9);
   if (m.memory_bandwidth) fmt::print(out, "# memory_bandwidth: {:.12g} GB/s\n", m.memory_bandwidth->value / 1e9);
   if (m.units) fmt::print(out, "# units: {:.0f}\n", *m.units);
-  fmt::print(out, "operator,pass,shape,repetition,time_s\n");
+  if (!m.threads.empty()) fmt::print(out, "# threads: {}\n", m.threads);
+  if (!m.note.empty()) fmt::print(out, "# note: {}\n", m.note);
+  const bool repeated = std::ranges::any_of(m.timings, [](const KernelTiming& t) { return t.repetitions > 0; });
+  fmt::print(out, "operator,pass,shape,repetition,time_s{}\n", repeated ? ",repetitions,spread" : "");
   std::map<std::tuple<std::string, KernelPass, std::string>, int> repetitions;
   for (const KernelTiming& t : m.timings) {
     const std::string family = t.shape.family();
     const std::string text = t.shape.text();
-    fmt::print(out, "{},{},{},{},{:.7g}\n", family, to_string(t.shape.pass), text,
+    fmt::print(out, "{},{},{},{},{:.7g}", family, to_string(t.shape.pass), text,
                ++repetitions[{family, t.shape.pass, text}], t.time.value);
+    if (repeated) fmt::print(out, ",{},{:.3g}", std::max(1, t.repetitions), t.spread);
+    fmt::print(out, "\n");
   }
 }
 

@@ -12,7 +12,8 @@
 //     convolution,forward,n=8 c=64 h=56 w=56 k=64 r=3 s=3 oh=56 ow=56 stride=1,0.000106
 //     gemm,forward,m=1760 n=16 k=1760 ta=0 tb=0,3.8e-05
 //
-// The same shape may be measured several times if a column `repetition` numbers the measurements.
+// The same shape may be measured several times if a column `repetition` numbers the measurements. Columns `repetitions`
+// (runs that time_s is the median of) and `spread` (their interquartile range over the median) are for people.
 
 #include <filesystem>
 #include <iosfwd>
@@ -27,6 +28,7 @@ namespace epocast {
 
 struct KernelMeasurements {
   std::string device, source, library, date;
+  std::string threads, note;  ///< as written; may be empty
   std::optional<FlopPerSecond> peak_rate;
   std::optional<BytesPerSecond> memory_bandwidth;
   std::optional<double> units;

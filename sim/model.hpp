@@ -65,6 +65,7 @@ struct ParameterTensor {
 struct Layer {
   std::string name;
   LayerKind kind = LayerKind::input;
+  std::string variant;      ///< which of its kind: "max", "relu", "position", ...; empty where there is but one
   std::vector<int> inputs;  ///< indices of producing layers, all smaller than this layer's own
   Shape input;              ///< first input's shape
   Shape output;
@@ -73,6 +74,7 @@ struct Layer {
   int padding_height = 0, padding_width = 0;  ///< rows above and columns to the left of the input
   int kernel_depth = 1, padding_depth = 0;    ///< slices; a layer with a depth of 1 works on each slice by itself
   int heads = 0;                              ///< of attention
+  int neighbours = 0;                         ///< channels that local response normalisation sums over
   int steps = 1;                              ///< that must run one after the other: of recurrent layers
   int tied_to = -1;                           ///< index of the layer whose weight this one uses as its own, or -1
   double forward_flop = 0;                    ///< a multiply-add counts 2

@@ -89,9 +89,14 @@ bool is_max(const LayerAttributes& attributes, const std::string& usual) {
   return attributes.choice("type", {usual, usual == "max" ? "average" : "max"}) == "max";
 }
 
-void read_pool(LayerDraft& draft) {
+void set_pooling(LayerDraft& draft, bool takes_maximum) {
   draft.layer().kind = LayerKind::pooling;
-  draft.spec.needs_input = is_max(draft.attributes, "max");
+  draft.layer().variant = takes_maximum ? "max" : "average";
+  draft.spec.needs_input = takes_maximum;
+}
+
+void read_pool(LayerDraft& draft) {
+  set_pooling(draft, is_max(draft.attributes, "max"));
   Window window = read_window(draft.attributes, 2);
   window.ceil_mode = draft.attributes.flag("ceil_mode", false);
   set_window(draft, window);
@@ -100,8 +105,7 @@ void read_pool(LayerDraft& draft) {
 
 void read_global_pool(LayerDraft& draft) {
   Layer& layer = draft.layer();
-  layer.kind = LayerKind::pooling;
-  draft.spec.needs_input = is_max(draft.attributes, "average");
+  set_pooling(draft, is_max(draft.attributes, "average"));
   Window window{
       .kernel_height = layer.input.height, .kernel_width = layer.input.width, .kernel_depth = layer.input.depth};
   set_window(draft, window);
@@ -119,21 +123,23 @@ void read_lrn(LayerDraft& draft) {
   draft.layer().kind = LayerKind::local_response_norm;
   draft.spec.needs_input = draft.spec.needs_output = true;
   // Krizhevsky et al. 2012, 3.3: squares and sum over `size` neighbours, scale and shift, power, divide.
-  draft.work_per_output = 2.0 * static_cast<double>(draft.attributes.integer("size", 5, kKernelRange)) + 4;
+  draft.layer().neighbours = static_cast<int>(draft.attributes.integer("size", 5, kKernelRange));
+  draft.work_per_output = 2.0 * draft.layer().neighbours + 4;
 }
 
 /// The gradients of these are functions of the output alone.
-void read_activation(LayerDraft& draft, double work) {
+void read_activation(LayerDraft& draft, const char* function, double work) {
   draft.layer().kind = LayerKind::activation;
+  draft.layer().variant = function;
   draft.spec.needs_output = true;
   draft.spec.in_place = true;
   draft.work_per_output = work;
 }
 
-void read_relu(LayerDraft& draft) { read_activation(draft, 1); }
-void read_leaky_relu(LayerDraft& draft) { read_activation(draft, 2); }  // compare, multiply
-void read_sigmoid(LayerDraft& draft) { read_activation(draft, 3); }     // exponential, add, divide
-void read_tanh(LayerDraft& draft) { read_activation(draft, 4); }        // exponential, add, subtract, divide
+void read_relu(LayerDraft& draft) { read_activation(draft, "relu", 1); }
+void read_leaky_relu(LayerDraft& draft) { read_activation(draft, "leaky_relu", 2); }  // compare, multiply
+void read_sigmoid(LayerDraft& draft) { read_activation(draft, "sigmoid", 3); }        // exponential, add, divide
+void read_tanh(LayerDraft& draft) { read_activation(draft, "tanh", 4); }  // exponential, add, subtract, divide
 
 void read_dropout(LayerDraft& draft) {
   draft.layer().kind = LayerKind::dropout;
@@ -173,6 +179,7 @@ void read_multiply(LayerDraft& draft) {
 void read_pixel_shuffle(LayerDraft& draft) {
   Layer& layer = draft.layer();
   layer.kind = LayerKind::rearrange;
+  layer.variant = "pixel_shuffle";
   const std::int64_t factor = draft.attributes.integer("factor", kKernelRange);
   if (layer.input.channels % (factor * factor) != 0)
     throw std::invalid_argument("pixel_shuffle by " + std::to_string(factor) + " needs a multiple of " +
@@ -187,6 +194,7 @@ void read_pixel_shuffle(LayerDraft& draft) {
 void read_select(LayerDraft& draft) {
   Layer& layer = draft.layer();
   layer.kind = LayerKind::rearrange;
+  layer.variant = "select";
   layer.output.width = draft.attributes.integer("positions", kLengthRange);
   if (layer.output.width > layer.input.width)
     throw std::invalid_argument("cannot select " + std::to_string(layer.output.width) + " positions of " +
@@ -197,6 +205,7 @@ void read_select(LayerDraft& draft) {
 void read_pad_channels(LayerDraft& draft) {
   Layer& layer = draft.layer();
   layer.kind = LayerKind::rearrange;
+  layer.variant = "pad_channels";
   layer.output.channels = draft.attributes.integer("channels", kChannelRange);
   if (layer.output.channels < layer.input.channels)
     throw std::invalid_argument("cannot pad " + std::to_string(layer.input.channels) + " channels to " +

@@ -66,6 +66,7 @@ void read_linear(LayerDraft& draft) {
 void read_embedding(LayerDraft& draft) {
   Layer& layer = draft.layer();
   layer.kind = LayerKind::embedding;
+  layer.variant = "table";
   if (layer.input.channels != 1)
     throw std::invalid_argument("an embedding reads one token per position (1 channel), not " + to_string(layer.input));
   draft.spec.needs_input = true;  // backward adds to the rows that the tokens name
@@ -78,6 +79,7 @@ void read_embedding(LayerDraft& draft) {
 void read_position_embedding(LayerDraft& draft) {
   Layer& layer = draft.layer();
   layer.kind = LayerKind::embedding;
+  layer.variant = "position";
   require_sequence(layer.input, "a position embedding");
   const std::int64_t positions = draft.attributes.integer("positions", layer.input.width, kLengthRange);
   if (positions < layer.input.width)
@@ -96,6 +98,7 @@ void read_layer_norm(LayerDraft& draft) {
 
 void read_gelu(LayerDraft& draft) {
   draft.layer().kind = LayerKind::activation;
+  draft.layer().variant = "gelu";
   draft.spec.needs_input = true;  // unlike relu's, its gradient is no function of the output
   // Hendrycks and Gimpel 2016, tanh form: cube 2, multiply-add 2, scale 1, tanh 4, add 1, two products 2.
   draft.work_per_output = 12;
@@ -119,6 +122,7 @@ void read_attention(LayerDraft& draft) {
                                        " and " + std::to_string(size.queries));
   if (size.fused && size.additive) throw attributes.at("fused").error("only dot products can be fused");
   layer.heads = static_cast<int>(size.heads);
+  layer.variant = size.additive ? "additive" : size.causal ? "causal" : "all";
   layer.output = {.channels = size.value_features, .width = size.queries};
   if (size.additive) draft.add_parameter("weight", size.key_features);
   draft.spec.needs_input = true;

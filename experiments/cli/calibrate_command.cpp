@@ -9,6 +9,7 @@
 #include "experiments/calibrate/import.hpp"
 #include "experiments/calibrate/import_network.hpp"
 #include "experiments/calibrate/report.hpp"
+#include "experiments/cli/calibrate_measure.hpp"
 #include "experiments/cli/calibrate_steps.hpp"
 #include "experiments/cli/commands.hpp"
 #include "sim/data_directory.hpp"
@@ -23,7 +24,7 @@ struct CalibrateArguments {
   std::string kind;
   std::vector<std::string> files;
   ImportOptions import;
-  std::string model;
+  MeasureArguments measure;
   std::string peak_rate, memory_bandwidth, reduction_rate;
   int units = 0;
   std::string interconnect;
@@ -70,6 +71,11 @@ KernelMeasurements read_kernels(const CalibrateArguments& arguments) {
     if (!all.units) all.units = part.units;
     all.timings.insert(all.timings.end(), part.timings.begin(), part.timings.end());
   }
+  return all;
+}
+
+/// Adds the device's rates from the command line.
+KernelMeasurements complete(const CalibrateArguments& arguments, KernelMeasurements all) {
   if (!arguments.peak_rate.empty())
     all.peak_rate = parse_option("--peak-rate", arguments.peak_rate, &parse_flop_per_second);
   if (!arguments.memory_bandwidth.empty())
@@ -83,7 +89,10 @@ KernelMeasurements read_kernels(const CalibrateArguments& arguments) {
 }
 
 int calibrate_compute(const CalibrateArguments& arguments) {
-  const KernelMeasurements m = read_kernels(arguments);
+  if (!arguments.measure.kernel_list.empty()) return list_kernels(arguments.measure);
+  if (arguments.measure.check) return check_steps_here(arguments.measure);
+  const KernelMeasurements m =
+      complete(arguments, arguments.files.empty() ? measure_kernels(arguments.measure) : read_kernels(arguments));
   const DeviceRates rates{*m.peak_rate, *m.memory_bandwidth, *m.units};
   const std::vector<TestedFit> fits = fit_all(m.timings, rates);
   std::cout << fmt::format("{}: {} kernel times\n\n", m.device, m.timings.size());
@@ -133,6 +142,8 @@ int calibrate_network(const CalibrateArguments& arguments) {
 }
 
 int calibrate(CalibrateArguments arguments, const Registries& registries) {
+  if (arguments.kind != "compute" && arguments.files.empty()) throw ConfigError("--from is required");
+  if (arguments.kind != "compute" || !arguments.files.empty()) check_not_measuring(arguments.measure);
   if (arguments.kind == "steps") {
     CalibrateStepsArguments steps = arguments.steps;
     steps.files = arguments.files;
@@ -141,10 +152,11 @@ int calibrate(CalibrateArguments arguments, const Registries& registries) {
     return calibrate_steps(steps, registries);
   }
   // A name of a shipped model, or a path; a PipeDream table has models of its own.
-  arguments.import.model = arguments.model;
-  if (!arguments.model.empty() && arguments.model.find('/') == std::string::npos &&
-      !arguments.model.ends_with(".yaml")) {
-    const auto shipped = data_directory() / "workloads" / "models" / (arguments.model + ".yaml");
+  const std::string model = arguments.measure.models.empty() ? "" : arguments.measure.models.front();
+  arguments.import.model = model;
+  if (!arguments.measure.batches.empty()) arguments.import.batch = arguments.measure.batches.front();
+  if (!model.empty() && model.find('/') == std::string::npos && !model.ends_with(".yaml")) {
+    const auto shipped = data_directory() / "workloads" / "models" / (model + ".yaml");
     if (std::filesystem::is_regular_file(shipped)) arguments.import.model = shipped;
   }
   if (arguments.kind == "compute") return calibrate_compute(arguments);
@@ -162,23 +174,20 @@ void add_calibrate_command(CLI::App& app, CommandContext& context) {
       "Fit compute or network models, or constants of whole steps, to measurements, test them on what they have not "
       "seen, and write a file that\n"
       "studies name. Formats: docs/calibration.md.\n"
-      "Example: epocast calibrate compute --from costmodels/measurements/v100.csv -o my_v100.yaml --plot my_v100.svg");
+      "Example: epocast calibrate compute --model resnet50 --batch 8,32 -o here.yaml\n"
+      "         epocast calibrate compute --from costmodels/measurements/v100.csv -o my_v100.yaml --plot my_v100.svg");
   command->add_option("kind", arguments->kind, "compute, network or steps")->required();
   command
-      ->add_option(
-          "--from", arguments->files,
-          "measurements: epocast's CSV, DeepBench tables, PipeDream profiles, PyTorch profiler traces; may be repeated")
-      ->required()
+      ->add_option("--from", arguments->files,
+                   "measurements: epocast's CSV, DeepBench tables, PipeDream profiles, PyTorch profiler traces; may be "
+                   "repeated; without it, `compute` times kernels on this machine")
       ->allow_extra_args(false);
   command->add_option("--device", arguments->import.device,
                       "which device, where a table has several; or its name, where the file lacks it");
   command->add_option("--precision", arguments->import.precision, "which rows of a table to use; only fp32 is modelled")
       ->capture_default_str()
       ->check(CLI::IsMember({"fp32"}));
-  command->add_option("--batch", arguments->import.batch, "batch size of a PipeDream profile, if it does not show it")
-      ->check(CLI::Range(1, 1000000000));
-  command->add_option("--model", arguments->model,
-                      "the model of layer timings (name or file), or which model of a PipeDream table");
+  add_measure_options(*command, arguments->measure);
   command->add_option("--peak-rate", arguments->peak_rate, "fp32 peak of the device, as in '15.7 TFLOP/s'");
   command->add_option("--memory-bandwidth", arguments->memory_bandwidth, "of the device, as in '900 GB/s'");
   command->add_option("--units", arguments->units, "cores or multiprocessors of the device")
