@@ -23,27 +23,28 @@ struct Chosen {
   double share = 1;  ///< of the fit's time; more than 1 where the kernel is repeated
 };
 
-/// The fit for a kernel; none if there is none, not even one of both gradients together.
-Chosen choose(const ComputeCalibration& calibration, KernelShape shape) {
-  if (const KernelFit* fit = calibration.find(shape.family(), shape.pass)) return {fit, kernel_work(shape), 1};
-  if (const auto* recurrent = std::get_if<RecurrentShape>(&shape.of)) {
-    const RepeatedGemm steps = as_products(*recurrent, shape.pass);
-    const KernelFit* fit = calibration.find("gemm", shape.pass);
-    return {fit, kernel_work({steps.shape, shape.pass}), steps.repeats};
-  }
-  const KernelFit* both =
-      shape.pass == KernelPass::forward ? nullptr : calibration.find(shape.family(), KernelPass::backward);
-  if (both == nullptr) return {};
-  shape.pass = KernelPass::backward;
-  return {both, kernel_work(shape), 0.5};
-}
-
 /// Fits of memory-bound layers hold only for the kinds that were measured.
 bool knows_kind(const Chosen& chosen) {
   if (chosen.fit == nullptr || chosen.fit->family != "memory") return chosen.fit != nullptr;
   for (const auto& [name, factor] : chosen.fit->class_factors)
     if (name == chosen.work.kernel_class) return true;
   return false;
+}
+
+/// The fit for a kernel; none if there is none, not even one of both gradients together (of memory-bound layers, some
+/// kinds' gradients may be measured apart and others', such as normalisation's, together).
+Chosen choose(const ComputeCalibration& calibration, KernelShape shape) {
+  const Chosen own{calibration.find(shape.family(), shape.pass), kernel_work(shape), 1};
+  if (knows_kind(own)) return own;
+  if (const auto* recurrent = std::get_if<RecurrentShape>(&shape.of)) {
+    const RepeatedGemm steps = as_products(*recurrent, shape.pass);
+    const KernelFit* fit = calibration.find("gemm", shape.pass);
+    return {fit, kernel_work({steps.shape, shape.pass}), steps.repeats};
+  }
+  if (shape.pass == KernelPass::forward) return own;
+  shape.pass = KernelPass::backward;
+  const Chosen both{calibration.find(shape.family(), KernelPass::backward), kernel_work(shape), 0.5};
+  return knows_kind(both) || own.fit == nullptr ? both : own;
 }
 
 /// The layer as a whole if its kind was measured so, else what it is made of.
@@ -91,6 +92,12 @@ Seconds Fitted::time(const Layer& layer, std::int64_t batch, KernelPass pass) co
 }
 
 Seconds Fitted::update(const Layer& layer) const {
+  if (layer.parameters.empty()) return Seconds(0);
+  const Chosen measured_update =
+      choose(calibration_, {MemoryShape{std::string("update_") + to_string(optimizer_),
+                                        optimizer_accesses(optimizer_) * layer.parameter_count()},
+                            KernelPass::forward});
+  if (knows_kind(measured_update)) return Seconds(measured_update.fit->time(measured_update.work, calibration_.rates));
   Device measured = device_;
   measured.memory_bandwidth = calibration_.rates.memory_bandwidth;
   return kOverhead * static_cast<double>(layer.parameters.size()) +

@@ -6,6 +6,8 @@
 #include <ostream>
 #include <set>
 
+#include "costmodels/layer_kernels.hpp"
+
 namespace epocast {
 namespace {
 
@@ -39,8 +41,13 @@ std::optional<KernelShape> step_kernel(const Model& model, int index, std::int64
     if (shape) shape->pass = KernelPass::backward;
     return shape;
   }
-  for (const KernelPass known : {KernelPass::forward, KernelPass::backward_data, KernelPass::backward_weights})
-    if (pass == to_string(known)) return layer_kernel(layer, batch, known);
+  for (const KernelPass known : {KernelPass::forward, KernelPass::backward_data, KernelPass::backward_weights}) {
+    if (pass != to_string(known)) continue;
+    // A layer that is one product is measured as such, for others of its shape; what is several kernels, as a whole.
+    const std::vector<LayerKernel> parts = layer_kernels(layer, batch, known);
+    if (parts.size() == 1 && parts.front().repeats == 1) return parts.front().shape;
+    return layer_kernel(layer, batch, known);
+  }
   return std::nullopt;
 }
 

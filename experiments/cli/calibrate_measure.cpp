@@ -72,8 +72,7 @@ void add_measure_options(CLI::App& command, MeasureArguments& arguments) {
                   "layer timings; or which model of a PipeDream table")
       ->allow_extra_args(false);
   command
-      .add_option("--threads", arguments.threads,
-                  "to time with; default: as many as CPUs may be used, 1 with --check")
+      .add_option("--threads", arguments.threads, "to time with; default: as many as CPUs may be used, 1 with --check")
       ->check(CLI::Range(1, 4096));
   command.add_option("--optimizer", arguments.optimizer, "whose updates to time")
       ->capture_default_str()
@@ -93,8 +92,7 @@ void check_not_measuring(const MeasureArguments& arguments) {
                                                 {"--kernel-list", !arguments.kernel_list.empty()},
                                                 {"--layer-timings", !arguments.layer_timings.empty()}};
   for (const auto& [option, is_given] : given)
-    if (is_given)
-      throw ConfigError(std::string(option) + " is for measuring here: calibrate compute without --from");
+    if (is_given) throw ConfigError(std::string(option) + " is for measuring here: calibrate compute without --from");
   if (arguments.models.size() > 1 || arguments.batches.size() > 1)
     throw ConfigError("--model and --batch take one value with --from");
 }

@@ -1,0 +1,352 @@
+#!/usr/bin/env python3
+"""Times the kernels of training steps with PyTorch, on a GPU or CPU, for `epocast calibrate compute --from`.
+
+    epocast calibrate compute --model resnet50 --batch 32,64 --kernel-list kernels.csv
+    python3 pytorch_kernels.py kernels.csv -o my_gpu.csv
+    epocast calibrate compute --from my_gpu.csv -o my_gpu.yaml
+
+fp32 without TF32. Before each run a buffer larger than the last cache is overwritten, so that operands come from memory
+as in a step of a large network. Each kernel is run until the median's standard error is below 1 %, 10 to 100 times.
+Kinds that are not timed (e3d_lstm, rearrange, additive attention) are named on stderr.
+"""
+
+import argparse
+import csv
+import datetime
+import os
+import statistics
+import sys
+import tempfile
+import time
+
+# Kinds whose gradients PyTorch computes together: one measurement of the pass `backward`.
+BOTH_GRADIENTS = {"batch_norm", "layer_norm", "lstm"}
+NOT_TIMED = {"e3d_lstm", "rearrange"}
+NUMBERS = """batch inputs channels height width depth input_values out_channels out_height out_width out_depth
+kernel_height kernel_width kernel_depth stride groups padding_height padding_width padding_depth neighbours heads steps
+parameters""".split()
+LEAST, MOST, ENOUGH = 10, 100, 0.01
+
+
+def fail(problem):
+    sys.exit(f"pytorch_kernels.py: {problem}")
+
+
+def read_kernels(path):
+    """Rows of the list, numbers as numbers; gradients that are computed together appear once."""
+    try:
+        with open(path, newline="") as file:
+            table = list(csv.DictReader(file))
+    except OSError as error:
+        fail(f"{path}: {error.strerror}")
+    needed = {"operator", "pass", "shape", "kind", "variant", *NUMBERS}
+    if not table or not needed <= table[0].keys():
+        fail(f"{path}: is no list of `epocast calibrate compute --kernel-list`")
+    rows, seen = [], set()
+    for line, row in enumerate(table, 2):
+        try:
+            row.update({key: int(row[key]) for key in NUMBERS})
+        except (TypeError, ValueError):
+            fail(f"{path}:{line}: is cut off, or holds something else than whole numbers")
+        if row["kind"] in BOTH_GRADIENTS and row["pass"] != "forward":
+            row["pass"] = "backward"
+        key = tuple(row.values())
+        if key not in seen:
+            seen.add(key)
+            rows.append(row)
+    return rows
+
+
+def is_timed(row):
+    return row["kind"] not in NOT_TIMED and not (row["kind"] == "attention" and row["variant"] == "additive")
+
+
+class Maker:
+    """Makes, for a row, the function to time."""
+
+    def __init__(self, torch, device):
+        self.torch, self.device = torch, device
+        torch.manual_seed(1)
+
+    def tensor(self, *shape, gradient=True):
+        return self.torch.randn(*shape, device=self.device, requires_grad=gradient)
+
+    def function(self, row):
+        kind = row["kind"]
+        if kind == "gradient_sum":
+            values = row["batch"] * row["out_channels"] * row["out_height"] * row["out_width"] * row["out_depth"]
+            parts = [self.tensor(values, gradient=False) for _ in range(row["inputs"])]
+            return lambda: sum(parts[1:], start=parts[0])
+        if kind == "update":
+            return self.update(row)
+        forward, wanted_data, wanted_weights = getattr(self, kind)(row)
+        if row["pass"] == "forward":
+            return forward
+        out = forward()
+        gradient = self.torch.randn_like(out)
+        wanted = {"backward_data": wanted_data, "backward_weights": wanted_weights}.get(
+            row["pass"], wanted_data + wanted_weights)
+        return lambda: self.torch.autograd.grad(out, wanted, gradient, retain_graph=True)
+
+    def update(self, row):
+        torch = self.torch
+        parameter = torch.nn.Parameter(self.tensor(row["parameters"], gradient=False))
+        parameter.grad = self.tensor(row["parameters"], gradient=False)
+        name = row["shape"].split()[0].removeprefix("op=update_")
+        optimizer = {"sgd": lambda p: torch.optim.SGD(p, 1e-6),
+                     "momentum": lambda p: torch.optim.SGD(p, 1e-6, momentum=0.9),
+                     "adam": lambda p: torch.optim.Adam(p, 1e-6)}[name]([parameter])
+        return optimizer.step
+
+    def image(self, row):
+        """The input, with the depth first if there is one."""
+        deep = [row["depth"]] if row["depth"] > 1 else []
+        return self.tensor(row["batch"], row["channels"], *deep, row["height"], row["width"])
+
+    def window(self, row):
+        """Directions that a window slides in: size, stride, padding before and after."""
+        names = (["depth"] if row["depth"] > 1 else []) + ["height", "width"]
+        out = []
+        for name in names:
+            slices = name == "depth" and row["kernel_depth"] == 1 and row["out_depth"] == row["depth"]
+            stride = 1 if slices else row["stride"]
+            size, before = row[f"kernel_{name}"], row[f"padding_{name}"]
+            after = max(0, (row[f"out_{name}"] - 1) * stride + size - row[name] - before)
+            out.append((size, stride, before, after))
+        return out
+
+    def padded(self, x, window):
+        pads = [side for _, _, before, after in reversed(window) for side in (before, after)]
+        return self.torch.nn.functional.pad(x, pads).detach().requires_grad_() if any(pads) else x
+
+    def convolution(self, row):
+        functional, window = self.torch.nn.functional, self.window(row)
+        x = self.image(row)
+        padding = tuple(before for _, _, before, _ in window)
+        if any(after > before for _, _, before, after in window):  # uneven, as `same` may be
+            x, padding = self.padded(x, window), (0,) * len(window)
+        weight = self.tensor(row["out_channels"], row["channels"] // row["groups"], *(w[0] for w in window))
+        convolve = functional.conv3d if len(window) == 3 else functional.conv2d
+        stride = tuple(w[1] for w in window)
+        return (lambda: convolve(x, weight, None, stride, padding, 1, row["groups"])), [x], [weight]
+
+    def product(self, rows, inputs, outputs):
+        x, weight = self.tensor(rows, inputs), self.tensor(outputs, inputs)
+        return (lambda: self.torch.nn.functional.linear(x, weight)), [x], [weight]
+
+    def fully_connected(self, row):
+        return self.product(row["batch"], row["input_values"], row["out_channels"])
+
+    def linear(self, row):
+        return self.product(row["batch"] * row["width"] * row["height"] * row["depth"], row["channels"],
+                            row["out_channels"])
+
+    def pooling(self, row):
+        functional, window = self.torch.nn.functional, self.window(row)
+        x = self.padded(self.image(row), window)
+        name = ("max" if row["variant"] == "max" else "avg") + f"_pool{len(window)}d"
+        size, stride = tuple(w[0] for w in window), tuple(w[1] for w in window)
+        return (lambda: getattr(functional, name)(x, size, stride)), [x], []
+
+    def batch_norm(self, row):
+        x, scale, shift = self.image(row), self.tensor(row["channels"]), self.tensor(row["channels"])
+        norm = self.torch.nn.functional.batch_norm
+        return (lambda: norm(x, None, None, scale, shift, training=True)), [x], [scale, shift]
+
+    def sequence(self, row):
+        return self.tensor(row["batch"], row["width"] * row["height"] * row["depth"], row["channels"])
+
+    def layer_norm(self, row):
+        x, scale, shift = self.sequence(row), self.tensor(row["channels"]), self.tensor(row["channels"])
+        norm = self.torch.nn.functional.layer_norm
+        return (lambda: norm(x, (row["channels"],), scale, shift)), [x], [scale, shift]
+
+    def local_response_norm(self, row):
+        x = self.image(row)
+        return (lambda: self.torch.nn.functional.local_response_norm(x, row["neighbours"])), [x], []
+
+    def activation(self, row):
+        x = self.image(row)
+        function = {"gelu": self.torch.nn.functional.gelu}.get(row["variant"]) or getattr(self.torch, row["variant"])
+        return (lambda: function(x)), [x], []
+
+    def softmax(self, row):
+        x = self.image(row)
+        return (lambda: self.torch.softmax(x, 1)), [x], []
+
+    def dropout(self, row):
+        x = self.image(row)
+        return (lambda: self.torch.nn.functional.dropout(x)), [x], []
+
+    def parts(self, row):
+        share = row["input_values"] // row["inputs"] * row["batch"]
+        return [self.tensor(share) for _ in range(row["inputs"])]
+
+    def add(self, row):
+        parts = self.parts(row)
+        return (lambda: sum(parts[1:], start=parts[0])), parts, []
+
+    def concat(self, row):
+        values = row["input_values"] // row["inputs"]
+        parts = [self.tensor(row["batch"], values) for _ in range(row["inputs"])]
+        return (lambda: self.torch.cat(parts, 1)), parts, []
+
+    def multiply(self, row):
+        parts = self.parts(row)
+        return (lambda: parts[0] * parts[1]), parts[:2], []
+
+    def embedding(self, row):
+        torch, units = self.torch, row["out_channels"]
+        table = self.tensor(row["parameters"] // units, units)
+        if row["variant"] == "position":
+            x = self.sequence(row)
+            return (lambda: x + table[:x.shape[1]]), [x], [table]
+        tokens = torch.randint(table.shape[0], (row["batch"], row["out_width"]), device=self.device)
+        return (lambda: torch.nn.functional.embedding(tokens, table)), [], [table]
+
+    def attention(self, row):
+        # One stacked input of query, key and value; with three inputs, `channels` are those of the query.
+        stacked = 3 if row["inputs"] == 1 else 1
+        heads, features = row["heads"], row["channels"] // stacked // row["heads"]
+        shape = (row["batch"], heads, row["width"], features)
+        parts = [self.tensor(*shape) for _ in range(3)]
+        attend = self.torch.nn.functional.scaled_dot_product_attention
+        return (lambda: attend(*parts, is_causal=row["variant"] == "causal")), parts, []
+
+    def lstm(self, row):
+        layer = self.torch.nn.LSTM(row["channels"], row["out_channels"], batch_first=True).to(self.device)
+        x = self.sequence(row)
+        return (lambda: layer(x)[0]), [x], list(layer.parameters())
+
+
+class Clock:
+    def __init__(self, torch, device):
+        self.torch, self.cuda = torch, device == "cuda"
+        self.flush = torch.empty(256 << 20, dtype=torch.int8, device=device)
+
+    def once(self, function):
+        self.flush.zero_()
+        if not self.cuda:
+            begin = time.perf_counter()
+            function()
+            return time.perf_counter() - begin
+        begin, end = (self.torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begin.record()
+        function()
+        end.record()
+        end.synchronize()
+        return 1e-3 * begin.elapsed_time(end)
+
+    def sample(self, function):
+        for _ in range(3):
+            self.once(function)
+        times = []
+        while len(times) < MOST:
+            times.append(self.once(function))
+            if len(times) >= LEAST and 0.93 * spread(times) / len(times) ** 0.5 <= ENOUGH:
+                break
+        return times
+
+
+def spread(times):
+    low, middle, high = statistics.quantiles(times, n=4, method="inclusive")
+    return (high - low) / middle
+
+
+def rate_of(clock, function, amount):
+    return amount / min(clock.once(function) for _ in range(10))
+
+
+def header(torch, device, clock, arguments):
+    name = torch.cuda.get_device_name() if device == "cuda" else arguments.name or "CPU"
+    units = torch.cuda.get_device_properties(0).multi_processor_count if device == "cuda" else torch.get_num_threads()
+    a, b = (torch.randn(4096, 4096, device=device) for _ in range(2))
+    x, y = (torch.empty(256 << 20, dtype=torch.int8, device=device) for _ in range(2))
+    peak = arguments.peak_rate or f"{rate_of(clock, lambda: a @ b, 2 * 4096 ** 3) / 1e9:.6g} GFLOP/s"
+    bandwidth = arguments.memory_bandwidth or f"{rate_of(clock, lambda: x.copy_(y), 2 * (256 << 20)) / 1e9:.6g} GB/s"
+    library = f"PyTorch {torch.__version__}" + (f", cuDNN {torch.backends.cudnn.version()}" if device == "cuda" else "")
+    return {"device": arguments.name or name, "source": "workloads/microbench/pytorch_kernels.py", "precision": "fp32",
+            "library": library, "date": datetime.date.today().isoformat(), "threads": torch.get_num_threads(),
+            "peak_rate": peak, "memory_bandwidth": bandwidth, "units": units,
+            "note": "medians; caches flushed before each run; until the median is known to 1 %"}
+
+
+def write(path, head, rows):
+    """Writes the measurements; the file appears whole or not at all."""
+    folder = os.path.dirname(os.path.abspath(path))
+    handle, part = tempfile.mkstemp(dir=folder, prefix="." + os.path.basename(path))
+    try:
+        with os.fdopen(handle, "w", newline="") as file:
+            for key, value in head.items():
+                file.write(f"# {key}: {value}\n")
+            file.write("operator,pass,shape,repetition,time_s,repetitions,spread\n")
+            known = {}
+            for row, times in rows:
+                key = (row["operator"], row["pass"], row["shape"])
+                known[key] = known.get(key, 0) + 1
+                file.write(",".join(key) + f",{known[key]},{statistics.median(times):.7g},{len(times)},"
+                           f"{spread(times):.3g}\n")
+        os.chmod(part, 0o644)
+        os.replace(part, path)
+    except BaseException:
+        if os.path.exists(part):
+            os.unlink(part)
+        raise
+
+
+def show_progress(done, total, begin):
+    if sys.stderr.isatty():
+        left = (time.monotonic() - begin) * (total - done) / max(1, done)
+        end = "\r\033[K" if done == total else ""
+        print(f"\r\033[K{done} of {total} kernels, {left:.0f} s left{end}", end="", file=sys.stderr, flush=True)
+
+
+def measure(rows, arguments):
+    try:
+        import torch
+    except ImportError:
+        fail("PyTorch is not installed; --dry-run shows what would be timed")
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cudnn.benchmark = True
+    if arguments.threads:
+        torch.set_num_threads(arguments.threads)
+    device = arguments.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    clock, maker = Clock(torch, device), Maker(torch, device)
+    head, begin, out = header(torch, device, clock, arguments), time.monotonic(), []
+    for index, row in enumerate(rows):
+        out.append((row, clock.sample(maker.function(row))))
+        show_progress(index + 1, len(rows), begin)
+    return head, out
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kernels", help="list written by `epocast calibrate compute --kernel-list`")
+    parser.add_argument("-o", "--output", help="measurements (CSV)")
+    parser.add_argument("--device", choices=["cpu", "cuda"], help="default: cuda if there is one")
+    parser.add_argument("--name", help="of the device, for the file")
+    parser.add_argument("--threads", type=int, help="of a CPU")
+    parser.add_argument("--peak-rate", help="fp32 peak, as in '15.7 TFLOP/s'; default: measured with a large product")
+    parser.add_argument("--memory-bandwidth", help="as in '900 GB/s'; default: measured with a large copy")
+    parser.add_argument("--dry-run", action="store_true", help="needs no PyTorch: give every kernel 1 s")
+    arguments = parser.parse_args()
+    if not arguments.output:
+        fail("-o is missing: where to write the measurements")
+    rows = read_kernels(arguments.kernels)
+    left_out = sorted({row["kind"] for row in rows if not is_timed(row)})
+    for kind in left_out:
+        print(f"left out: {kind}: it has no kernel of its own in PyTorch", file=sys.stderr)
+    rows = [row for row in rows if is_timed(row)]
+    if arguments.dry_run:
+        head = {"device": arguments.name or "none (dry run)", "source": "dry run", "precision": "fp32",
+                "peak_rate": "1 GFLOP/s", "memory_bandwidth": "1 GB/s", "units": 1}
+        write(arguments.output, head, [(row, [1.0, 1.0]) for row in rows])
+    else:
+        write(arguments.output, *measure(rows, arguments))
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit(130)
