@@ -36,8 +36,17 @@ std::vector<CacheState::Touch> CacheState::before(std::size_t kernel) const {
   std::vector<Touch> touches;  // the last first
   std::set<const Buffer*> seen;
   std::size_t sum = 0;
+  bool has_twin = false;
   for (std::size_t back = 1; back <= kernels.size() && sum < window_; ++back) {
-    const std::vector<Operand>& operands = kernels[(kernel + kernels.size() - back) % kernels.size()].operands();
+    const Kernel& earlier = kernels[(kernel + kernels.size() - back) % kernels.size()];
+    const std::vector<Operand>& operands = earlier.operands();
+    if (!has_twin && back < kernels.size() && earlier.key() == kernels[kernel].key()) {
+      has_twin = true;
+      touches.push_back({nullptr, 0, false, &earlier});
+      for (const Operand& operand : operands)
+        if (seen.insert(operand.buffer).second) sum += operand.bytes;
+      continue;
+    }
     for (auto operand = operands.rbegin(); operand != operands.rend() && sum < window_; ++operand) {
       if (!seen.insert(operand->buffer).second) continue;
       const bool is_own = std::ranges::find(own, operand->buffer, &Operand::buffer) != own.end();
@@ -49,8 +58,18 @@ std::vector<CacheState::Touch> CacheState::before(std::size_t kernel) const {
   return touches;
 }
 
-void CacheState::prepare(std::size_t kernel) {
+void CacheState::allocate(std::size_t kernel) const {
+  step_.kernels()[kernel].allocate();
+  for (const Touch& t : before(kernel))
+    if (t.run != nullptr) t.run->allocate();
+}
+
+void CacheState::prepare(std::size_t kernel, dnnl::stream& stream) {
   for (const Touch& t : before(kernel)) {
+    if (t.run != nullptr) {
+      t.run->run(stream);
+      continue;
+    }
     if (t.buffer != nullptr) {
       // Of something larger than the caches the end is what may still be there.
       touch(t.buffer->data() + (t.buffer->bytes() - t.bytes), t.bytes, t.written);
@@ -73,7 +92,8 @@ std::string CacheState::history(std::size_t kernel) const {
     std::size_t since = 0;
     bool found = false;
     for (auto t = touches.rbegin(); t != touches.rend() && !found; ++t) {
-      found = t->buffer == operand.buffer;
+      const auto touches_it = [&](const Operand& other) { return other.buffer == operand.buffer; };
+      found = t->buffer == operand.buffer || (t->run != nullptr && std::ranges::any_of(t->run->operands(), touches_it));
       if (!found) since += t->bytes;
     }
     // Factors of 4 from a quarter of a megabyte: about the sizes of caches one level apart.

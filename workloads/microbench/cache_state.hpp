@@ -5,7 +5,8 @@
 // step its weights were last read a whole step ago. Before each timed run, what the step touches before the kernel is
 // touched again, in that order and back to twice the last-level cache: the kernel's own operands themselves, in place
 // of all others as many bytes elsewhere. What is written in the step is written (dirty lines have to go to memory at
-// somebody's expense).
+// somebody's expense). Code is cached too: the last kernel before this one that does the same work elsewhere in the
+// network, such as a block's twin, is run in its place.
 
 #include <cstddef>
 #include <string>
@@ -20,8 +21,10 @@ class CacheState {
   /// `cache` [B]: size of the last-level cache.
   CacheState(const TrainingStep& step, std::size_t cache);
 
-  /// REQUIRES that the kernel's operands are allocated.
-  void prepare(std::size_t kernel);
+  /// Gets memory for the kernel's operands, and its twin's.
+  void allocate(std::size_t kernel) const;
+  /// REQUIRES allocate(kernel).
+  void prepare(std::size_t kernel, dnnl::stream& stream);
 
   /// How long ago the step last touched each of the kernel's operands, roughly: the same for kernels that find the
   /// caches in much the same state.
@@ -32,6 +35,7 @@ class CacheState {
     Buffer* buffer;  ///< null: somewhere else
     std::size_t bytes;
     bool written;
+    const Kernel* run = nullptr;  ///< to run instead of touching anything
   };
   std::vector<Touch> before(std::size_t kernel) const;
 

@@ -71,10 +71,10 @@ class StepTimer {
     const std::size_t index = first_[distinct];
     const Kernel& kernel = step_.kernels()[index];
     Sample& sample = out_.kernels[distinct];
-    kernel.allocate();
+    cache_.allocate(index);
     if (sample.times.empty()) kernel.run(stream_);  // code and scratch memory come into being
     for (bool good = false; !good;) {
-      cache_.prepare(index);
+      cache_.prepare(index, stream_);
       stopwatch_.start();
       kernel.run(stream_);
       const std::optional<double> time = stopwatch_.stop();
