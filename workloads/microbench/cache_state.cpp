@@ -44,7 +44,8 @@ std::vector<CacheState::Touch> CacheState::before(std::size_t kernel) const {
       has_twin = true;
       touches.push_back({nullptr, 0, false, &earlier});
       for (const Operand& operand : operands)
-        if (seen.insert(operand.buffer).second) sum += operand.bytes;
+        if (seen.insert(operand.buffer).second) touches.back().bytes += operand.bytes;
+      sum += touches.back().bytes;
       continue;
     }
     for (auto operand = operands.rbegin(); operand != operands.rend() && sum < window_; ++operand) {
