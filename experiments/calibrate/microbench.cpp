@@ -67,13 +67,13 @@ std::optional<Quantity> header_quantity(const CsvTable& table, const char* key, 
   return parse(found->second.text);
 }
 
-StepMeasurements read_measurements(const std::string& text) {
+MeasuredKernels read_measurements(const std::string& text) {
   std::istringstream in(text);
   const CsvTable table = CsvTable::read(in, "epocast_microbench");
   const auto header = [&](const char* key) {
     return table.header().contains(key) ? table.header().at(key).text : std::string();
   };
-  StepMeasurements out;
+  MeasuredKernels out;
   out.device = header("device");
   out.library = header("library");
   out.date = header("date");
@@ -102,7 +102,7 @@ int index_of(const Model& model, const std::string& name) {
 
 }  // namespace
 
-StepMeasurements measure_steps(const MeasureOptions& options) {
+MeasuredKernels measure_steps(const MeasureOptions& options) {
   const fs::path program = program_file();
   if (::access(program.c_str(), X_OK) != 0)
     throw ConfigError("to measure here, epocast needs the program " + program.string() +
@@ -120,7 +120,7 @@ StepMeasurements measure_steps(const MeasureOptions& options) {
   return read_measurements(output_of(command));
 }
 
-KernelMeasurements to_kernel_measurements(const StepMeasurements& measured, const std::vector<Model>& models,
+KernelMeasurements to_kernel_measurements(const MeasuredKernels& measured, const std::vector<Model>& models,
                                           const MeasureOptions& options) {
   KernelMeasurements out;
   out.device = measured.device;
@@ -146,7 +146,7 @@ KernelMeasurements to_kernel_measurements(const StepMeasurements& measured, cons
   return out;
 }
 
-std::string to_layer_timings(const StepMeasurements& measured, const Model& model, const std::string& spec,
+std::string to_layer_timings(const MeasuredKernels& measured, const Model& model, const std::string& spec,
                              bool fastest) {
   struct Row {
     Seconds forward, data, weights, update;

@@ -37,7 +37,7 @@ struct MeasuredPass {
   double spread = 0;  ///< interquartile range over median
 };
 
-struct StepMeasurements {
+struct MeasuredKernels {
   std::string device, library, date, threads;
   std::optional<FlopPerSecond> peak_rate;
   std::optional<BytesPerSecond> memory_bandwidth;
@@ -46,16 +46,16 @@ struct StepMeasurements {
 };
 
 /// Runs the program beside this one. Throws ConfigError if it is not there or cannot do what is asked.
-StepMeasurements measure_steps(const MeasureOptions& options);
+MeasuredKernels measure_steps(const MeasureOptions& options);
 
 /// The kernels as calibration fits them, each distinct one once. `models` are those of the options.
-KernelMeasurements to_kernel_measurements(const StepMeasurements& measured, const std::vector<Model>& models,
+KernelMeasurements to_kernel_measurements(const MeasuredKernels& measured, const std::vector<Model>& models,
                                           const MeasureOptions& options);
 
 /// The passes of one model as a layer timings file (costmodels/timings_file.hpp). What normalisation does for both
 /// gradients in one kernel is written half to each; sums of gradients count as backward_data of the layer whose output
 /// has several readers. `fastest`: the fastest repetitions instead of the medians.
-std::string to_layer_timings(const StepMeasurements& measured, const Model& model, const std::string& spec,
+std::string to_layer_timings(const MeasuredKernels& measured, const Model& model, const std::string& spec,
                              bool fastest = false);
 
 }  // namespace epocast

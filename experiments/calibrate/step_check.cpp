@@ -17,7 +17,7 @@ namespace {
 constexpr double kLargestError = 0.1;
 constexpr double kNoisy = 0.3;  // spread of step times from which medians may be off by several percent
 
-Seconds predict(const StepMeasurements& measured, const Model& model, const std::string& spec, std::int64_t batch,
+Seconds predict(const MeasuredKernels& measured, const Model& model, const std::string& spec, std::int64_t batch,
                 bool fastest) {
   std::istringstream in(to_layer_timings(measured, model, spec, fastest));
   const MeasuredTable table(read_timings(in, "timings of " + model.name), Optimizer::sgd);
@@ -35,7 +35,7 @@ MeasureOptions default_check() {
   return options;
 }
 
-std::vector<CheckedStep> check_steps(const StepMeasurements& measured, const std::vector<Model>& models,
+std::vector<CheckedStep> check_steps(const MeasuredKernels& measured, const std::vector<Model>& models,
                                      const MeasureOptions& options) {
   std::vector<CheckedStep> out;
   for (std::size_t m = 0; m < models.size(); ++m)
@@ -64,7 +64,7 @@ std::vector<CheckedStep> check_steps(const StepMeasurements& measured, const std
   return out;
 }
 
-bool print_check(std::ostream& out, const StepMeasurements& measured, const std::vector<CheckedStep>& steps) {
+bool print_check(std::ostream& out, const MeasuredKernels& measured, const std::vector<CheckedStep>& steps) {
   std::vector<std::vector<std::string>> rows{{"training step", "batch", "kernels", "distinct", "sum of kernels", "step",
                                               "error", "fastest kernels", "fastest step", "steps", "spread"}};
   bool good = true;

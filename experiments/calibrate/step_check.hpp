@@ -25,10 +25,10 @@ MeasureOptions default_check();
 
 /// Sums kernel times with what studies use (cost model `measured`, make_trace) for every model and batch size.
 /// REQUIRES that `measured` has steps.
-std::vector<CheckedStep> check_steps(const StepMeasurements& measured, const std::vector<Model>& models,
+std::vector<CheckedStep> check_steps(const MeasuredKernels& measured, const std::vector<Model>& models,
                                      const MeasureOptions& options);
 
 /// Prints a table; false if an error exceeds 10 %.
-bool print_check(std::ostream& out, const StepMeasurements& measured, const std::vector<CheckedStep>& steps);
+bool print_check(std::ostream& out, const MeasuredKernels& measured, const std::vector<CheckedStep>& steps);
 
 }  // namespace epocast

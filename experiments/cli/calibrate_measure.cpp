@@ -110,7 +110,7 @@ int check_steps_here(const MeasureArguments& arguments) {
   options.steps = true;
   options.rates = false;
   const std::vector<Model> models = load_models(options.models);
-  const StepMeasurements measured = measure_steps(options);
+  const MeasuredKernels measured = measure_steps(options);
   return print_check(std::cout, measured, check_steps(measured, models, options)) ? kDone : kMissed;
 }
 
@@ -119,7 +119,7 @@ KernelMeasurements measure_kernels(const MeasureArguments& arguments) {
   const std::vector<Model> models = load_models(options.models);
   if (!arguments.layer_timings.empty() && models.size() > 1)
     throw ConfigError("--layer-timings: a file holds the layers of one model, not of several; give one --model");
-  const StepMeasurements measured = measure_steps(options);
+  const MeasuredKernels measured = measure_steps(options);
   if (!arguments.layer_timings.empty())
     write_file(arguments.layer_timings, to_layer_timings(measured, models.front(), options.models.front()));
   return to_kernel_measurements(measured, models, options);

@@ -41,8 +41,8 @@ MeasuredPass pass(const std::string& layer, const std::string& name, int kernel,
 }
 
 /// As epocast_microbench would time the model: powers of two, so that sums tell what they consist of.
-StepMeasurements measured_small() {
-  StepMeasurements m;
+MeasuredKernels measured_small() {
+  MeasuredKernels m;
   m.device = "a CPU, 1 core";
   m.library = "a library";
   m.date = "2026-01-31";

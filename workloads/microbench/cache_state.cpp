@@ -25,7 +25,7 @@ void touch(char* data, std::size_t bytes, bool written) {
 
 }  // namespace
 
-CacheState::CacheState(const TrainingStep& step, std::size_t cache)
+CacheState::CacheState(const ExecutedStep& step, std::size_t cache)
     : step_(step), window_(2 * cache), elsewhere_(kWindows * window_, constant_values(0)) {
   elsewhere_.allocate();
 }

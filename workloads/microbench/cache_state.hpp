@@ -12,14 +12,14 @@
 #include <string>
 #include <vector>
 
-#include "workloads/microbench/training_step.hpp"
+#include "workloads/microbench/executed_step.hpp"
 
 namespace epocast {
 
 class CacheState {
  public:
   /// `cache` [B]: size of the last-level cache.
-  CacheState(const TrainingStep& step, std::size_t cache);
+  CacheState(const ExecutedStep& step, std::size_t cache);
 
   /// Gets memory for the kernel's operands, and its twin's.
   void allocate(std::size_t kernel) const;
@@ -39,7 +39,7 @@ class CacheState {
   };
   std::vector<Touch> before(std::size_t kernel) const;
 
-  const TrainingStep& step_;
+  const ExecutedStep& step_;
   std::size_t window_;
   Buffer elsewhere_;
   std::size_t at_ = 0;  ///< where in `elsewhere_` to go on

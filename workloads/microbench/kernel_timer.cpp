@@ -20,7 +20,7 @@ double quantile(std::vector<double> values, double share) {
 
 class StepTimer {
  public:
-  StepTimer(TrainingStep& step, std::size_t cache) : step_(step), cache_(step, cache), stream_(cpu_engine()) {
+  StepTimer(ExecutedStep& step, std::size_t cache) : step_(step), cache_(step, cache), stream_(cpu_engine()) {
     const std::size_t n = step.kernels().size();
     out_.in_step.resize(n);
     std::map<std::string, int> known;
@@ -100,7 +100,7 @@ class StepTimer {
     out_.step_waited += stopwatch_.waited() / (*time + stopwatch_.waited());
   }
 
-  TrainingStep& step_;
+  ExecutedStep& step_;
   CacheState cache_;
   dnnl::stream stream_;
   Stopwatch stopwatch_;
@@ -115,7 +115,7 @@ double Sample::fastest() const { return times.empty() ? 0 : *std::ranges::min_el
 double Sample::spread() const { return (quantile(times, 0.75) - quantile(times, 0.25)) / median(); }
 double Sample::uncertainty() const { return 0.93 * spread() / std::sqrt(static_cast<double>(times.size())); }
 
-TimedStep time_step(TrainingStep& step, std::size_t cache, const TimingRule& rule, bool whole_steps,
+TimedStep time_step(ExecutedStep& step, std::size_t cache, const TimingRule& rule, bool whole_steps,
                     const Progress& progress) {
   return StepTimer(step, cache).run(rule, whole_steps, progress);
 }

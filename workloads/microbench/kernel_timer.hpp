@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "workloads/microbench/cache_state.hpp"
-#include "workloads/microbench/training_step.hpp"
+#include "workloads/microbench/executed_step.hpp"
 
 namespace epocast {
 
@@ -44,7 +44,7 @@ using Progress = std::function<void(double)>;
 /// Times every distinct kernel (Kernel::key and CacheState::history) until the rule is satisfied, in rounds over all
 /// that are not there yet, so that a noisy second hits many kernels a little and none much. With `whole_steps`, each
 /// round also executes the step, and all kernels are timed in all rounds until the step satisfies the rule.
-TimedStep time_step(TrainingStep& step, std::size_t cache, const TimingRule& rule, bool whole_steps,
+TimedStep time_step(ExecutedStep& step, std::size_t cache, const TimingRule& rule, bool whole_steps,
                     const Progress& progress);
 
 }  // namespace epocast

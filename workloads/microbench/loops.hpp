@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "sim/memory.hpp"
-#include "workloads/microbench/training_step.hpp"
+#include "workloads/microbench/executed_step.hpp"
 
 namespace epocast {
 

@@ -10,8 +10,8 @@
 #include <stdexcept>
 
 #include "workloads/microbench/buffer.hpp"
+#include "workloads/microbench/executed_step.hpp"
 #include "workloads/microbench/stopwatch.hpp"
-#include "workloads/microbench/training_step.hpp"
 
 namespace epocast {
 namespace {

@@ -55,7 +55,7 @@ class ProgressLine {
   double shown_ = 0;
 };
 
-void print_rows(const TrainingStep& step, const std::string& spec, const TimedStep& timed) {
+void print_rows(const ExecutedStep& step, const std::string& spec, const TimedStep& timed) {
   const auto row = [&](const std::string& layer, const char* pass, int kernel, const Sample& sample,
                        const Sample* in_step) {
     fmt::print("\"{}\",{},\"{}\",{},{},{},{:.7g},{:.7g},{:.3g},{}\n", spec, step.batch(), layer, pass, kernel,
@@ -101,7 +101,7 @@ void measure(const Arguments& arguments) {
   fmt::print("model,batch,layer,pass,kernel,repetitions,time_s,fastest_s,spread,in_step_s\n");
   for (std::size_t m = 0; m < models.size(); ++m)
     for (const std::int64_t batch : arguments.batches) {
-      TrainingStep step(models[m], batch, parse_optimizer(arguments.optimizer));
+      ExecutedStep step(models[m], batch, parse_optimizer(arguments.optimizer));
       ProgressLine line(fmt::format("{}, batch {}", models[m].name, batch));
       const TimedStep timed =
           time_step(step, cache, arguments.rule, arguments.steps, [&](double share) { line.show(share); });

@@ -20,7 +20,7 @@ dnnl::primitive_attr StepBuilder::attributes() {
   return attributes;
 }
 
-StepBuilder::StepBuilder(TrainingStep& step, Optimizer optimizer) : step_(step), optimizer_(optimizer) {
+StepBuilder::StepBuilder(ExecutedStep& step, Optimizer optimizer) : step_(step), optimizer_(optimizer) {
   scratch_ = &step_.buffers_.emplace_back(0, Buffer::Fill());
   const std::size_t n = step_.model().layers.size();
   step_.outputs_.resize(n);
@@ -197,24 +197,24 @@ void StepBuilder::update() {
   }
 }
 
-TrainingStep::TrainingStep(const Model& model, std::int64_t batch, Optimizer optimizer)
+ExecutedStep::ExecutedStep(const Model& model, std::int64_t batch, Optimizer optimizer)
     : model_(&model), batch_(batch) {
   StepBuilder(*this, optimizer).build();
 }
 
-TrainingStep::~TrainingStep() = default;
+ExecutedStep::~ExecutedStep() = default;
 
-std::size_t TrainingStep::bytes() const {
+std::size_t ExecutedStep::bytes() const {
   std::size_t sum = 0;
   for (const Buffer& buffer : buffers_) sum += buffer.bytes();
   return sum;
 }
 
-void TrainingStep::allocate() {
+void ExecutedStep::allocate() {
   for (Buffer& buffer : buffers_) buffer.allocate();
 }
 
-void TrainingStep::release() {
+void ExecutedStep::release() {
   for (Buffer& buffer : buffers_) buffer.release();
 }
 

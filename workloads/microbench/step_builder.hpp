@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "workloads/microbench/training_step.hpp"
+#include "workloads/microbench/executed_step.hpp"
 
 namespace epocast {
 
@@ -16,7 +16,7 @@ using Desc = dnnl::memory::desc;
 
 class StepBuilder {
  public:
-  StepBuilder(TrainingStep& step, Optimizer optimizer);
+  StepBuilder(ExecutedStep& step, Optimizer optimizer);
   void build();
 
   // For the kinds of layers.
@@ -81,7 +81,7 @@ class StepBuilder {
   Tensor gradient_of(int layer);
   void update();
 
-  TrainingStep& step_;
+  ExecutedStep& step_;
   Optimizer optimizer_;
   std::deque<Kernel> kernels_;  // references stay good
   std::deque<Parameters> parameters_;

@@ -29,13 +29,13 @@ struct Parameters {
   std::vector<Tensor> state;
 };
 
-class TrainingStep {
+class ExecutedStep {
  public:
   /// Plans the kernels; takes no memory for data yet. Throws dnnl::error if a layer is beyond the library.
-  TrainingStep(const Model& model, std::int64_t batch, Optimizer optimizer);
-  ~TrainingStep();
-  TrainingStep(const TrainingStep&) = delete;
-  TrainingStep& operator=(const TrainingStep&) = delete;
+  ExecutedStep(const Model& model, std::int64_t batch, Optimizer optimizer);
+  ~ExecutedStep();
+  ExecutedStep(const ExecutedStep&) = delete;
+  ExecutedStep& operator=(const ExecutedStep&) = delete;
 
   const Model& model() const { return *model_; }
   std::int64_t batch() const { return batch_; }

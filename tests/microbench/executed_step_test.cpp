@@ -37,7 +37,7 @@ class RunningStep {
   }
 
   Model model;
-  TrainingStep step;
+  ExecutedStep step;
 
  private:
   dnnl::stream stream_;
@@ -180,7 +180,7 @@ TEST_CASE("every distinct kernel of a step is timed, alone and within the step")
       "p}\n",
       "m.yaml");
   for (const bool whole_steps : {false, true}) {
-    TrainingStep step(model, 2, Optimizer::sgd);
+    ExecutedStep step(model, 2, Optimizer::sgd);
     double progress = 0;
     const TimedStep timed = time_step(step, 1 << 20, {.least = 2, .most = 3}, whole_steps, [&](double share) {
       CHECK((share > 0 && share <= 1));
