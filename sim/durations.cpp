@@ -34,8 +34,13 @@ DeviceId Durations::worker(Instance i) const {
 }
 
 double Durations::usual(Instance i) const {
-  const double base = std::get<Compute>(graph_.task(i.task).work).duration.value;
-  return options_.slowdown.empty() || base == 0 ? base : base * options_.slowdown[idx(worker(i))];
+  double time = std::get<Compute>(graph_.task(i.task).work).duration.value;
+  if (time == 0) return 0;
+  if (!options_.slowdown.empty()) time *= options_.slowdown[idx(worker(i))];
+  const QueueId queue = graph_.task(i.task).queue;
+  if (queue == QueueId::none) return time;
+  const auto& shared = graph_.graph->queue(queue).slowdown;
+  return shared.empty() ? time : time * shared[shared.size() == 1 ? 0 : i.rank];
 }
 
 double Durations::end_of_compute(Instance i, std::int64_t iteration, double now) const {

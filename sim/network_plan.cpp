@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 #include <utility>
@@ -124,6 +125,9 @@ bool NetworkPlan::find_interchangeable(const Cluster& cluster) const {
       if (!equal_hardware(cluster.devices[idx(device)], first)) return false;
   }
   if (!wide || collectives_overlap(cluster)) return false;  // nothing to gain; or not the same for all
+  for (const Queue& queue : graph_.queues())
+    if (std::adjacent_find(queue.slowdown.begin(), queue.slowdown.end(), std::not_equal_to<>()) != queue.slowdown.end())
+      return false;
   for (std::size_t t = 0; t < graph_.tasks().size(); ++t) {
     const Task& task = graph_.tasks()[t];
     if (task.quorum > 0) return false;  // the order of arrival matters

@@ -19,9 +19,13 @@ std::vector<DeviceId> TaskActivity::workers(std::size_t devices) const {
 void TaskActivity::book(Instance i, double now, bool begins) {
   const Task& task = graph_.task(i.task);
   if (std::holds_alternative<Compute>(task.work)) {
-    if (task.queue == QueueId::none || graph_.graph->queue(task.queue).role != QueueRole::compute) return;
+    if (task.queue == QueueId::none) return;
     const DeviceId device = graph_.device(i);
-    begins ? accounts_.compute_begins(device, now) : accounts_.compute_ends(device, now);
+    const QueueRole role = graph_.graph->queue(task.queue).role;
+    if (role == QueueRole::compute)
+      begins ? accounts_.compute_begins(device, now) : accounts_.compute_ends(device, now);
+    else if (role == QueueRole::communication)  // such as copying a message
+      begins ? accounts_.communication_begins(device, now) : accounts_.communication_ends(device, now);
     return;
   }
   const auto change = [&](DeviceId device) {

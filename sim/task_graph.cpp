@@ -140,8 +140,14 @@ void CyclicTaskGraph::validate(const Cluster& cluster) const {
         throw GraphError(fmt::format("group '{}' has device {} twice", group.name, device));
     }
   }
-  for (const Queue& queue : queues_)
+  for (const Queue& queue : queues_) {
     if (idx(queue.group) >= groups_.size()) throw GraphError(fmt::format("queue '{}' has no group", queue.name));
+    if (!queue.slowdown.empty() && queue.slowdown.size() != size_of(queue.group))
+      throw GraphError(fmt::format("queue '{}' of {} ranks has a slowdown for {}", queue.name, size_of(queue.group),
+                                   queue.slowdown.size()));
+    for (const double factor : queue.slowdown)
+      if (!is_size(factor)) throw GraphError(fmt::format("queue '{}' has a slowdown of {}", queue.name, factor));
+  }
 
   for (std::size_t t = 0; t < tasks_.size(); ++t) {
     const Task& task = tasks_[t];

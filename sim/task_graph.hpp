@@ -54,6 +54,7 @@ struct Queue {
   GroupId group{};
   QueueRole role = QueueRole::compute;
   Discipline discipline = Discipline::program_order;
+  std::vector<double> slowdown = {};  ///< factor on its computations by rank; empty: all 1
 };
 
 /// What a task is called in every output.
@@ -134,6 +135,8 @@ class CyclicTaskGraph {
   /// REQUIRES (checked by validate): at least one device, no device twice.
   GroupId add_group(std::string name, std::vector<DeviceId> devices);
   QueueId add_queue(std::string name, GroupId group, QueueRole role, Discipline discipline);
+  /// Makes the queue's computations take so many times longer, rank by rank: what else its devices do slows them down.
+  void set_slowdown(QueueId queue, std::vector<double> by_rank) { queues_[index(queue)].slowdown = std::move(by_rank); }
   StoreId add_store(std::string name, bool replicated = false);
 
   /// One computation per rank of the queue's group.
@@ -182,9 +185,9 @@ class CyclicTaskGraph {
 
   /// Throws GraphError for: no tasks; a device the cluster does not have; an empty group or one with a device twice; a
   /// collective over one rank or by an algorithm that cannot do the operation; a transfer from each device to itself;
-  /// edges or queues between groups of different sizes; negative or non-finite durations, sizes or lags; a quorum that
-  /// its task cannot have; obsolescence of a task that is not one of several ranks, or by one that is; a cycle of lag 0
-  /// (program order included), naming the tasks on it.
+  /// edges, queues or slowdowns between groups of different sizes; negative or non-finite durations, sizes, lags or
+  /// slowdowns; a quorum that its task cannot have; obsolescence of a task that is not one of several ranks, or by one
+  /// that is; a cycle of lag 0 (program order included), naming the tasks on it.
   void validate(const Cluster& cluster) const;
 
   /// edges() plus those that program-order queues imply.

@@ -6,20 +6,19 @@ namespace epocast {
 namespace {
 
 /// One piece per layer, or per layer and server.
-std::vector<ParameterPiece> place_layers(const WorkloadTrace& trace, int servers,
-                                         ParameterServer::Placement placement) {
+std::vector<ParameterPiece> place_layers(const WorkloadTrace& trace, int servers, ParameterPlacement placement) {
   std::vector<ParameterPiece> pieces;
   std::vector<Bytes> load(static_cast<std::size_t>(servers));
   int turn = 0;
   for (std::size_t l = 0; l < trace.layers.size(); ++l) {
     const LayerTrace& layer = trace.layers[l];
     if (layer.parameters.value <= 0) continue;
-    if (placement == ParameterServer::Placement::even) {
+    if (placement == ParameterPlacement::even) {
       for (int s = 0; s < servers; ++s) pieces.push_back({layer.name, s, layer.parameters / servers, {l}});
       continue;
     }
     int server = turn++ % servers;
-    if (placement == ParameterServer::Placement::greedy)
+    if (placement == ParameterPlacement::greedy)
       server = static_cast<int>(std::min_element(load.begin(), load.end()) - load.begin());
     load[static_cast<std::size_t>(server)] += layer.parameters;
     pieces.push_back({layer.name, server, layer.parameters, {l}});
@@ -29,11 +28,10 @@ std::vector<ParameterPiece> place_layers(const WorkloadTrace& trace, int servers
 
 }  // namespace
 
-std::vector<ParameterPiece> place_parameters(const WorkloadTrace& trace, int servers,
-                                             ParameterServer::Placement placement,
-                                             ParameterServer::Granularity granularity) {
+std::vector<ParameterPiece> place_parameters(const WorkloadTrace& trace, int servers, ParameterPlacement placement,
+                                             MessageGranularity granularity) {
   std::vector<ParameterPiece> pieces = place_layers(trace, servers, placement);
-  if (granularity == ParameterServer::Granularity::layer) return pieces;
+  if (granularity == MessageGranularity::layer) return pieces;
   std::vector<ParameterPiece> merged;
   for (int s = 0; s < servers; ++s) {
     ParameterPiece whole{servers == 1 ? "" : "part " + std::to_string(s), s, Bytes(0), {}};

@@ -5,9 +5,11 @@
 #include <vector>
 
 #include "sim/workload_trace.hpp"
-#include "strategies/parameter_server.hpp"
 
 namespace epocast {
+
+enum class ParameterPlacement { greedy, round_robin, even };
+enum class MessageGranularity { layer, model };
 
 /// Parameters that travel together between a worker and one server.
 struct ParameterPiece {
@@ -18,10 +20,9 @@ struct ParameterPiece {
 };
 
 /// Distributes the layers' parameters over servers. greedy: each layer, in order, to the server with the fewest bytes;
-/// round_robin: in turn; even: every layer split equally over all. With Granularity::model all of a server's parameters
-/// travel as one piece. Servers left without parameters have no piece.
-std::vector<ParameterPiece> place_parameters(const WorkloadTrace& trace, int servers,
-                                             ParameterServer::Placement placement,
-                                             ParameterServer::Granularity granularity);
+/// round_robin: in turn; even: every layer split equally over all. With MessageGranularity::model all of a server's
+/// parameters travel as one piece. Servers left without parameters have no piece.
+std::vector<ParameterPiece> place_parameters(const WorkloadTrace& trace, int servers, ParameterPlacement placement,
+                                             MessageGranularity granularity);
 
 }  // namespace epocast

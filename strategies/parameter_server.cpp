@@ -1,17 +1,16 @@
 #include "strategies/parameter_server.hpp"
 
-#include <algorithm>
 #include <set>
 
 #include "strategies/choice.hpp"
 #include "strategies/layer_passes.hpp"
-#include "strategies/parameter_placement.hpp"
+#include "strategies/server_side.hpp"
 
 namespace epocast {
 namespace {
 
-/// Time to add one worker's gradient into a sum in the server's memory: two reads and a write of each value.
-Seconds accumulation_time(Bytes bytes, const Device& server) { return bytes * 3.0 / server.memory_bandwidth; }
+/// To add one worker's gradient to a sum in the server's memory: two reads and a write of each value.
+constexpr int kAccumulationAccesses = 3;
 
 /// Time to update a piece: its layers' update times, in proportion to the share of them that it holds.
 Seconds update_time(const ParameterPiece& piece, const WorkloadTrace& trace) {
@@ -24,55 +23,44 @@ Seconds update_time(const ParameterPiece& piece, const WorkloadTrace& trace) {
   return time * (piece.bytes / whole);
 }
 
+/// How many steps a worker may be ahead of the slowest; absent: any number.
+std::optional<int> read_staleness(const ConfigNode& options, ParameterServer::Mode mode) {
+  if (mode != ParameterServer::Mode::stale) {
+    if (options.has("staleness"))
+      throw options.at("staleness").error("a bound has no effect in this mode; use mode: stale");
+    return mode == ParameterServer::Mode::sync ? std::optional(0) : std::nullopt;
+  }
+  if (!options.has("staleness")) return 1;
+  const ConfigNode node = options.at("staleness");
+  if (node.is_scalar() && node.as_string() == "infinite") return std::nullopt;
+  return static_cast<int>(node.as_int(Range{0, 1e6}));
+}
+
 }  // namespace
 
 EntryInfo ParameterServer::info() {
-  return {"parameter_server",
-          "workers push gradients to parameter servers and pull new parameters",
-          {{"mode", "", "sync | async", "sync", "wait for the gradients of all workers, or apply each as it comes"},
-           {"servers", "count", "1 .. hosts", "1", "number of parameter servers"},
-           {"placement", "", "greedy | round_robin | even", "greedy", "which server holds which layer's parameters"},
-           {"location", "", "dedicated | colocated", "dedicated",
-            "servers on hosts of their own, or on the workers' hosts"},
-           {"granularity", "", "layer | model", "layer",
-            "what one message carries: a layer, overlapping computation, or all that a server holds"}}};
+  EntryInfo info{
+      "parameter_server",
+      "workers push gradients to parameter servers and pull new parameters",
+      {{"mode", "", "sync | async | stale", "sync",
+        "wait for the gradients of all workers, apply each as it comes, or that within a bound"},
+       {"staleness", "steps", ">= 0, infinite", "1", "how far a worker may be ahead of the slowest (mode: stale)"},
+       {"granularity", "", "layer | model", "layer", "what one message carries: a layer, or all that a server holds"},
+       {"overlap", "", "true | false", "true",
+        "push during the backward pass and pull during the forward pass, as far as the granularity allows"}}};
+  for (ParameterInfo& shared : ServerOptions::parameters()) info.parameters.push_back(std::move(shared));
+  return info;
 }
 
 ParameterServer::ParameterServer(const ConfigNode& options)
-    : options_(options),
-      mode_(choose(options, "mode", {{"sync", Mode::sync}, {"async", Mode::async}}, Mode::sync)),
-      servers_(static_cast<int>(options.get("servers", 1, Range{1, 1e6}))),
-      placement_(
-          choose(options, "placement",
-                 {{"greedy", Placement::greedy}, {"round_robin", Placement::round_robin}, {"even", Placement::even}},
-                 Placement::greedy)),
-      location_(choose(options, "location", {{"dedicated", Location::dedicated}, {"colocated", Location::colocated}},
-                       Location::dedicated)),
-      granularity_(choose(options, "granularity", {{"layer", Granularity::layer}, {"model", Granularity::model}},
-                          Granularity::layer)) {}
-
-std::vector<DeviceId> ParameterServer::server_devices(const StrategyContext& context) const {
-  std::vector<DeviceId> devices;
-  if (location_ == Location::colocated) {
-    devices = context.workers;
-  } else {
-    const std::set<DeviceId> workers(context.workers.begin(), context.workers.end());
-    for (DeviceId d = 0; d < static_cast<DeviceId>(context.cluster.devices.size()); ++d)
-      if (!workers.contains(d)) devices.push_back(d);
-  }
-  if (devices.size() < static_cast<std::size_t>(servers_)) {
-    const std::string have = std::to_string(devices.size());
-    const ConfigNode at = options_.has("servers") ? options_.at("servers") : options_;
-    throw at.error(location_ == Location::colocated
-                       ? std::to_string(servers_) + " servers on the hosts of " + have +
-                             " workers; set servers to at most " + have
-                       : std::to_string(servers_) + " servers on hosts of their own, but the workers leave " + have +
-                             " of the platform's " + std::to_string(context.cluster.devices.size()) +
-                             " hosts; use fewer workers or servers, or location: colocated");
-  }
-  devices.resize(static_cast<std::size_t>(servers_));
-  return devices;
-}
+    : mode_(
+          choose(options, "mode", {{"sync", Mode::sync}, {"async", Mode::async}, {"stale", Mode::stale}}, Mode::sync)),
+      staleness_(read_staleness(options, mode_)),
+      granularity_(choose(options, "granularity",
+                          {{"layer", MessageGranularity::layer}, {"model", MessageGranularity::model}},
+                          MessageGranularity::layer)),
+      overlap_(options.get("overlap", true)),
+      servers_(options) {}
 
 TrainingStep ParameterServer::compile(const StrategyContext& context) const {
   const WorkloadTrace trace = context.trace(context.worker_batch());
@@ -80,61 +68,55 @@ TrainingStep ParameterServer::compile(const StrategyContext& context) const {
   CyclicTaskGraph& graph = step.graph;
   const GroupId workers = graph.add_group("workers", context.workers);
   const QueueId compute = graph.add_queue("compute", workers, QueueRole::compute, Discipline::program_order);
-
-  struct Server {
-    DeviceId device;
-    GroupId group;
-    QueueId queue;
-    StoreId store;
-  };
-  std::vector<Server> servers;
-  for (const DeviceId device : server_devices(context)) {
-    const std::string name = "server " + std::to_string(servers.size());
-    const GroupId group = graph.add_group(name, {device});
-    servers.push_back(
-        {device, group, graph.add_queue(name, group, QueueRole::server, Discipline::fifo), graph.add_store(name)});
-  }
+  graph.set_slowdown(compute, servers_.slowdown(context));
+  ServerSide servers(graph, context, workers, servers_);
 
   const LayerPass forward = add_forward(graph, compute, trace);
   const LayerPass backward = add_backward(graph, compute, trace);
+  // With bound 0 all gradients of a step are there before anybody pulls: the server may sum them and update once.
+  const bool summed = staleness_ == 0;
 
   std::set<int> versioned;  // one piece of each server counts its versions
-  for (const ParameterPiece& piece : place_parameters(trace, servers_, placement_, granularity_)) {
-    const Server& server = servers[static_cast<std::size_t>(piece.server)];
-    const Device& device = context.cluster.devices[static_cast<std::size_t>(server.device)];
-    // A lone worker that is its own server keeps everything in place.
-    const bool moves = context.workers.size() > 1 || context.workers.front() != server.device;
-    const auto travel = [&](GroupId from, GroupId to, const char* name) {
-      return moves ? graph.transfer(workers, QueueId::none, {from, to, piece.bytes}, {name, piece.name})
-                   : graph.compute_for(workers, QueueId::none, Seconds(0), {name, piece.name});
-    };
-    const TaskId pull = travel(server.group, workers, "pull");
-    const TaskId push = travel(workers, server.group, "push");
+  const std::vector<ParameterPiece> pieces = place_parameters(trace, servers.count(), servers_.placement, granularity_);
+  for (const ParameterPiece& piece : pieces) {
+    const QueueId queue = servers.queue(piece.server);
+    const TaskChain pull = servers.pull(piece);
+    const TaskChain push = servers.push(piece);
 
     // On its way forward, a worker needs the piece at the first layer in it; on its way back it reaches that layer
     // last.
     const std::size_t first = piece.layers.front();
-    graph.after(pull, forward.at(first));
-    graph.after(backward.at(first), push);
+    graph.after(pull.last, overlap_ ? forward.at(first) : forward.tasks.front());
+    graph.after(overlap_ ? backward.at(first) : backward.tasks.back(), push.first);
 
+    const Seconds received = servers.receive_time(piece.bytes), update = update_time(piece, trace);
     TaskId updated{};
-    if (mode_ == Mode::sync) {
-      const TaskId sum =
-          graph.compute_for(workers, server.queue, accumulation_time(piece.bytes, device), {"accumulate", piece.name});
-      updated = graph.compute(server.queue, update_time(piece, trace), {"update", piece.name});
-      graph.after(push, sum);
-      graph.after(sum, updated);
+    if (summed) {
+      const Seconds sum = servers.memory_time(piece.server, piece.bytes, kAccumulationAccesses);
+      const TaskId summing = graph.compute_for(workers, queue, received + sum, {"accumulate", piece.name});
+      updated = graph.compute(queue, update, {"update", piece.name});
+      graph.after(push.last, summing);
+      graph.after(summing, updated);
     } else {
-      updated = graph.compute_for(workers, server.queue, update_time(piece, trace), {"update", piece.name});
-      graph.after(push, updated);
+      updated = graph.compute_for(workers, queue, received + update, {"update", piece.name});
+      graph.after(push.last, updated);
+      if (staleness_) {
+        // Who pulls for the step after next but `bound` needs everybody's update of this one.
+        const TaskId bound =
+            graph.compute_for(servers.group(piece.server), QueueId::none, Seconds(0), {"bound", piece.name});
+        graph.after(updated, bound);
+        graph.after(bound, pull.first, 1 + *staleness_);
+      }
     }
-    graph.after(updated, pull, 1);
+    graph.after(updated, pull.first, 1);
     if (versioned.insert(piece.server).second) {
-      graph.set_version_effect(pull, {server.store, VersionEffect::read_at_start});
-      graph.set_version_effect(updated, {server.store, VersionEffect::write_at_end});
+      graph.set_version_effect(pull.first, {servers.store(piece.server), VersionEffect::read_at_start});
+      graph.set_version_effect(updated, {servers.store(piece.server), VersionEffect::write_at_end});
     }
   }
-  step.memory.push_back({"worker", context.workers, replica_memory(trace, context.optimizer)});
+  std::vector<DeviceId> devices;
+  for (int s = 0; s < servers.count(); ++s) devices.push_back(servers.device(s));
+  step.memory = served_memory(trace, context, pieces, devices);
   return step;
 }
 

@@ -1,14 +1,17 @@
 #pragma once
 // Parameter servers: workers push gradients to servers, which update the parameters, and pull the new ones.
 //
-// Scope: synchronous (each update waits for the gradients of all workers) and asynchronous (each gradient is applied as
-// it comes; which worker is served first emerges from the servers' queues and the network); one or several servers, on
-// hosts of their own or on the workers'; whole parts of the model or layer by layer, the latter overlapping backward
-// and the next forward pass (Li et al. 2014; Abadi et al. 2016). Limits: no bounded staleness, no backup workers; a
-// server's arithmetic is memory-bound and does not slow down a worker on the same host. Validation: tests/conformance,
-// tests/unit/parameter_server_test.cpp.
+// Scope: synchronous (each update waits for the gradients of all workers), asynchronous (each gradient is applied as it
+// comes; which worker is served first emerges from the servers' queues and the network), stale synchronous (Ho et al.
+// 2013: the same, but no worker is more than `staleness` steps ahead of the slowest). Whole parts of the model or layer
+// by layer, the latter overlapping backward and the next forward pass (Li et al. 2014; Abadi et al. 2016). Servers,
+// copies and service times: strategies/server_options.hpp.
+// Validation: tests/conformance, tests/unit/parameter_server_test.cpp, experiments/reproduce/eserol2019.
+
+#include <optional>
 
 #include "sim/strategy.hpp"
+#include "strategies/server_options.hpp"
 
 namespace epocast {
 
@@ -18,20 +21,14 @@ class ParameterServer final : public Strategy {
   TrainingStep compile(const StrategyContext& context) const override;
   static EntryInfo info();
 
-  enum class Mode { sync, async };
-  enum class Placement { greedy, round_robin, even };
-  enum class Location { dedicated, colocated };
-  enum class Granularity { layer, model };
+  enum class Mode { sync, async, stale };
 
  private:
-  std::vector<DeviceId> server_devices(const StrategyContext& context) const;
-
-  ConfigNode options_;
   Mode mode_;
-  int servers_;
-  Placement placement_;
-  Location location_;
-  Granularity granularity_;
+  std::optional<int> staleness_;  ///< bound in steps; absent: none
+  MessageGranularity granularity_;
+  bool overlap_;
+  ServerOptions servers_;
 };
 
 }  // namespace epocast

@@ -79,6 +79,9 @@ void write_target_table(std::ostream& out, const TargetResult& result) {
   if (s.exact > 0) out << fmt::format("  exact: {} of {} match\n", s.exact_matched, s.exact);
   if (s.inputs > 0)
     out << fmt::format("  inputs: {} of {} come back as they went in (not counted)\n", s.inputs_matched, s.inputs);
+  if (s.fitted_mape)
+    out << fmt::format("  fitted: {} cells, which are inputs as well; the fit leaves a MAPE of {:.2f} %\n", s.fitted,
+                       *s.fitted_mape);
   if (s.mape) {
     out << fmt::format("  predicted: MAPE {:.2f} % over {} cells", *s.mape, s.predicted);
     out << (s.bound ? fmt::format("; bound {:.2f} %\n", *s.bound) : "; no bound declared\n");

@@ -30,7 +30,7 @@ std::optional<double> TargetRow::error_pct() const {
 }
 
 bool TargetRow::matches() const {
-  if (!published) return true;
+  if (!published || fitted) return true;
   if (role == Role::bound) return simulated <= *published + tolerance;
   return std::abs(simulated - *published) <= tolerance;
 }
@@ -57,7 +57,7 @@ TargetSummary summarize(const std::vector<TargetRow>& rows, std::optional<double
   out.bound = mape_bound;
   out.bound_rule = bounds;
   std::map<std::pair<std::string, std::string>, Role> seen;
-  double sum = 0;
+  double sum = 0, fitted_sum = 0;
   for (const TargetRow& row : rows) {
     const auto [first, is_new] = seen.emplace(std::pair(row.row, row.quantity), row.role);
     if (!is_new)
@@ -75,11 +75,18 @@ TargetSummary summarize(const std::vector<TargetRow>& rows, std::optional<double
       ++out.bounds;
       if (row.matches()) ++out.bounds_kept;
       if (!out.most_above || !(*row.error_pct() <= *out.most_above->error_pct())) out.most_above = row;
+    } else if (row.fitted) {
+      if (row.role != Role::input || !row.published)
+        throw std::logic_error("target fits something to '" + row.row + ": " + row.quantity +
+                               "', which is no published input");
+      ++out.fitted;
+      fitted_sum += std::abs(*row.error_pct());
     } else if (row.published) {
       ++(row.role == Role::exact ? out.exact : out.inputs);
       if (row.matches()) ++(row.role == Role::exact ? out.exact_matched : out.inputs_matched);
     }
   }
+  if (out.fitted > 0) out.fitted_mape = fitted_sum / out.fitted;
   if (out.predicted > 0) out.mape = sum / out.predicted;
   return out;
 }

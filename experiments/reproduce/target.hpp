@@ -29,13 +29,14 @@ struct TargetRow {
   std::optional<double> published;  ///< absent for our own corrected values
   double simulated = 0;
   Role role = Role::predicted;
-  double tolerance = 0;  ///< for exact, input and bound rows: how far off ours may be, absolute
-  std::string note;      ///< e.g. why a cell is off
+  double tolerance = 0;   ///< for exact, input and bound rows: how far off ours may be, absolute
+  std::string note = {};  ///< e.g. why a cell is off
+  bool fitted = false;    ///< an input that constants were fitted to: what is left of its error is shown, not judged
 
   /// Relative error in percent; absent without a published number.
   std::optional<double> error_pct() const;
-  /// Within the tolerance (for a bound: not above it), or without a published number. Says nothing about predicted
-  /// rows.
+  /// Within the tolerance (for a bound: not above it), fitted, or without a published number. Says nothing about
+  /// predicted rows.
   bool matches() const;
 };
 
@@ -72,7 +73,9 @@ struct TargetSummary {
   int exact = 0;  ///< exact rows with a published number
   int exact_matched = 0;
   int inputs = 0;
-  int inputs_matched = 0;  ///< an input that does not come back was not what went in
+  int inputs_matched = 0;             ///< an input that does not come back was not what went in
+  int fitted = 0;                     ///< inputs that constants were fitted to; not among `inputs`
+  std::optional<double> fitted_mape;  ///< percent: what the fit leaves; absent without a fit
   int predicted = 0;
   std::optional<double> mape;      ///< percent; absent without predictions
   std::optional<TargetRow> worst;  ///< the prediction with the largest error

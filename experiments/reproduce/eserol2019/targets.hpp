@@ -10,7 +10,7 @@ namespace epocast::eserol2019 {
 /// volumes that the thesis' partitioner reached (Table 5.10, an input).
 Target table_5_14();
 
-/// Run times with parameter servers on 2 and 4 workers, predicted from those of a single worker.
+/// Run times with parameter servers on 4 workers, predicted from those of one and two.
 Target table_5_15_data_parallel();
 
 /// Run times with model parallelism on 2 and 4 workers, predicted from those of a single worker.

@@ -1,0 +1,124 @@
+#include "strategies/server_options.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "strategies/choice.hpp"
+
+namespace epocast {
+namespace {
+
+constexpr Range kRate{1, 1e15};
+
+std::optional<int> read_servers(const ConfigNode& options) {
+  if (!options.has("servers")) return 1;
+  const ConfigNode node = options.at("servers");
+  if (node.is_scalar() && node.as_string() == "all") return std::nullopt;
+  return static_cast<int>(node.as_int(Range{1, 1e6}));
+}
+
+/// Seconds per byte of an optional rate; 0 without one.
+double seconds_per_byte(const ConfigNode& options, const char* key) {
+  return options.has(key) ? 1 / options.at(key).as_bytes_per_second(kRate).value : 0;
+}
+
+}  // namespace
+
+std::vector<ParameterInfo> ServerOptions::parameters() {
+  return {
+      {"servers", "count", "1 .. hosts, all", "1", "number of parameter servers; all: one on every worker's host"},
+      {"placement", "", "greedy | round_robin | even", "greedy", "which server holds which layer's parameters"},
+      {"location", "", "dedicated | colocated | device", "dedicated",
+       "servers on hosts of their own, on the workers' hosts, or in the memory of the workers' devices"},
+      {"connection", "", "concurrent | in_order | priority", "concurrent",
+       "messages between a worker and a server all at once, or one at a time in each direction: the first to be "
+       "ready goes first, or that of the first layer"},
+      {"copy_rate", "bytes/s", "> 0", "infinite", "how fast a worker copies or serialises a message, each way"},
+      {"message_overhead", "s", "0 .. 1 h", "0 s", "of every message at a worker, each way"},
+      {"server_rate", "bytes/s", "> 0", "infinite", "how fast one thread of a server takes in or gives out a message"},
+      {"server_threads", "count", "1 .. 1024", "1", "threads of a server, which share the work on every message"},
+      {"worker_cores", "cores", ">= 0", "0", "of its host that a worker's communication keeps from computing"},
+      {"server_cores", "cores", ">= 0", "0", "that a server keeps from a worker on its host"}};
+}
+
+ServerOptions::ServerOptions(const ConfigNode& options)
+    : servers(read_servers(options)),
+      placement(choose(options, "placement",
+                       {{"greedy", ParameterPlacement::greedy},
+                        {"round_robin", ParameterPlacement::round_robin},
+                        {"even", ParameterPlacement::even}},
+                       ParameterPlacement::greedy)),
+      location(
+          choose(options, "location",
+                 {{"dedicated", Location::dedicated}, {"colocated", Location::colocated}, {"device", Location::device}},
+                 servers ? Location::dedicated : Location::colocated)),
+      connection(choose(options, "connection",
+                        {{"concurrent", Connection::concurrent},
+                         {"in_order", Connection::in_order},
+                         {"priority", Connection::priority}},
+                        Connection::concurrent)),
+      copy(seconds_per_byte(options, "copy_rate")),
+      overhead(options.get("message_overhead", Seconds(0), Range{0, 3600})),
+      service(seconds_per_byte(options, "server_rate") /
+              static_cast<double>(options.get("server_threads", 1, Range{1, 1024}))),
+      worker_cores(options.get("worker_cores", 0.0, Range{0, 1e6})),
+      server_cores(options.get("server_cores", 0.0, Range{0, 1e6})),
+      options_(options) {
+  if (!servers && location == Location::dedicated)
+    throw options.at("location")
+        .error(
+            "a server on every worker's host is not on a host of its own; use location: colocated, or a number of "
+            "servers");
+  if (options.has("server_threads") && !options.has("server_rate"))
+    throw options.at("server_threads").error("threads have no effect without server_rate, the rate of each");
+  if (location == Location::device)
+    for (const char* key : {"copy_rate", "server_rate"})
+      if (options.has(key))
+        throw options.at(key).error(
+            "parameters in device memory are not copied to the host; leave this out, or use location: colocated");
+}
+
+std::vector<DeviceId> ServerOptions::devices(const StrategyContext& context) const {
+  std::vector<DeviceId> devices;
+  if (location != Location::dedicated) {
+    devices = context.workers;
+  } else {
+    const std::set<DeviceId> workers(context.workers.begin(), context.workers.end());
+    for (DeviceId d = 0; d < static_cast<DeviceId>(context.cluster.devices.size()); ++d)
+      if (!workers.contains(d)) devices.push_back(d);
+  }
+  if (!servers) return devices;
+  if (devices.size() < static_cast<std::size_t>(*servers)) {
+    const ConfigNode at = options_.has("servers") ? options_.at("servers") : options_;
+    throw at.error(location == Location::dedicated
+                       ? fmt::format("{} servers on hosts of their own, but the workers leave {} of the platform's {} "
+                                     "hosts; use fewer workers or servers, or location: colocated",
+                                     *servers, devices.size(), context.cluster.devices.size())
+                       : fmt::format("{} servers on the hosts of {} workers; set servers to at most {}", *servers,
+                                     devices.size(), devices.size()));
+  }
+  devices.resize(static_cast<std::size_t>(*servers));
+  return devices;
+}
+
+std::vector<double> ServerOptions::slowdown(const StrategyContext& context) const {
+  const std::size_t with_server =
+      location == Location::dedicated
+          ? 0
+          : static_cast<std::size_t>(servers.value_or(static_cast<int>(context.workers.size())));
+  std::vector<double> out;
+  for (std::size_t w = 0; w < context.workers.size(); ++w) {
+    const Device& device = context.cluster.devices[static_cast<std::size_t>(context.workers[w])];
+    const double taken = worker_cores + (w < with_server ? server_cores : 0);
+    if (taken > 0 && taken >= device.cores)
+      throw options_.at(options_.has("worker_cores") ? "worker_cores" : "server_cores")
+          .error(fmt::format("communication takes {} cores, but '{}' has {}: none is left for computing", taken,
+                             device.name, device.cores));
+    out.push_back(device.cores / (device.cores - taken));
+  }
+  return out;
+}
+
+}  // namespace epocast

@@ -1,0 +1,48 @@
+#pragma once
+// What all strategies with parameter servers let users choose: where the servers are, who holds which parameters, and
+// what a message costs beyond the network.
+
+#include <optional>
+#include <vector>
+
+#include "sim/strategy.hpp"
+#include "strategies/parameter_placement.hpp"
+
+namespace epocast {
+
+/// Scope: servers on hosts of their own, on the workers' hosts, or in the memory of the workers' devices. A message
+/// costs its sender and its receiver a copy (serialising, memory to memory, or device to host), the server one more
+/// copy on its threads, and the network; processes that communicate may keep cores of their host from computing.
+/// Limits: a server's threads divide every message evenly; its arithmetic takes cores or device time from a worker on
+/// the same host only as far as `server_cores` says.
+struct ServerOptions {
+  enum class Location { dedicated, colocated, device };
+  /// How messages of one direction between a worker and a server share their connection: all at once, one at a time in
+  /// the order in which they are ready, or one at a time and that of the first layer first (Jayarajan et al. 2019).
+  enum class Connection { concurrent, in_order, priority };
+
+  std::optional<int> servers = 1;  ///< absent: one for every worker
+  ParameterPlacement placement = ParameterPlacement::greedy;
+  Location location = Location::dedicated;
+  Connection connection = Connection::concurrent;
+  double copy = 0;          ///< s per byte at a worker, each way
+  Seconds overhead;         ///< of every message at a worker, each way
+  double service = 0;       ///< s per byte at a server, each way, all its threads together
+  double worker_cores = 0;  ///< that a worker's communication keeps from computing
+  double server_cores = 0;  ///< that a server keeps from a worker on its host
+
+  /// Reads and checks them. Throws ConfigError.
+  explicit ServerOptions(const ConfigNode& options);
+  static std::vector<ParameterInfo> parameters();
+
+  /// The servers' devices, in order. Throws ConfigError at the option's place if there are not enough.
+  std::vector<DeviceId> devices(const StrategyContext& context) const;
+
+  /// How many times longer than alone each worker computes. Throws ConfigError if no core is left for it.
+  std::vector<double> slowdown(const StrategyContext& context) const;
+
+ private:
+  ConfigNode options_;
+};
+
+}  // namespace epocast
