@@ -1,6 +1,7 @@
 #pragma once
 // Options that are one of a few words.
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,6 +24,16 @@ Value choose(const ConfigNode& options, const char* key, const std::vector<std::
     words.push_back(name);
   }
   throw node.error("unknown value '" + word + "'" + name_hint(word, words));
+}
+
+/// A count, or nothing for `word` ("infinite", "all"). Throws ConfigError for anything else.
+inline std::optional<int> count_or(const ConfigNode& node, const std::string& word, Range range) {
+  if (!node.is_scalar()) return static_cast<int>(node.as_int(range));  // throws
+  const std::string text = node.as_string();
+  if (text == word) return std::nullopt;
+  if (text.find_first_not_of("+-.0123456789e") != std::string::npos)
+    throw node.error("expected a whole number or '" + word + "', got '" + text + "'");
+  return static_cast<int>(node.as_int(range));
 }
 
 }  // namespace epocast

@@ -1,5 +1,7 @@
 #include "strategies/parameter_server.hpp"
 
+#include <fmt/format.h>
+
 #include <set>
 
 #include "strategies/choice.hpp"
@@ -28,12 +30,16 @@ std::optional<int> read_staleness(const ConfigNode& options, ParameterServer::Mo
   if (mode != ParameterServer::Mode::stale) {
     if (options.has("staleness"))
       throw options.at("staleness").error("a bound has no effect in this mode; use mode: stale");
-    return mode == ParameterServer::Mode::sync ? std::optional(0) : std::nullopt;
+    return mode == ParameterServer::Mode::async ? std::nullopt : std::optional(0);
   }
   if (!options.has("staleness")) return 1;
-  const ConfigNode node = options.at("staleness");
-  if (node.is_scalar() && node.as_string() == "infinite") return std::nullopt;
-  return static_cast<int>(node.as_int(Range{0, 1e6}));
+  return count_or(options.at("staleness"), "infinite", Range{0, 1e6});
+}
+
+int read_backup(const ConfigNode& options, ParameterServer::Mode mode) {
+  if (mode == ParameterServer::Mode::backup) return static_cast<int>(options.get("backup", 1, Range{0, 1e6}));
+  if (options.has("backup")) throw options.at("backup").error("no worker is spare in this mode; use mode: backup");
+  return 0;
 }
 
 }  // namespace
@@ -42,9 +48,11 @@ EntryInfo ParameterServer::info() {
   EntryInfo info{
       "parameter_server",
       "workers push gradients to parameter servers and pull new parameters",
-      {{"mode", "", "sync | async | stale", "sync",
-        "wait for the gradients of all workers, apply each as it comes, or that within a bound"},
+      {{"mode", "", "sync | async | stale | backup", "sync",
+        "wait for the gradients of all workers; apply each as it comes; that within a bound; or wait for all but a "
+        "few"},
        {"staleness", "steps", ">= 0, infinite", "1", "how far a worker may be ahead of the slowest (mode: stale)"},
+       {"backup", "workers", "0 .. workers - 1", "1", "whose gradients, the last to come, are dropped (mode: backup)"},
        {"granularity", "", "layer | model", "layer", "what one message carries: a layer, or all that a server holds"},
        {"overlap", "", "true | false", "true",
         "push during the backward pass and pull during the forward pass, as far as the granularity allows"}}};
@@ -53,16 +61,28 @@ EntryInfo ParameterServer::info() {
 }
 
 ParameterServer::ParameterServer(const ConfigNode& options)
-    : mode_(
-          choose(options, "mode", {{"sync", Mode::sync}, {"async", Mode::async}, {"stale", Mode::stale}}, Mode::sync)),
+    : options_(options),
+      mode_(choose(options, "mode",
+                   {{"sync", Mode::sync}, {"async", Mode::async}, {"stale", Mode::stale}, {"backup", Mode::backup}},
+                   Mode::sync)),
       staleness_(read_staleness(options, mode_)),
+      backup_(read_backup(options, mode_)),
       granularity_(choose(options, "granularity",
                           {{"layer", MessageGranularity::layer}, {"model", MessageGranularity::model}},
                           MessageGranularity::layer)),
       overlap_(options.get("overlap", true)),
       servers_(options) {}
 
+void ParameterServer::check(const StrategyContext& context) const {
+  const auto workers = static_cast<int>(context.workers.size());
+  if (mode_ == Mode::backup && backup_ >= workers)
+    throw(options_.has("backup") ? options_.at("backup") : options_)
+        .error(fmt::format("{} of {} workers are spare: none is left to wait for; set backup to at most {}", backup_,
+                           workers, workers - 1));
+}
+
 TrainingStep ParameterServer::compile(const StrategyContext& context) const {
+  check(context);
   const WorkloadTrace trace = context.trace(context.worker_batch());
   TrainingStep step;
   CyclicTaskGraph& graph = step.graph;
@@ -75,6 +95,13 @@ TrainingStep ParameterServer::compile(const StrategyContext& context) const {
   const LayerPass backward = add_backward(graph, compute, trace);
   // With bound 0 all gradients of a step are there before anybody pulls: the server may sum them and update once.
   const bool summed = staleness_ == 0;
+
+  // Who is not waited for begins a step when its last one has ended, unless all have updated that step without it.
+  std::optional<TaskId> begin;
+  if (backup_ > 0) {
+    begin = graph.compute_for(workers, QueueId::none, Seconds(0), {"begin", ""});
+    graph.after(backward.tasks.back(), *begin, 1);
+  }
 
   std::set<int> versioned;  // one piece of each server counts its versions
   const std::vector<ParameterPiece> pieces = place_parameters(trace, servers.count(), servers_.placement, granularity_);
@@ -97,6 +124,12 @@ TrainingStep ParameterServer::compile(const StrategyContext& context) const {
       updated = graph.compute(queue, update, {"update", piece.name});
       graph.after(push.last, summing);
       graph.after(summing, updated);
+      if (begin) {
+        graph.after(*begin, pull.first);
+        graph.set_quorum(updated, static_cast<int>(context.workers.size()) - backup_);
+        graph.obsolete_after(summing, updated);
+        graph.obsolete_after(*begin, updated);
+      }
     } else {
       updated = graph.compute_for(workers, queue, received + update, {"update", piece.name});
       graph.after(push.last, updated);

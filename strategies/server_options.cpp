@@ -14,9 +14,7 @@ constexpr Range kRate{1, 1e15};
 
 std::optional<int> read_servers(const ConfigNode& options) {
   if (!options.has("servers")) return 1;
-  const ConfigNode node = options.at("servers");
-  if (node.is_scalar() && node.as_string() == "all") return std::nullopt;
-  return static_cast<int>(node.as_int(Range{1, 1e6}));
+  return count_or(options.at("servers"), "all", Range{1, 1e6});
 }
 
 /// Seconds per byte of an optional rate; 0 without one.
@@ -39,7 +37,7 @@ std::vector<ParameterInfo> ServerOptions::parameters() {
       {"message_overhead", "s", "0 .. 1 h", "0 s", "of every message at a worker, each way"},
       {"server_rate", "bytes/s", "> 0", "infinite", "how fast one thread of a server takes in or gives out a message"},
       {"server_threads", "count", "1 .. 1024", "1", "threads of a server, which share the work on every message"},
-      {"worker_cores", "cores", ">= 0", "0", "of its host that a worker's communication keeps from computing"},
+      {"communication_cores", "cores", ">= 0", "0", "of its host that a worker's communication keeps from computing"},
       {"server_cores", "cores", ">= 0", "0", "that a server keeps from a worker on its host"}};
 }
 
@@ -63,7 +61,7 @@ ServerOptions::ServerOptions(const ConfigNode& options)
       overhead(options.get("message_overhead", Seconds(0), Range{0, 3600})),
       service(seconds_per_byte(options, "server_rate") /
               static_cast<double>(options.get("server_threads", 1, Range{1, 1024}))),
-      worker_cores(options.get("worker_cores", 0.0, Range{0, 1e6})),
+      communication_cores(options.get("communication_cores", 0.0, Range{0, 1e6})),
       server_cores(options.get("server_cores", 0.0, Range{0, 1e6})),
       options_(options) {
   if (!servers && location == Location::dedicated)
@@ -111,9 +109,9 @@ std::vector<double> ServerOptions::slowdown(const StrategyContext& context) cons
   std::vector<double> out;
   for (std::size_t w = 0; w < context.workers.size(); ++w) {
     const Device& device = context.cluster.devices[static_cast<std::size_t>(context.workers[w])];
-    const double taken = worker_cores + (w < with_server ? server_cores : 0);
+    const double taken = communication_cores + (w < with_server ? server_cores : 0);
     if (taken > 0 && taken >= device.cores)
-      throw options_.at(options_.has("worker_cores") ? "worker_cores" : "server_cores")
+      throw options_.at(options_.has("communication_cores") ? "communication_cores" : "server_cores")
           .error(fmt::format("communication takes {} cores, but '{}' has {}: none is left for computing", taken,
                              device.name, device.cores));
     out.push_back(device.cores / (device.cores - taken));

@@ -28,7 +28,7 @@ struct ServerOptions {
   double copy = 0;          ///< s per byte at a worker, each way
   Seconds overhead;         ///< of every message at a worker, each way
   double service = 0;       ///< s per byte at a server, each way, all its threads together
-  double worker_cores = 0;  ///< that a worker's communication keeps from computing
+  double communication_cores = 0;  ///< that a worker's communication keeps from computing
   double server_cores = 0;  ///< that a server keeps from a worker on its host
 
   /// Reads and checks them. Throws ConfigError.

@@ -63,7 +63,7 @@ TargetSummary summarize(const std::vector<TargetRow>& rows, std::optional<double
     if (!is_new)
       throw std::logic_error("target has '" + row.row + ": " + row.quantity + "' twice, as " +
                              to_string(first->second) + " and as " + to_string(row.role));
-    if (row.role == Role::predicted) {
+    if (row.role == Role::predicted && !row.fitted) {
       if (!row.published) throw std::logic_error("target predicts '" + row.row + "' without a published number");
       const double error = std::abs(*row.error_pct());
       ++out.predicted;

@@ -137,6 +137,19 @@ inline std::map<std::string, std::vector<Variant>> strategy_variants() {
                              .min_workers = 3,
                              .max_workers = 3,
                              .workers = {3}});
+  for (const char* connection : {"concurrent", "in_order", "priority"})
+    for (const char* mode : {"sync", "async"})
+      parameter_server.push_back({.options = std::string("{mode: ") + mode + ", connection: " + connection +
+                                             ", overlap: true, copy_rate: 2 GB/s, message_overhead: 10 us, "
+                                             "server_rate: 3 GB/s, server_threads: 2, communication_cores: 4}",
+                                  .workers = {1, 3}});
+  for (const char* staleness : {"0", "2", "infinite"})
+    parameter_server.push_back(
+        {.options = std::string("{mode: stale, staleness: ") + staleness + ", overlap: false}", .workers = {1, 4}});
+  parameter_server.push_back({.options = "{mode: backup, backup: 1}", .min_workers = 2, .workers = {2, 5}});
+  parameter_server.push_back(
+      {.options = "{mode: async, servers: all, location: device, placement: even}", .workers = {1, 4}});
+  parameter_server.push_back({.options = "{servers: all, server_cores: 2}", .workers = {3}});
 
   std::vector<Variant>& benchmark = table["collective_benchmark"];
   const std::pair<const char*, A> operations[] = {{"all_reduce", A::ring},

@@ -23,7 +23,7 @@ TargetResult result_of(const Target& target) {
   return reproduce(target, {registries, available_processors()});
 }
 
-/// Each target takes a second: run once for all tests.
+/// Each target takes seconds: run once for all tests.
 const TargetResult& table_5_14() {
   static const TargetResult result = result_of(eserol2019::table_5_14());
   return result;
@@ -104,51 +104,73 @@ TEST_CASE("Eserol 2019, Table 5.14 corrected: the hypergraph's activations take 
   }
 }
 
-TEST_CASE("Eserol 2019, Table 5.15: one worker's times go in and come back, those of 2 and 4 workers are predicted") {
+TEST_CASE("Eserol 2019, Table 5.15: times of one and two workers go in, those of four are predicted") {
   std::set<std::pair<std::string, std::string>> cells;
-  std::set<std::string> predicted_names;
-  int inputs = 0, predicted = 0;
+  std::map<std::string, int> roles;
   for (const TargetRow& row : table_5_15().rows) {
     INFO(row.row);
     CHECK(cells.emplace(row.row, row.quantity).second);  // no cell twice, hence none in two roles
-    REQUIRE(row.published);
-    if (row.role == Role::input) {
-      ++inputs;
-      CHECK(row.row.starts_with("N=1 "));
-      CHECK(row.simulated == Approx(*row.published).epsilon(1e-9));
-    } else {
-      ++predicted;
-      CHECK(row.role == Role::predicted);
-      CHECK((row.row.starts_with("N=2 ") || row.row.starts_with("N=4 ")));
-      CHECK(row.note.empty());  // steady state found
-      predicted_names.insert(row.row);
-    }
+    if (!row.published) continue;
+    CHECK(row.note.empty());  // steady state found
+    const std::string workers = row.row.substr(0, row.row.find(' '));
+    CHECK((workers == "N=4") == (row.role == Role::predicted));
+    CHECK((workers == "N=2") == row.fitted);
+    if (workers == "N=1") CHECK(row.simulated == Approx(*row.published).epsilon(1e-9));
+    if (workers != "N=4") CHECK(row.role == Role::input);
+    ++roles[workers];
   }
-  CHECK(inputs == 6);
-  CHECK(predicted == 48);
-  // 2 worker counts x 6 batch sizes x 4 ways.
-  CHECK(predicted_names.size() == 48);
-  CHECK(predicted_names.contains("N=4 BS=512 Sync DP (distributed PS)"));
+  // 6 batch sizes; on several workers 4 ways.
+  CHECK(roles == std::map<std::string, int>{{"N=1", 6}, {"N=2", 24}, {"N=4", 24}});
   CHECK(find(table_5_15(), "N=4 BS=16 Sync DP (1 PS)", "run time of 10 epochs").published == 6657);
 }
 
-TEST_CASE("Eserol 2019, Table 5.15: no worse than the declared bound, and the bound is not slack") {
+TEST_CASE("Eserol 2019, Table 5.15: four workers within 6 % on average") {
   const TargetSummary& summary = table_5_15().summary;
+  CHECK(summary.bound == 6.0);
   REQUIRE(summary.mape);
-  REQUIRE(summary.bound);
-  CHECK(*summary.mape <= *summary.bound);
-  CHECK(*summary.bound - *summary.mape < 1);  // percentage points; tighten the bound when the model gets better
+  CHECK(*summary.mape <= 6);
   CHECK(summary.met());
+  REQUIRE(summary.fitted_mape);
+  CHECK(*summary.fitted_mape < *summary.mape);  // what was fitted is closer than what was not
 }
 
-TEST_CASE(
-    "One worker beside one parameter server waits for no other, so two are slower than half of one and a network") {
-  // By hand, async, 1 PS, N=2, BS=16: pulls and pushes of S = 553,430,176 B by two workers at once share the server's
-  // 1.25 GB/s link, 2 x 2S / 1.25 GB/s = 1.77 s, and a step takes 9405 s / 6400 = 1.47 s: 3.24 s for each of 3200
-  // iterations, 10,369 s, less what the two workers' computation and communication interleave. So between S and 2S a
-  // way.
-  const double simulated = find(table_5_15(), "N=2 BS=16 Async DP (1 PS)", "run time of 10 epochs").simulated;
-  const double step = 9405.0 / 6400, way = 553'430'176 / 1.25e9;
-  CHECK(simulated > 0.98 * 3200 * (step + 2 * way));
-  CHECK(simulated < 1.02 * 3200 * (step + 4 * way));
+TEST_CASE("Eserol 2019, Table 5.15: the four ways rank as published where they differ by more than 3 %") {
+  // All pairs in a column of the table. In one of 52 the simulation disagrees, and the table does with itself: at batch
+  // size 512, distributing the server makes synchronous training 5 % slower on two workers and 5 % faster on four.
+  int pairs = 0;
+  std::set<std::string> against;
+  for (const TargetRow& a : table_5_15().rows)
+    for (const TargetRow& b : table_5_15().rows) {
+      if (!a.published || !b.published || a.row.starts_with("N=1")) continue;
+      const std::size_t method = a.row.find(' ', a.row.find("BS="));
+      if (a.row.substr(0, method + 1) != b.row.substr(0, method + 1) || *a.published <= 1.03 * *b.published) continue;
+      ++pairs;
+      if (a.simulated <= b.simulated) against.insert(a.row + " > " + b.row);
+    }
+  CHECK(pairs == 52);
+  CHECK(against == std::set<std::string>{"N=4 BS=512 Sync DP (1 PS) > N=4 BS=512 Sync DP (distributed PS)"});
+  for (const TargetRow& row : table_5_15().rows)
+    if (row.unit == "pairs") CHECK(row.simulated == 51);
+}
+
+TEST_CASE("Eserol 2019, Table 5.15: the fitted constants are those of a framework, not of the network") {
+  // Copies well below the memory's and the network's rates, and a few of 56 cores: what gRPC and its threads take.
+  const auto constant = [](const char* name) { return find(table_5_15(), "fitted to N=2", name).simulated; };
+  CHECK((constant("copy_rate") > 0.3e9 && constant("copy_rate") < 3e9));
+  CHECK((constant("server_rate") > 1e9 && constant("server_rate") < 10e9));
+  CHECK((constant("communication_cores") > 1 && constant("communication_cores") < 12));
+}
+
+TEST_CASE("Eserol 2019, Table 5.15: one asynchronous cell by hand from the fitted constants") {
+  // N=4, 1 PS, batch 512: one worker's step of 4842 s x 512 / 102400 = 24.21 s, less its update (which the server
+  // does), slowed by 56 / (56 - communication_cores); then it waits for S = 553,430,176 B to be copied out and in again, each
+  // way by itself at copy_rate, and to be given out and taken in by the server at server_rate. Copies and service of
+  // different layers overlap, all but the largest layer's; so between one and both of them.
+  const auto constant = [](const char* name) { return find(table_5_15(), "fitted to N=2", name).simulated; };
+  const double bytes = 553'430'176, step = 4842.0 * 512 / 102400 * 56 / (56 - constant("communication_cores"));
+  const double copies = 2 * bytes / constant("copy_rate"), service = 2 * bytes / constant("server_rate");
+  const double simulated = find(table_5_15(), "N=4 BS=512 Async DP (1 PS)", "run time of 10 epochs").simulated;
+  const double iterations = 102400.0 / (512 * 4);
+  CHECK(simulated > 0.98 * iterations * (step + copies));
+  CHECK(simulated < 1.02 * iterations * (step + copies + service));
 }

@@ -39,12 +39,12 @@ struct Executed {
 };
 
 Executed run(const testing::Star& star, int workers, const std::string& options,
-             const std::vector<double>& slowdown = {}) {
+             const std::vector<double>& slowdown = {}, const TraceSource& trace = one_layer) {
   const ConfigNode node = ConfigNode::load_text(options, "options");
   std::vector<DeviceId> devices(static_cast<std::size_t>(workers));
   std::iota(devices.begin(), devices.end(), 0);
   const auto strategy = builtin_strategies().make("parameter_server", node, node);
-  TrainingStep step = strategy->compile({star.cluster(), devices, workers, one_layer, {}});
+  TrainingStep step = strategy->compile({star.cluster(), devices, workers, trace, {}});
   ExecutionResult result = testing::simulate(
       star.cluster(), step.graph, {.iterations = 50, .exact = true, .slowdown = slowdown, .record_timeline = true});
   return {std::move(step.graph), std::move(result)};
@@ -139,4 +139,168 @@ TEST_CASE("a lone worker that is its own server moves nothing", "[parameter_serv
   const Executed executed = run(star, 1, "{mode: async, location: colocated}");
   CHECK(executed.result.iteration == Approx(32 * kMs).margin(1e-9));  // 10 + 20 + 2
   CHECK(executed.result.metrics.bytes == 0);
+}
+
+TEST_CASE("stale synchronous with bound 0 is synchronous, without one asynchronous, bit for bit",
+          "[parameter_server]") {
+  // On several layers, where pushes and pulls overlap computation, with a worker of half and one of two thirds the
+  // speed, and on one with copies and a server that takes time.
+  const auto layers = [](std::int64_t batch) {
+    return testing::chain({testing::layer("A", 3 * kMs, 4 * kMs, 1 * kMs, {2 * kMB}),
+                           testing::layer("B", 5 * kMs, 6 * kMs, 2 * kMs, {11 * kMB})},
+                          batch);
+  };
+  const testing::Star star(5, 1e9, 0.1 * kMs);
+  const std::string rest = ", copy_rate: 2 GB/s, server_rate: 3 GB/s}";
+  const std::vector<double> slowdown{1, 2, 1, 1.5, 1};
+  const auto times = [&](const std::string& mode) {
+    const ExecutionResult result = run(star, 4, "{mode: " + mode + rest, slowdown, layers).result;
+    std::vector<double> ends;
+    for (const Interval& i : result.timeline.intervals) ends.push_back(i.end);
+    ends.push_back(result.total);
+    return ends;
+  };
+  CHECK((times("stale, staleness: 0") == times("sync")));
+  CHECK((times("stale, staleness: infinite") == times("async")));
+  // A bound that nobody reaches in 50 steps leaves no trace either, but for what waits for it.
+  const auto total = [&](const std::string& mode) {
+    return run(star, 4, "{mode: " + mode + rest, slowdown, layers).result.total;
+  };
+  CHECK(total("stale, staleness: 60") == total("async"));
+}
+
+TEST_CASE("a bound holds: nobody starts a step that far ahead of the slowest", "[parameter_server]") {
+  // Worker 2 is three times slower. With bound s, step k of anybody starts when step k - 1 - s of all has been applied.
+  const testing::Star star(4, 1e9, 0);
+  for (const int bound : {0, 1, 3, 10}) {
+    INFO("bound " << bound);
+    const Executed executed = run(star, 3, "{mode: stale, staleness: " + std::to_string(bound) + "}", {1, 1, 3, 1});
+    int held_back = 0;
+    for (std::int64_t k = 1 + bound; k < 50; ++k)
+      for (const std::uint32_t rank : {0U, 1U}) {
+        const double slowest = bound == 0 ? interval(executed.graph, executed.result, "update A", 0, k - 1).end
+                                          : interval(executed.graph, executed.result, "update A", 2, k - 1 - bound).end;
+        const double start = executed.start("pull A", rank, k);
+        CHECK(start >= slowest - 1e-12);
+        held_back += start < slowest + 1e-9 ? 1 : 0;
+      }
+    CHECK(held_back > 30);  // and it is the bound that holds the fast ones back
+    CHECK(executed.result.metrics.max_staleness <= 2 * (1 + bound));  // from two others
+  }
+}
+
+TEST_CASE("the tighter the bound, the longer it takes with a passing straggler", "[parameter_server]") {
+  const testing::Star star(4, 1e9, 0);
+  const auto total = [&](const std::string& mode) { return run(star, 3, mode, {1, 1, 1.5, 1}).result.total; };
+  const double sync = total("{mode: sync}"), async = total("{mode: async}");
+  double last = sync * 1.001;
+  for (const char* bound : {"1", "5", "20"}) {
+    const double now = total(std::string("{mode: stale, staleness: ") + bound + "}");
+    CHECK(now <= last * (1 + 1e-9));
+    CHECK(now >= async * (1 - 0.02));  // the order of service at the server may shift a little
+    last = now;
+  }
+}
+
+TEST_CASE("backup workers: who is last is not waited for", "[parameter_server]") {
+  // As the synchronous run above with three workers, of which worker 2 takes 10 times as long. Two pull and push at
+  // once: the period is that of two workers, 74.12, once worker 2 is busy with its first step: pulls of all three
+  // 0..31, computation until 61, two pushes 61..82, two sums of 0.06, update of 2: 84.12.
+  const testing::Star star(4, 1e9, 1 * kMs);
+  const Executed executed = run(star, 3, "{mode: backup, backup: 1}", {1, 1, 10, 1});
+  executed.check("update A", 0, 0, 82.12, 84.12);
+  executed.check("pull A", 0, 1, 84.12, 84.12 + 21);
+  executed.check("update A", 0, 1, 84.12 + 72.12, 84.12 + 74.12);
+  // Worker 2 computes from 31 to 331 and is dropped; by then updates 1, 2 and 3 have begun, the last at 304.48, and 4
+  // has not: it goes on with step 4.
+  executed.check("forward A", 2, 0, 31, 131);
+  CHECK_THROWS(executed.start("forward A", 2, 1));
+  CHECK_THROWS(executed.start("forward A", 2, 3));
+  CHECK(executed.start("forward A", 2, 4) > 331 * kMs);
+  REQUIRE(executed.result.workers.size() == 3);
+  CHECK(executed.result.workers[2].dropped == executed.result.workers[2].steps);
+  CHECK(executed.result.workers[0].steps == 50);
+  CHECK(executed.result.workers[0].dropped == 0);
+  // With nobody spare it is the synchronous run.
+  CHECK(run(star, 3, "{mode: backup, backup: 0}", {1, 1, 3, 1}).result.total ==
+        run(star, 3, "{mode: sync}", {1, 1, 3, 1}).result.total);
+}
+
+TEST_CASE("copies, service and threads add up on the way", "[parameter_server]") {
+  // One worker, one server. 10 MB: given out at 2 threads x 1 GB/s 5, sent 1 + 10, copied at 2 GB/s 5 + 0.5; then 10
+  // and 20; copied 5.5, sent 11, taken in 5 with the sum 0.06, update 2: 80.06 in all.
+  const testing::Star star(2, 1e9, 1 * kMs);
+  const Executed executed =
+      run(star, 1, "{copy_rate: 2 GB/s, message_overhead: 0.5 ms, server_rate: 1 GB/s, server_threads: 2}");
+  for (const std::int64_t k : {0, 7}) {
+    const double t = 80.06 * static_cast<double>(k);
+    executed.check("serve A", 0, k, t, t + 5);
+    executed.check("pull A", 0, k, t + 5, t + 16);
+    executed.check("unpack A", 0, k, t + 16, t + 21.5);
+    executed.check("backward A", 0, k, t + 31.5, t + 51.5);
+    executed.check("pack A", 0, k, t + 51.5, t + 57);
+    executed.check("push A", 0, k, t + 57, t + 68);
+    executed.check("accumulate A", 0, k, t + 68, t + 73.06);
+    executed.check("update A", 0, k, t + 73.06, t + 75.06);
+  }
+  CHECK(executed.result.iteration == Approx(75.06 * kMs).margin(1e-9));
+  // Copying a message belongs to communicating: 5.5 + 11 each way.
+  CHECK(executed.result.metrics.exposed_communication == Approx(33 * kMs).margin(1e-9));
+}
+
+TEST_CASE("communication keeps cores from computing", "[parameter_server]") {
+  // Skylake nodes have 56 cores. 6 for the worker's communication: 56/50 as long. A server on its host takes 1 more.
+  const Cluster skylake = testing::platform("skylake_opa");
+  const auto forward = [&](const std::string& options, std::uint32_t rank) {
+    const ConfigNode node = ConfigNode::load_text(options, "options");
+    const auto strategy = builtin_strategies().make("parameter_server", node, node);
+    const TrainingStep step = strategy->compile({skylake, {0, 1}, 2, one_layer, {}});
+    const ExecutionResult result =
+        testing::simulate(skylake, step.graph, {.iterations = 3, .exact = true, .record_timeline = true});
+    const Interval found = interval(step.graph, result, "forward A", rank, 1);
+    return found.end - found.start;
+  };
+  CHECK(forward("{communication_cores: 6}", 0) == Approx(10 * kMs * 56 / 50).epsilon(1e-9));
+  CHECK(forward("{communication_cores: 6, server_cores: 1}", 0) == Approx(10 * kMs * 56 / 50).epsilon(1e-9));
+  const std::string beside = "{communication_cores: 6, server_cores: 1, location: colocated}";
+  CHECK(forward(beside, 0) == Approx(10 * kMs * 56 / 49).epsilon(1e-9));
+  CHECK(forward(beside, 1) == Approx(10 * kMs * 56 / 50).epsilon(1e-9));  // the one server is on worker 0's host
+  CHECK(forward("{server_cores: 7, servers: all}", 1) == Approx(10 * kMs * 56 / 49).epsilon(1e-9));
+}
+
+TEST_CASE("connections: all messages at once, one after the other, or the first layer's first", "[parameter_server]") {
+  // One worker, free network but for the rate: layers A (2 MB) and B (11 MB). Backward B ends at 2 + 3 + 4 = 9 plus the
+  // first pulls. From the second step on: B is pushed first, 11 ms, and A, ready 4 later, either shares the link, or
+  // waits, or (not interrupting what is on its way) waits as well; what differs is the way back.
+  const auto layers = [](std::int64_t batch) {
+    return testing::chain(
+        {testing::layer("A", 2 * kMs, 4 * kMs, 0, {2 * kMB}), testing::layer("B", 3 * kMs, 4 * kMs, 0, {11 * kMB})},
+        batch);
+  };
+  const testing::Star star(2, 1e9, 0);
+  const auto executed = [&](const char* connection) {
+    return run(star, 1, std::string("{mode: async, connection: ") + connection + "}", {}, layers);
+  };
+  const Executed together = executed("concurrent"), ordered = executed("in_order"), first = executed("priority");
+  // Step 0. Together: A and B share the link: A takes 4, B 13. In order of the layers: A 2, B 13. Then A runs 2 until
+  // 6 or 4, B 13..16, backward B 16..20, A 20..24.
+  together.check("pull A", 0, 0, 0, 4);
+  ordered.check("pull A", 0, 0, 0, 2);
+  first.check("pull A", 0, 0, 0, 2);
+  for (const Executed* e : {&together, &ordered, &first}) e->check("backward A", 0, 0, 20, 24);
+  // Push B from 20, push A from 24. Together: 4 MB of B are gone by 24; A shares until 28, B goes on until 33. In line:
+  // B until 31, A until 33.
+  together.check("push A", 0, 0, 24, 28);
+  together.check("push B", 0, 0, 20, 33);
+  for (const Executed* e : {&ordered, &first}) e->check("push A", 0, 0, 31, 33);
+}
+
+TEST_CASE("parameters in device memory do not move where they are used", "[parameter_server]") {
+  // Two workers, a server on each device, every layer in halves: a worker pulls 5 MB from the other and pushes 5 MB.
+  const testing::Star star(2, 1e9, 1 * kMs);
+  const Executed executed =
+      run(star, 2, "{servers: all, location: device, placement: even, granularity: model, connection: concurrent}");
+  CHECK(executed.result.metrics.bytes == Approx(4 * 5 * kMB));
+  // 6 + 30 + 6, two sums of 5 MB one after the other, 0.06, half the update, 1: 43.06.
+  CHECK(executed.result.iteration == Approx(43.06 * kMs).margin(1e-6));
 }

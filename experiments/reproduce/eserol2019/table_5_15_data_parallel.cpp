@@ -42,7 +42,7 @@ const std::vector<Variant> kVariants{{"Async DP (1 PS)", "async", false},
 
 /// The constants that are fitted; where they lie, within a factor of several, before anything is measured.
 const std::vector<FitParameter> kConstants{
-    {"copy_rate", "B/s", 1e9, 1.5}, {"server_rate", "B/s", 3e9, 1.5}, {"worker_cores", "", 3, 1}};
+    {"copy_rate", "B/s", 1e9, 1.5}, {"server_rate", "B/s", 3e9, 1.5}, {"communication_cores", "", 3, 1}};
 
 /// One scenario with what the table says about it.
 struct Cell {
@@ -67,7 +67,7 @@ class Table {
            cells(variant.method, workers,
                  fmt::format(
                      "{{name: parameter_server, mode: {}, {}, granularity: layer, overlap: false, copy_rate: {} B/s, "
-                     "server_rate: {} B/s, worker_cores: {}, server_cores: 1}}",
+                     "server_rate: {} B/s, communication_cores: {}, server_cores: 1}}",
                      variant.mode,
                      variant.distributed ? "servers: all, location: colocated, placement: greedy" : "servers: 1",
                      constants[0], constants[1], constants[2])))
