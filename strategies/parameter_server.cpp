@@ -14,17 +14,6 @@ namespace {
 /// To add one worker's gradient to a sum in the server's memory: two reads and a write of each value.
 constexpr int kAccumulationAccesses = 3;
 
-/// Time to update a piece: its layers' update times, in proportion to the share of them that it holds.
-Seconds update_time(const ParameterPiece& piece, const WorkloadTrace& trace) {
-  Seconds time;
-  Bytes whole;
-  for (const std::size_t l : piece.layers) {
-    time += trace.layers[l].times.update;
-    whole += trace.layers[l].parameters;
-  }
-  return time * (piece.bytes / whole);
-}
-
 /// How many steps a worker may be ahead of the slowest; absent: any number.
 std::optional<int> read_staleness(const ConfigNode& options, ParameterServer::Mode mode) {
   if (mode != ParameterServer::Mode::stale) {
@@ -147,9 +136,9 @@ TrainingStep ParameterServer::compile(const StrategyContext& context) const {
       graph.set_version_effect(updated, {servers.store(piece.server), VersionEffect::write_at_end});
     }
   }
-  std::vector<DeviceId> devices;
-  for (int s = 0; s < servers.count(); ++s) devices.push_back(servers.device(s));
-  step.memory = served_memory(trace, context, pieces, devices);
+  MemoryUse worker = replica_memory(trace, context.optimizer);
+  worker.optimizer_state = Bytes(0);  // the servers keep it
+  step.memory = served_memory(worker, optimizer_state_values(context.optimizer), context, pieces, servers.devices());
   return step;
 }
 

@@ -4,9 +4,12 @@
 #include "strategies/data_parallel.hpp"
 #include "strategies/filter_parallel.hpp"
 #include "strategies/layerwise_data_parallel.hpp"
+#include "strategies/gossip.hpp"
+#include "strategies/hogwild.hpp"
 #include "strategies/local_sgd.hpp"
 #include "strategies/parameter_server.hpp"
 #include "strategies/pipeline.hpp"
+#include "strategies/periodic_commit.hpp"
 #include "strategies/sharded_data_parallel.hpp"
 #include "strategies/single.hpp"
 #include "strategies/two_chunk_data_parallel.hpp"
@@ -24,6 +27,11 @@ StrategyRegistry builtin_strategies() {
   add_strategy<ParameterServer>(registry);
   add_strategy<Pipeline>(registry);
   add_strategy<FilterParallel>(registry);
+  for (const CommitRule& rule : commit_rules())
+    registry.add(PeriodicCommit::info(rule),
+                 [&rule](const ConfigNode& options) { return std::make_unique<PeriodicCommit>(rule, options); });
+  add_strategy<Gossip>(registry);
+  add_strategy<Hogwild>(registry);
   add_strategy<CollectiveBenchmark>(registry);
   return registry;
 }

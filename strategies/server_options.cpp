@@ -36,7 +36,8 @@ std::vector<ParameterInfo> ServerOptions::parameters() {
       {"copy_rate", "bytes/s", "> 0", "infinite", "how fast a worker copies or serialises a message, each way"},
       {"message_overhead", "s", "0 .. 1 h", "0 s", "of every message at a worker, each way"},
       {"server_rate", "bytes/s", "> 0", "infinite", "how fast one thread of a server takes in or gives out a message"},
-      {"server_threads", "count", "1 .. 1024", "1", "threads of a server, which share the work on every message"},
+      {"server_threads", "count", "1 .. 1024", "1",
+       "threads of a server in each direction, which share the work on every message"},
       {"communication_cores", "cores", ">= 0", "0", "of its host that a worker's communication keeps from computing"},
       {"server_cores", "cores", ">= 0", "0", "that a server keeps from a worker on its host"}};
 }

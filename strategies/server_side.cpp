@@ -78,18 +78,32 @@ Seconds ServerSide::memory_time(int server, Bytes bytes, int accesses) const {
   return bytes * accesses / context_.cluster.devices[static_cast<std::size_t>(at(server).device)].memory_bandwidth;
 }
 
-std::vector<DeviceMemory> served_memory(const WorkloadTrace& trace, const StrategyContext& context,
+std::vector<DeviceId> ServerSide::devices() const {
+  std::vector<DeviceId> out;
+  for (const Server& server : servers_) out.push_back(server.device);
+  return out;
+}
+
+Seconds update_time(const ParameterPiece& piece, const WorkloadTrace& trace) {
+  Seconds time;
+  Bytes whole;
+  for (const std::size_t l : piece.layers) {
+    time += trace.layers[l].times.update;
+    whole += trace.layers[l].parameters;
+  }
+  return time * (piece.bytes / whole);
+}
+
+std::vector<DeviceMemory> served_memory(const MemoryUse& worker, int state_values, const StrategyContext& context,
                                         const std::vector<ParameterPiece>& pieces,
                                         const std::vector<DeviceId>& servers) {
-  MemoryUse worker = replica_memory(trace, context.optimizer);
-  worker.optimizer_state = Bytes(0);
   std::vector<DeviceMemory> out{{"worker", {}, worker}};
   std::vector<MemoryUse> held(servers.size());
   for (const ParameterPiece& piece : pieces) {
     MemoryUse& server = held[static_cast<std::size_t>(piece.server)];
     server.parameters += piece.bytes;
     server.gradients += piece.bytes;
-    server.optimizer_state += piece.bytes * optimizer_state_values(context.optimizer);
+    server.optimizer_state += piece.bytes * state_values;
   }
   for (std::size_t s = 0; s < servers.size(); ++s) {
     const bool trains = std::count(context.workers.begin(), context.workers.end(), servers[s]) > 0;
@@ -98,6 +112,7 @@ std::vector<DeviceMemory> served_memory(const WorkloadTrace& trace, const Strate
     if (!trains) continue;
     out.back().use.parameters += worker.parameters;
     out.back().use.gradients += worker.gradients;
+    out.back().use.optimizer_state += worker.optimizer_state;
     out.back().use.activations += worker.activations;
   }
   for (const DeviceId device : context.workers)

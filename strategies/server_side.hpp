@@ -23,7 +23,7 @@ class ServerSide {
   int count() const { return static_cast<int>(servers_.size()); }
   QueueId queue(int server) const { return at(server).queue; }
   StoreId store(int server) const { return at(server).store; }
-  DeviceId device(int server) const { return at(server).device; }
+  std::vector<DeviceId> devices() const;
   GroupId group(int server) const { return at(server).group; }
 
   /// Every worker gets a piece from its server: given out by the server, sent, copied by the worker.
@@ -59,9 +59,13 @@ class ServerSide {
   QueueId pack_ = QueueId::none, unpack_ = QueueId::none;
 };
 
-/// Memory of workers, which leave the optimizer's state to the servers, and of servers, which hold parameters, one
-/// gradient and the state; a device that is both holds both.
-std::vector<DeviceMemory> served_memory(const WorkloadTrace& trace, const StrategyContext& context,
+/// Time to update a piece as a whole device would: its layers' update times, in proportion to the share of them that it
+/// holds.
+Seconds update_time(const ParameterPiece& piece, const WorkloadTrace& trace);
+
+/// Memory of workers, as given, and of servers, which hold parameters, one gradient and `state_values` of state per
+/// parameter; a device that is both holds both.
+std::vector<DeviceMemory> served_memory(const MemoryUse& worker, int state_values, const StrategyContext& context,
                                         const std::vector<ParameterPiece>& pieces,
                                         const std::vector<DeviceId>& servers);
 

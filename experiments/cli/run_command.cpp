@@ -7,6 +7,7 @@
 
 #include "experiments/cli/commands.hpp"
 #include "experiments/fork_pool.hpp"
+#include "experiments/line_plot.hpp"
 #include "experiments/output.hpp"
 #include "experiments/run_study.hpp"
 #include "sim/error.hpp"
@@ -21,6 +22,8 @@ struct RunArguments {
   std::string format = "table";
   std::string trace;
   std::string details;
+  std::string plot;
+  std::string plot_column = "samples_per_s";
   bool explain = false;
   bool exact = false;
   bool unfolded = false;
@@ -87,6 +90,10 @@ int run(const RunArguments& arguments, const Registries& registries) {
     write_results(std::cout, results, format);
   if (!arguments.details.empty())
     write_file(arguments.details, [&](std::ostream& out) { write_details(out, results); });
+  if (!arguments.plot.empty()) {
+    const std::string picture = line_plot_svg(results, arguments.plot_column);
+    write_file(arguments.plot, [&](std::ostream& out) { out << picture; });
+  }
   return code;
 }
 
@@ -108,6 +115,10 @@ void add_run_command(CLI::App& app, CommandContext& context) {
                       "write the timeline for chrome://tracing or ui.perfetto.dev to this file");
   command->add_option("--details", arguments->details,
                       "write what the columns leave out, such as memory by purpose, to this JSON file");
+  command->add_option(
+      "--plot", arguments->plot,
+      "write a column over the first sweep axis of numbers to this SVG file, a line for each of the rest");
+  command->add_option("--plot-column", arguments->plot_column, "which column to plot")->capture_default_str();
   command->add_flag("--explain", arguments->explain, "say what limits each run, step by step");
   command->add_flag("--exact", arguments->exact,
                     "simulate all iterations instead of extrapolating from the steady state");

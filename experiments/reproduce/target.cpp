@@ -8,6 +8,7 @@
 
 #include "experiments/reproduce/eserol2019/targets.hpp"
 #include "experiments/reproduce/gpipe/targets.hpp"
+#include "experiments/reproduce/hermans2017/targets.hpp"
 #include "experiments/reproduce/lee2020/targets.hpp"
 #include "experiments/reproduce/pardnn2020/targets.hpp"
 
@@ -46,7 +47,7 @@ std::vector<Target> builtin_targets() {
   for (const Target& target : hypergraph_tables()) out.push_back(target);
   for (const Target& target :
        {table_5_13(), table_5_14(), table_5_15_data_parallel(), table_5_15_model_parallel(), time_to_accuracy(),
-        lee2020::chapter3(), lee2020::chapter4(), pardnn2020::node_counts(), gpipe::bubble()})
+        lee2020::chapter3(), lee2020::chapter4(), hermans2017::algorithms(), pardnn2020::node_counts(), gpipe::bubble()})
     out.push_back(target);
   return out;
 }

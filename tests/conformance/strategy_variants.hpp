@@ -151,6 +151,22 @@ inline std::map<std::string, std::vector<Variant>> strategy_variants() {
       {.options = "{mode: async, servers: all, location: device, placement: even}", .workers = {1, 4}});
   parameter_server.push_back({.options = "{servers: all, server_cores: 2}", .workers = {3}});
 
+  for (const char* rule :
+       {"downpour", "agn", "adag", "async_momentum", "async_local_sgd", "model_averaging", "easgd", "aeasgd"})
+    table[rule] = {{.options = "{period: 3}", .workers = {1, 4}},
+                   {.options = "{placement: greedy, location: dedicated, connection: concurrent}", .workers = {2}},
+                   {.options = "{placement: round_robin, location: device, connection: priority}", .workers = {2}},
+                   {.options = "{servers: 2, placement: even, location: colocated, connection: in_order}",
+                    .min_workers = 2,
+                    .workers = {3}}};
+  for (const char* topology : {"ring", "exponential"})
+    for (const char* overlap : {"true", "false"})
+      table["gossip"].push_back(
+          {.options = std::string("{period: 2, topology: ") + topology + ", overlap: " + overlap + "}",
+           .min_workers = 2,
+           .workers = {2, 5}});
+  table["hogwild"] = {{.options = "{memory_bandwidth: 50 GB/s}", .max_workers = 1}};  // one device per node here
+
   std::vector<Variant>& benchmark = table["collective_benchmark"];
   const std::pair<const char*, A> operations[] = {{"all_reduce", A::ring},
                                                   {"reduce_scatter", A::halving_doubling},

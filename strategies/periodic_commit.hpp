@@ -1,0 +1,54 @@
+#pragma once
+// Workers that train by themselves for some steps, then exchange with parameter servers: DOWNPOUR, elastic averaging
+// and their relatives. One class for all; a rule says what is sent, when, who waits and what the server does.
+//
+// Scope: `period` (lambda) local steps, then one exchange of the whole model, the part of each server in one message.
+// One iteration of the graph is one period. Servers, copies and service times: strategies/server_options.hpp.
+// Limits: an exchange does not overlap computation but where the rule lets it; arithmetic on whole models is bound by
+// memory; what a rule does to convergence is not modelled.
+// Validation: tests/conformance, tests/unit/periodic_commit_test.cpp.
+
+#include <span>
+
+#include "sim/strategy.hpp"
+#include "strategies/server_options.hpp"
+
+namespace epocast {
+
+/// What an exchange is. `accesses` count reads and writes of every parameter's value.
+struct CommitRule {
+  /// When a worker pulls, and what it waits for.
+  enum class Exchange {
+    push_then_pull,  ///< commits, waits until that is applied, pulls the result
+    swap,            ///< pushes its parameters and pulls the centre of the round before at the same time
+    pull_then_push,  ///< pulls the centre, moves towards it, and commits the difference while it goes on
+  };
+  const char* name;
+  const char* description;
+  Exchange exchange;
+  bool waits_for_all;       ///< a round ends for all at once
+  bool sends_gradients;     ///< their sum, else parameters or differences of parameters
+  int prepare_accesses;     ///< of a worker, once per exchange
+  int commit_accesses;      ///< of the server, for each commit; kOptimizer: what the study's optimizer needs
+  int round_accesses;       ///< of the server, once per round, if it waits for all
+  int server_state_values;  ///< per parameter, at the server; kOptimizer: the study's optimizer's
+
+  static constexpr int kOptimizer = -1;
+};
+
+/// All rules: one strategy each.
+std::span<const CommitRule> commit_rules();
+
+class PeriodicCommit final : public Strategy {
+ public:
+  PeriodicCommit(const CommitRule& rule, const ConfigNode& options);
+  TrainingStep compile(const StrategyContext& context) const override;
+  static EntryInfo info(const CommitRule& rule);
+
+ private:
+  const CommitRule& rule_;
+  int period_;
+  ServerOptions servers_;
+};
+
+}  // namespace epocast
