@@ -131,7 +131,8 @@ TrainingStep ParameterServer::compile(const StrategyContext& context) const {
       }
     }
     graph.after(updated, pull.first, 1);
-    if (versioned.insert(piece.server).second) {
+    // Late gradients are dropped, not stale: with backup workers there is nothing to count.
+    if (!begin && versioned.insert(piece.server).second) {
       graph.set_version_effect(pull.first, {servers.store(piece.server), VersionEffect::read_at_start});
       graph.set_version_effect(updated, {servers.store(piece.server), VersionEffect::write_at_end});
     }
