@@ -58,13 +58,7 @@ std::vector<Line> lines_of(const std::vector<const ScenarioResult*>& results, co
   std::vector<Line> lines;
   for (const ScenarioResult* result : results) {
     const nlohmann::ordered_json row = to_json(*result);
-    if (!row.contains(column)) {
-      std::vector<std::string> names;
-      for (const auto& [name, value] : row.items())
-        if (value.is_number() || value.is_null()) names.push_back(name);
-      throw ConfigError("--plot-column: there is no column '" + column + "'" + name_hint(column, names));
-    }
-    if (!row[column].is_number()) continue;
+    if (!row.contains(column) || !row[column].is_number()) continue;
     std::string name = several ? result->study : "";
     double at = 0;
     for (const auto& [axis, text] : result->axes) {
@@ -96,6 +90,15 @@ std::string escaped(const std::string& text) {
 }
 
 }  // namespace
+
+void check_plot_column(const std::string& column) {
+  const nlohmann::ordered_json row = to_json(ScenarioResult{});
+  if (row.contains(column)) return;
+  std::vector<std::string> names;
+  for (const auto& [name, value] : row.items())
+    if (value.is_number() || value.is_null()) names.push_back(name);
+  throw ConfigError("--plot-column: there is no column '" + column + "'" + name_hint(column, names));
+}
 
 std::string line_plot_svg(const std::vector<ScenarioResult>& results, const std::string& column) {
   std::vector<const ScenarioResult*> drawn;

@@ -65,6 +65,7 @@ int report_errors(const std::vector<ScenarioResult>& results) {
 
 int run(const RunArguments& arguments, const Registries& registries) {
   const OutputFormat format = parse_output_format(arguments.format);
+  if (!arguments.plot.empty()) check_plot_column(arguments.plot_column);
   std::vector<Override> overrides;
   for (const std::string& text : arguments.overrides) overrides.push_back(parse_override(text));
   std::vector<Scenario> scenarios;

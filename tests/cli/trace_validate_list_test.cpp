@@ -133,7 +133,8 @@ TEST_CASE("list names everything that there is, once") {
   check_lists(said("platforms"), data_file_names(kRoot / "platforms", ".xml"));
   check_lists(said("algorithms"), collective_algorithm_names());
   check_lists(said("cost-models"), {"roofline", "measured"});
-  check_lists(said("targets"), {"eserol2019/table_5_14", "eserol2019/table_5_15_data_parallel", "pardnn2020/node_counts"});
+  check_lists(said("targets"), {"eserol2019/table_5_14", "eserol2019/table_5_15", "lee2020/chapter3", "gpipe/bubble",
+                                "pardnn2020/node_counts", "hermans2017/algorithms"});
   const std::string strategies = said("strategies");
   check_lists(strategies, {"single", "data_parallel", "parameter_server", "collective_benchmark"});
   CHECK_THAT(strategies, Contains("25 MiB") && Contains("sync | async") && Contains("default"));
