@@ -3,6 +3,7 @@
 // a sum takes three memory accesses, 3 x 10 MB / 500 GB/s = 0.06. The server is the first device that is not a worker.
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -304,4 +305,34 @@ TEST_CASE("parameters in device memory do not move where they are used", "[param
   CHECK(executed.result.metrics.bytes == Approx(4 * 5 * kMB));
   // 6 + 30 + 6, by when the worker's own half is in the sum; the other's, 0.03, and half the update, 1: 43.03.
   CHECK(executed.result.iteration == Approx(43.03 * kMs).margin(1e-9));
+}
+
+TEST_CASE("asynchronous throughput grows with the workers until the server is saturated", "[parameter_server]") {
+  // Free network; computing 30, an update 2. The server is busy 2 n of every step: n workers are n times as fast as one
+  // while 2 n <= 32, that is up to 16; from there on the server makes an update every 2 ms. Staleness is n - 1 always.
+  for (const int workers : {1, 2, 8, 15, 16, 17, 24}) {
+    INFO(workers << " workers");
+    const testing::Star star(workers + 1, 1e15, 0);
+    const StepMetrics metrics = run(star, workers, "{mode: async}").result.metrics;
+    const double iteration = run(star, workers, "{mode: async}").result.iteration;
+    CHECK(iteration == Approx(std::max(32, 2 * workers) * kMs).epsilon(1e-6));
+    CHECK(metrics.mean_staleness == workers - 1.0);
+    CHECK(metrics.max_staleness == workers - 1);
+  }
+}
+
+TEST_CASE("asynchronous throughput grows until the server's link is saturated", "[parameter_server]") {
+  // An update that takes no time; 10 MB at 1 GB/s each way: 10 per worker and direction. From far more workers than
+  // (30 + 20) / 10 = 5 on, a step takes 10 n, within 1 %.
+  const auto trace = [](std::int64_t batch) {
+    return testing::chain({testing::layer("A", 10 * kMs, 20 * kMs, 0, {10 * kMB})}, batch);
+  };
+  for (const int workers : {24, 48}) {
+    INFO(workers << " workers");
+    const testing::Star star(workers + 1, 1e9, 0);
+    const ExecutionResult result = run(star, workers, "{mode: async}", {}, trace).result;
+    CHECK(result.iteration >= 0.99 * 10 * kMs * workers);
+    CHECK(result.metrics.max_link_utilization <= 1 + 1e-9);
+    WARN(result.iteration);
+  }
 }
