@@ -38,24 +38,11 @@ bool may_be_aperiodic(const Case& c) {
 /// Who drops what comes late has no cycle that must be gone through.
 bool bounded(const Case& c) { return c.variant.options.find("mode: backup") == std::string::npos; }
 
-/// How many of `iterations` a run must spend on the bound's cycle: all, unless the cycle runs through tasks of
-/// different iterations, as where a queue serves what is ready of the next one first. Then the first and last
-/// iterations can be shorter than the others: as many as the cycle spans.
-double rounds_along(const CycleBound& bound, std::int64_t iterations) {
-  const std::size_t n = bound.lags.size();
-  std::int64_t most = 0;
-  for (std::size_t start = 0; start < n; ++start) {  // where on the cycle the run begins
-    if (start > 0 && bound.lags[start - 1] == 0) continue;
-    std::int64_t at = 0, first = 0, last = 0;
-    for (std::size_t k = 0; k + 1 < n; ++k) {
-      at += bound.lags[(start + k) % n];
-      first = std::min(first, at);
-      last = std::max(last, at);
-    }
-    const std::int64_t lag = at + bound.lags[(start + n - 1) % n];
-    most = std::max(most, ((iterations - 1 - (last - first)) / lag + 1) * lag);
-  }
-  return static_cast<double>(most);
+/// Whether queues may serve the first iteration, for which everything is ready at once, in another order than later
+/// ones. The bound is that of the later order.
+bool order_may_change(const CyclicTaskGraph& graph) {
+  return std::any_of(graph.queues().begin(), graph.queues().end(),
+                     [](const Queue& queue) { return queue.discipline == Discipline::priority; });
 }
 
 /// Where several batches are under way and whoever comes first is served first, a message that comes earlier can make a
@@ -218,8 +205,9 @@ TEST_CASE("no run beats its bound", "[conformance]") {
       CHECK(result.bound->seconds > 0);
       CHECK(result.iteration >= result.bound->seconds - 1e-9);
       // Messages are rounded to 1/1024 B, which is up to 1e-8 of the small ones here.
-      CHECK(result.totals.makespan >=
-            result.bound->seconds * rounds_along(*result.bound, result.iterations_simulated) * (1 - 1e-8));
+      if (!order_may_change(o.step.graph))
+        CHECK(result.totals.makespan >=
+              result.bound->seconds * static_cast<double>(result.iterations_simulated) * (1 - 1e-8));
     }
   }
 }
