@@ -71,6 +71,26 @@ ordered_json staleness_section(const StalenessReport& staleness) {
           {"histogram", staleness.histogram}};
 }
 
+/// Times per step of the first worker.
+ordered_json overlap_section(const PhaseRun& run) {
+  if (!run.overlap) return nullptr;
+  const OverlapReport& overlap = *run.overlap;
+  ordered_json compute = ordered_json::object(), communications = ordered_json::array();
+  for (const auto& [operation, time] : overlap.compute) compute[operation] = run.per_step(time);
+  for (const CommunicationTime& c : overlap.communications)
+    communications.push_back({{"operation", c.operation},
+                              {"layer", c.layer},
+                              {"time", run.per_step(c.time)},
+                              {"blocked", run.per_step(c.blocked)}});
+  const std::optional<double> ratio = overlap.ratio();
+  return {{"ratio", ratio ? ordered_json(*ratio) : ordered_json(nullptr)},
+          {"compute", std::move(compute)},
+          {"communication", run.per_step(overlap.communication())},
+          {"blocked", run.per_step(overlap.blocked())},
+          {"waiting", run.per_step(overlap.waiting)},
+          {"communications", std::move(communications)}};
+}
+
 }  // namespace
 
 std::string details(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs,
@@ -85,6 +105,7 @@ std::string details(const ScenarioSetup& setup, const std::vector<PhaseRun>& run
     phase["by_worker"] = workers_section(runs[p].result, setup.cluster);
     phase["servers"] = servers_section(runs[p].result);
     if (runs[p].result.staleness.writes > 0) phase["staleness"] = staleness_section(runs[p].result.staleness);
+    phase["overlap"] = overlap_section(runs[p]);
     phases.push_back(std::move(phase));
   }
   ordered_json all{{"phases", std::move(phases)}};

@@ -2,8 +2,10 @@
 // One simulated phase of training with what it was made of.
 
 #include <cstdint>
+#include <optional>
 #include <set>
 
+#include "experiments/overlap_report.hpp"
 #include "sim/execution.hpp"
 #include "sim/strategy.hpp"
 
@@ -13,7 +15,8 @@ struct PhaseRun {
   TrainingStep step;
   std::set<std::int64_t> batches;  ///< that the strategy asked a device's times for
   ExecutionResult result;
-  double single_step = 0;  ///< s: one worker doing the whole global batch; 0 without a model
+  double single_step = 0;                     ///< s: one worker doing the whole global batch; 0 without a model
+  std::optional<OverlapReport> overlap = {};  ///< if asked for, see measure_overlap
 
   /// Of something per iteration of the graph, the share of one step.
   double per_step(double of_iteration) const { return of_iteration / static_cast<double>(step.steps); }

@@ -134,13 +134,14 @@ std::vector<PhaseRun> run_phases(const ScenarioSetup& setup, SimEngine& engine, 
                          .slow_links = irregularity.slow_links,
                          .elapsed = elapsed,
                          .record_waiting = options.details,
-                         .record_timeline = trace != nullptr,
+                         .record_timeline = options.details || trace != nullptr,
                          .max_intervals = options.trace_intervals};
     how.noise.seed = seed;
     run.result = execute(run.step.graph, setup.cluster, engine, how);
     if (trace != nullptr) trace->add(run.step.graph, setup.cluster, run.result, shown);
     shown += run.result.totals.makespan;
     elapsed += run.result.total;
+    if (options.details) run.overlap = measure_overlap(run.step.graph, run.result);
     run.result.timeline = {};
     runs.push_back(std::move(run));
   }
