@@ -29,6 +29,15 @@ struct PhaseSettings {
   std::int64_t iterations = 0;  ///< of all its epochs
 };
 
+/// Vectors that fit into a cache are added up faster than others.
+struct CachedReduction {
+  Bytes up_to;
+  double gamma = 0;  ///< s per byte reduced
+
+  /// Changes collectives whose reductions take time.
+  void apply(CyclicTaskGraph& graph) const;
+};
+
 /// A scenario's configuration, read and checked.
 struct ScenarioSetup {
   Cluster cluster;
@@ -39,6 +48,7 @@ struct ScenarioSetup {
   NetworkCorrection network;
   std::optional<StepConstants> steps;  ///< fitted constants that the configuration had put in
   CollectiveSettings collective;
+  std::optional<CachedReduction> cached_reduction;
   std::vector<MeasuredCollectives> measured_collectives;  ///< the first whose scope fits counts
   Optimizer optimizer = Optimizer::sgd;
   Precision precision = Precision::fp32;

@@ -184,6 +184,15 @@ CollectiveSettings read_collective(const ConfigNode& node) {
   return settings;
 }
 
+std::optional<CachedReduction> read_cached_reduction(const ConfigNode& collective) {
+  if (!collective.has("cached_reduction")) return std::nullopt;
+  const ConfigNode node = collective.at("cached_reduction");
+  if (!collective.has("reduction_rate"))
+    throw node.error("reductions of any size are free without a reduction_rate; give that too");
+  return CachedReduction{node.at("up_to").as_bytes(Range{1, 1e15}),
+                         1 / node.at("rate").as_bytes_per_second(Range{1}).value};
+}
+
 /// Collectives with measured times. Settings that would have no effect on any of them are mistakes.
 std::vector<MeasuredCollectives> read_calibrations(const ConfigNode& node, const std::filesystem::path& data) {
   if (!node.is_map() || !node.has("calibration")) return {};
@@ -275,6 +284,14 @@ WorkloadTrace ScenarioSetup::trace(DeviceId worker, std::int64_t batch, const Me
   return out;
 }
 
+void CachedReduction::apply(CyclicTaskGraph& graph) const {
+  for (std::size_t t = 0; t < graph.tasks().size(); ++t) {
+    const auto* collective = std::get_if<Collective>(&graph.tasks()[t].work);
+    if (collective != nullptr && collective->gamma > 0 && collective->bytes <= up_to)
+      graph.set_reduction_cost(static_cast<TaskId>(t), gamma);
+  }
+}
+
 StrategyContext ScenarioSetup::context(const PhaseSettings& phase) const {
   return {.cluster = cluster,
           .workers = phase.workers,
@@ -291,6 +308,7 @@ TrainingStep ScenarioSetup::compile(const PhaseSettings& phase, std::set<std::in
     return trace(batch);
   };
   TrainingStep step = strategy->compile(seen);
+  if (cached_reduction) cached_reduction->apply(step.graph);
   for (const MeasuredCollectives& measured : measured_collectives) measured.apply(step.graph, cluster);
   memory.apply(step, cluster);
   return step;
@@ -319,6 +337,7 @@ ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registri
   setup.phases = read_phases(config, setup.cluster, setup.samples);
   setup.network = read_network(child_or_empty(config, "network"));
   setup.collective = read_collective(child_or_empty(config, "collective"));
+  setup.cached_reduction = read_cached_reduction(child_or_empty(config, "collective"));
   if (config.has("collective")) setup.measured_collectives = read_calibrations(config.at("collective"), data);
   if (config.has("optimizer")) setup.optimizer = parse_name(config.at("optimizer"), parse_optimizer);
   if (config.has("precision")) setup.precision = read_precision(config.at("precision"), setup);

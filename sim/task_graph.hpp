@@ -162,6 +162,8 @@ class CyclicTaskGraph {
   void set_priority(TaskId task, int priority) { tasks_[index(task)].priority = priority; }
   /// REQUIRES: the task is a collective.
   void set_measured_time(TaskId task, Seconds time) { std::get<Collective>(tasks_[index(task)].work).measured = time; }
+  /// REQUIRES: `task` is a collective. s per byte reduced.
+  void set_reduction_cost(TaskId task, double gamma) { std::get<Collective>(tasks_[index(task)].work).gamma = gamma; }
   void set_version_effect(TaskId task, VersionEffect effect) { tasks_[index(task)].version = effect; }
 
   std::span<const Group> groups() const { return groups_; }

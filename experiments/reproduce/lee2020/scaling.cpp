@@ -46,6 +46,13 @@ TargetRow fact(std::string row, std::string quantity, std::string unit, double p
           simulated,      Role::exact,         tolerance,       std::move(note)};
 }
 
+TargetRow within_factor_of_two(std::string row, std::string quantity, std::string unit, double published,
+                               double simulated, const std::string& note) {
+  const double tolerance = simulated < published ? published / 2 : published;
+  return fact(std::move(row), std::move(quantity), std::move(unit), published, simulated, tolerance,
+              note + "; right within a factor of 2");
+}
+
 TargetRow ordering(std::string row, std::string claim, bool holds) {
   return {std::move(row), std::move(claim), "holds", 1, holds ? 1.0 : 0.0, Role::exact, 0, ""};
 }

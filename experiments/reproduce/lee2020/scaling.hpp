@@ -41,6 +41,9 @@ double last_scaling(const Curve& curve, double gain);
 /// A stated fact: our value must lie within `tolerance` of the published one.
 TargetRow fact(std::string row, std::string quantity, std::string unit, double published, double simulated,
                double tolerance = 0, std::string note = "");
+/// The same for a number of nodes or cores that must be right within a factor of 2.
+TargetRow within_factor_of_two(std::string row, std::string quantity, std::string unit, double published,
+                               double simulated, const std::string& note);
 /// A stated ordering, 1 if it holds.
 TargetRow ordering(std::string row, std::string claim, bool holds);
 
