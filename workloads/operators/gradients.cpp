@@ -192,11 +192,14 @@ Tensor repeat_all(const Context& c) {
   return c.graph.add("Tile", {scalar, shape}, c.in[0].values);
 }
 
-Tensors grad_sum(const Context& c) { return {c.out().values == 1 ? repeat_all(c) : repeat(c)}; }
+/// Whether nothing is left of the shape, not even a batch of one.
+bool is_scalar(const Tensor& t) { return t.values == 1 && !t.has_batch; }
+
+Tensors grad_sum(const Context& c) { return {is_scalar(c.out()) ? repeat_all(c) : repeat(c)}; }
 
 Tensors grad_mean(const Context& c) {
   Dataflow& d = c.graph;
-  const Tensor sum = c.out().values == 1 ? repeat_all(c) : repeat(c);
+  const Tensor sum = is_scalar(c.out()) ? repeat_all(c) : repeat(c);
   if (!c.in[0].is_dynamic) return {d.with_constant("RealDiv", sum)};
   const auto count = [&](const Tensor& a) { return d.reduce("Prod", d.shape_of(a), 1); };
   const Tensor inputs = count(c.in[0]), outputs = count(c.out());

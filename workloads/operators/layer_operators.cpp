@@ -66,6 +66,12 @@ Tensor LayerOperators::add_losses() {
   return total;
 }
 
+/// Says that the newest node's output has no batch.
+Tensor LayerOperators::scalar(Tensor t) {
+  t.has_batch = graph_.nodes().back().has_batch = false;
+  return t;
+}
+
 Tensor LayerOperators::loss_on(std::size_t index) {
   const Layer& layer = model_.layers[index];
   LayerValue& value = out_[index];
@@ -78,11 +84,11 @@ Tensor LayerOperators::loss_on(std::size_t index) {
     graph_.nodes().back().has_batch = true;
     const Tensor scores = graph_.reshape(out, out.values);
     const Tensor loss = graph_.add("SparseSoftmaxCrossEntropyWithLogits", {scores, labels}, rows, 5 * out.values);
-    return graph_.reduce("Mean", loss, 1);
+    return scalar(graph_.reduce("Mean", loss, 1));
   }
   Tensor target = graph_.add("Placeholder", {}, out.values);
   target.has_batch = graph_.nodes().back().has_batch = out.has_batch;
-  return graph_.add("L2Loss", {graph_.binary("Sub", out, target)}, 1, 2 * out.values);
+  return scalar(graph_.add("L2Loss", {graph_.binary("Sub", out, target)}, 1, 2 * out.values));
 }
 
 Variable LayerOperators::parameter(const Layer& layer, std::size_t p, bool is_random) {

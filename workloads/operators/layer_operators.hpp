@@ -28,6 +28,7 @@ class LayerOperators {
 
  private:
   Tensor loss_on(std::size_t index);
+  Tensor scalar(Tensor t);
   // Simple layers: convolutions, pooling, activations, joins.
   void convolution(const Layer& layer);
   void fully_connected(const Layer& layer);
