@@ -62,8 +62,8 @@ struct ScenarioSetup {
   WorkloadTrace trace(DeviceId worker, std::int64_t batch, const MemorySettings& settings) const;
   /// What the strategy sees in a phase.
   StrategyContext context(const PhaseSettings& phase) const;
-  /// What the strategy makes of a phase, with measured times of collectives and the memory reserve. Adds to `batches`, if
-  /// given, those that the strategy asked a device's times for. Throws ConfigError.
+  /// What the strategy makes of a phase, with measured times of collectives and the memory reserve. Adds to `batches`,
+  /// if given, those that the strategy asked a device's times for. Throws ConfigError.
   TrainingStep compile(const PhaseSettings& phase, std::set<std::int64_t>* batches = nullptr) const;
 };
 

@@ -22,9 +22,9 @@ namespace epocast {
 ///     epocast.memory_bandwidth  "255.9 GB/s"                                required
 ///     epocast.peak_rate         fp32 peak, "8.24 TFLOP/s"                   default: the host's speed x core, to which
 ///                                                                           it must be equal if given
-///     epocast.peak_rate_fp16    "312 TFLOP/s"; also _bf16, _tf32 and _fp8     optional; fp8 is checked, but nothing reads it
-///     yet epocast.cores             physical cores                              default: the host's core attribute
-///     epocast.node              machine that the device sits in             default: the host's own name
+///     epocast.peak_rate_fp16    "312 TFLOP/s"; also _bf16, _tf32 and _fp8     optional; fp8 is checked, but nothing
+///     reads it yet epocast.cores             physical cores                              default: the host's core
+///     attribute epocast.node              machine that the device sits in             default: the host's own name
 ///     epocast.description       of the whole platform, on the outer zone
 ///     source.<key>              where the number behind epocast.<key>, link_bandwidth, link_latency, ... comes from
 ///     measured.<key>            what was measured, in words; and any other name without "epocast.": not looked at

@@ -35,7 +35,8 @@ struct StepFit {
 };
 
 /// Fits `constants` to the measured times [s]. Intervals are those of Huber's regression (Huber and Ronchetti, Robust
-/// Statistics, 2009, section 7.6) with Student's t for so few steps, and what was expected before. REQUIRES: at least one of each; times positive.
+/// Statistics, 2009, section 7.6) with Student's t for so few steps, and what was expected before. REQUIRES: at least
+/// one of each; times positive.
 StepFit fit_steps(const std::vector<StepConstant>& constants, const std::vector<double>& measured,
                   const SimulateSteps& simulate);
 

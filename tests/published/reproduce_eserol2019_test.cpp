@@ -163,9 +163,9 @@ TEST_CASE("Eserol 2019, Table 5.15: the fitted constants are those of a framewor
 
 TEST_CASE("Eserol 2019, Table 5.15: one asynchronous cell by hand from the fitted constants") {
   // N=4, 1 PS, batch 512: one worker's step of 4842 s x 512 / 102400 = 24.21 s, less its update (which the server
-  // does), slowed by 56 / (56 - communication_cores); then it waits for S = 553,430,176 B to be copied out and in again, each
-  // way by itself at copy_rate, and to be given out and taken in by the server at server_rate. Copies and service of
-  // different layers overlap, all but the largest layer's; so between one and both of them.
+  // does), slowed by 56 / (56 - communication_cores); then it waits for S = 553,430,176 B to be copied out and in
+  // again, each way by itself at copy_rate, and to be given out and taken in by the server at server_rate. Copies and
+  // service of different layers overlap, all but the largest layer's; so between one and both of them.
   const auto constant = [](const char* name) { return find(table_5_15(), "fitted to N=2", name).simulated; };
   const double bytes = 553'430'176, step = 4842.0 * 512 / 102400 * 56 / (56 - constant("communication_cores"));
   const double copies = 2 * bytes / constant("copy_rate"), service = 2 * bytes / constant("server_rate");
