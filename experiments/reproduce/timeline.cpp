@@ -18,8 +18,10 @@ std::string run_and_pack(const Scenario& scenario, const TargetContext& context)
                                          {.iterations = phase.iterations / step.steps,
                                           .exact = true,
                                           .fold = false,
-                                          .noise = setup.noise,
-                                          .slowdown = setup.slowdown,
+                                          .noise = setup.irregularity.noise,
+                                          .slowdown = setup.irregularity.slowdown,
+                                          .slow_devices = setup.irregularity.slow_devices,
+                                          .slow_links = setup.irregularity.slow_links,
                                           .record_timeline = true});
   nlohmann::json packed = nlohmann::json::array();
   for (const Interval& i : result.timeline.intervals)
