@@ -160,10 +160,10 @@ TEST_CASE("inputs of a fit are counted apart, and only inputs can be") {
 }
 
 TEST_CASE("unknown names exit with 2 and name the nearest") {
-  const Outcome target = epocast_command({"reproduce", "eserol2019/table_5_15_data_paralel"});
+  const Outcome target = epocast_command({"reproduce", "eserol2019/table_5_15_model_paralel"});
   CHECK(target.code == kBadInput);
-  CHECK(target.err.find("unknown target 'eserol2019/table_5_15_data_paralel' (did you mean "
-                        "'eserol2019/table_5_15_data_parallel'?)") != std::string::npos);
+  CHECK(target.err.find("unknown target 'eserol2019/table_5_15_model_paralel' (did you mean "
+                        "'eserol2019/table_5_15_model_parallel'?)") != std::string::npos);
   CHECK(target.out.empty());
   const Outcome format = epocast_command({"reproduce", "--format", "cvs"});
   CHECK(format.code == kBadInput);

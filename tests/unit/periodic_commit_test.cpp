@@ -3,6 +3,7 @@
 // that is not a worker.
 #include <catch2/catch.hpp>
 
+#include <cmath>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -85,7 +86,8 @@ TEST_CASE("a longer period sends the same less often", "[periodic_commit]") {
       const Executed executed = run(star, 3, rule.name, "{period: " + std::to_string(period) + "}");
       CHECK(executed.step.steps == period);
       CHECK(executed.result.metrics.bytes == Approx(3 * 2 * 10 * kMB));  // of a round
-      CHECK(executed.result.metrics.compute > period * 29.999 * kMs);
+      // Workers take turns, so that at an end of the observed rounds one may lack a part of one of them.
+      CHECK(std::abs(executed.result.metrics.compute - period * 30 * kMs) < period * 30 * kMs / 50);
     }
 }
 
