@@ -86,15 +86,16 @@ int run(const RunArguments& arguments, const Registries& registries) {
   const std::vector<ScenarioResult> results = run_study(scenarios, registries, options, parallel, show_progress);
 
   const int code = report_errors(results);
-  // Where nothing came out, the errors have said all there is to say.
-  if (std::any_of(results.begin(), results.end(), [](const auto& r) { return r.error.empty(); }))
-    write_results(std::cout, results, format);
   if (!arguments.details.empty())
     write_file(arguments.details, [&](std::ostream& out) { write_details(out, results); });
   if (!arguments.plot.empty()) {
     const std::string picture = line_plot_svg(results, arguments.plot_column);
     write_file(arguments.plot, [&](std::ostream& out) { out << picture; });
   }
+  // After the files: whoever reads this may stop reading. Where nothing came out, the errors have said all there is to
+  // say.
+  if (std::any_of(results.begin(), results.end(), [](const auto& r) { return r.error.empty(); }))
+    write_results(std::cout, results, format);
   return code;
 }
 
