@@ -51,3 +51,14 @@ TEST_CASE("Lee 2020, chapter 4: two inputs, both speedups of ResNet-50 within 15
   CHECK(result.summary.predicted == 2);
   CHECK(std::abs(*result.summary.worst->error_pct()) < 15);
 }
+
+TEST_CASE("Lee 2020: what the strategies send is what equations 4.2 to 4.9 and table 4.1 say", "[lee2020]") {
+  const TargetResult result = result_of(lee2020::equations());
+  for (const std::string& miss : misses(result)) FAIL_CHECK(miss);
+  // On 2, 16 and 256 workers, messages and volume each: six of each fully connected layer, one of the convolution,
+  // three patterns.
+  CHECK(result.summary.exact == 3 * 2 * (4 * 6 + 1 + 3));
+  CHECK(result.summary.exact_matched == result.summary.exact);
+  const double values = 25088 * 256 / 256.0 / 256 * 255 + 4096 * 256 / 256.0 * 255 + 25088 * 4096 / 256.0 * 255;
+  CHECK(find(result, "VGG-16 FC1 P=256", "4.5 all three, volume").simulated == Approx(4 * values / 0x1p20));
+}

@@ -9,5 +9,7 @@ namespace epocast::lee2020 {
 Target chapter3();
 /// Communication-efficient gradients: VGG-16 and ResNet-50 on up to 8192 cores.
 Target chapter4();
+/// Equations 4.2 to 4.9 and table 4.1: messages and bytes of each step of chapter 4's exchanges.
+Target equations();
 
 }  // namespace epocast::lee2020
