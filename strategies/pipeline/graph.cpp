@@ -104,20 +104,22 @@ class Builder {
            last_[at(work.chunk)].micro_batch == work.micro_batch;
   }
 
+  /// Of a layer in a pass that makes gradients of weights.
+  static Seconds pass_time(const PassTimes& times, PipelinePass pass) {
+    return pass == PipelinePass::backward_weights ? times.backward_weights
+                                                  : times.backward_weights + times.backward_data;
+  }
+
   /// The pass that makes a chunk's last gradients, cut where an all-reduce has all of its own. Returns the first task.
   TaskId add_stretches(int s, const PipelineWork& work, Seconds again) {
     const auto c = at(work.chunk), k = at(work.micro_batch);
-    const bool weights_only = work.pass == PipelinePass::backward_weights;
-    const char* name = weights_only ? "backward weights" : "backward";
+    const char* name = work.pass == PipelinePass::backward_weights ? "backward weights" : "backward";
     std::size_t end = plan_.chunks[c].last;
     std::optional<TaskId> first;
     const auto stretch = [&](std::size_t begin, const std::string& layers) {
       Seconds time = again;
       again = Seconds(0);
-      for (std::size_t l = begin; l < end; ++l) {
-        time += trace_.layers[l].times.backward_weights;
-        if (!weights_only) time += trace_.layers[l].times.backward_data;
-      }
+      for (std::size_t l = begin; l < end; ++l) time += pass_time(trace_.layers[l].times, work.pass);
       end = begin;
       const TaskId task = compute(s, time, name, plan_.chunks[c].name + " " + layers, work, kBackward);
       if (first) graph_.after(gradient_[c][k], task);
