@@ -190,7 +190,7 @@ std::vector<std::string> columns_of(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-TEST_CASE("commands in the documentation run, and print what it shows") {
+TEST_CASE("commands in the documentation run, and print what it shows", "[studies]") {
   for (const fs::path& page : pages()) {
     DYNAMIC_SECTION(page.string()) {
       const std::vector<Block> blocks = blocks_of(page);

@@ -55,7 +55,7 @@ double number(const Csv& csv, std::size_t row, const std::string& column) {
 
 }  // namespace
 
-TEST_CASE("the shipped studies run, in every format") {
+TEST_CASE("the shipped studies run, in every format", "[studies]") {
   const TemporaryFolder folder;
   for (const auto& entry : std::filesystem::directory_iterator(kRoot / "experiments/studies")) {
     CAPTURE(entry.path());
