@@ -8,6 +8,7 @@
 #include <set>
 
 #include "costmodels/csv_table.hpp"
+#include "experiments/find_device.hpp"
 #include "sim/data_file.hpp"
 
 namespace epocast {
@@ -31,16 +32,6 @@ std::set<DeviceId> devices_of_worker(const ConfigNode& node, const Workers& work
   for (const auto& phase : workers)
     if (worker < static_cast<std::int64_t>(phase.size())) devices.insert(phase[static_cast<std::size_t>(worker)]);
   return devices;
-}
-
-DeviceId device_of_host(const ConfigNode& node, const Cluster& cluster) {
-  const std::string name = node.as_string();
-  std::vector<std::string> names;
-  for (std::size_t d = 0; d < cluster.devices.size(); ++d) {
-    if (cluster.devices[d].name == name) return static_cast<DeviceId>(d);
-    names.push_back(cluster.devices[d].name);
-  }
-  throw node.error("platform '" + cluster.name + "' has no host '" + name + "'" + name_hint(name, names));
 }
 
 /// `from`, `until` and `every` of an entry.
@@ -87,9 +78,8 @@ void read_degraded_links(const ConfigNode& entries, const Cluster& cluster, cons
   for (const ConfigNode& entry : entries.items()) {
     if (entry.has("worker") == entry.has("host"))
       throw entry.error("give either worker or host: whose links carry less");
-    const std::set<DeviceId> devices = entry.has("worker")
-                                           ? devices_of_worker(entry.at("worker"), workers)
-                                           : std::set<DeviceId>{device_of_host(entry.at("host"), cluster)};
+    const std::set<DeviceId> devices = entry.has("worker") ? devices_of_worker(entry.at("worker"), workers)
+                                                           : std::set<DeviceId>{find_device(cluster, entry.at("host"))};
     const double factor = entry.at("slowdown").as_double(Range{1, 1e6});
     for (const DeviceId device : devices) out.slow_links.push_back({device, read_window(entry, factor)});
   }

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "costmodels/register.hpp"
+#include "experiments/find_device.hpp"
 #include "experiments/scenario.hpp"
 #include "platforms/platform_loader.hpp"
 #include "sim/data_directory.hpp"
@@ -70,16 +71,6 @@ std::optional<StepConstants> read_steps(const ConfigNode& config, const std::fil
   if (!root.is_map() || !root.has("calibration") || root.at("calibration").as_string() != "steps")
     throw name.error("'" + name.as_string() + "' is no steps calibration, as `epocast calibrate steps` writes");
   return StepConstants(root, name.as_string());
-}
-
-DeviceId find_device(const Cluster& cluster, const ConfigNode& node) {
-  const std::string name = node.as_string();
-  std::vector<std::string> names;
-  for (std::size_t d = 0; d < cluster.devices.size(); ++d) {
-    if (cluster.devices[d].name == name) return static_cast<DeviceId>(d);
-    names.push_back(cluster.devices[d].name);
-  }
-  throw node.error("platform '" + cluster.name + "' has no host '" + name + "'" + name_hint(name, names));
 }
 
 /// `workers: 4` takes the platform's first four devices; `workers: {hosts: [..]}` names them.
