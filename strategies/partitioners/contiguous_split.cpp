@@ -3,132 +3,304 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <numeric>
+#include <set>
 
 namespace epocast {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-/// Sums over layers before each boundary, so that any range costs one subtraction.
-struct Prefix {
-  std::vector<double> compute{0}, parameters{0};
-  std::vector<std::size_t> timed{0};  ///< layers that take time
+double seconds_of(const LayerTrace& layer) { return layer.times.total().value; }
 
-  explicit Prefix(const WorkloadTrace& trace) {
-    for (const LayerTrace& layer : trace.layers) {
-      const double time = layer.times.total().value;
-      compute.push_back(compute.back() + time);
-      parameters.push_back(parameters.back() + layer.parameters.value);
-      timed.push_back(timed.back() + (time > 0 ? 1 : 0));
+/// Layers that take time, before each boundary.
+std::vector<std::size_t> count_timed(const WorkloadTrace& trace) {
+  std::vector<std::size_t> out{0};
+  for (const LayerTrace& layer : trace.layers) out.push_back(out.back() + (seconds_of(layer) > 0 ? 1 : 0));
+  return out;
+}
+
+/// What stages take, by sums over the layers before each boundary, so that any range costs a few operations.
+class StageTimes {
+ public:
+  StageTimes(const WorkloadTrace& trace, const SplitOptions& options)
+      : reduction_(2 / options.bandwidth.value / options.batches_per_update),
+        by_replicas_(options.trace_of != nullptr) {
+    for (const LayerTrace& layer : trace.layers) parameters_.push_back(parameters_.back() + layer.parameters.value);
+    const int counts = by_replicas_ ? options.devices : 1;
+    std::vector<double> least(trace.layers.size(), kNever);
+    for (int replicas = 1; replicas <= counts; ++replicas) {
+      std::vector<double>& sums = compute_.emplace_back();
+      const WorkloadTrace* shared = by_replicas_ ? options.trace_of(replicas) : &trace;
+      if (shared == nullptr) continue;
+      sums.push_back(0);
+      for (std::size_t l = 0; l < trace.layers.size(); ++l) {
+        sums.push_back(sums.back() + seconds_of(shared->layers[l]));
+        least[l] = std::min(least[l], replicas * seconds_of(shared->layers[l]));
+      }
     }
+    for (const double seconds : least) work_.push_back(work_.back() + seconds);
   }
 
-  double stage_time(std::size_t first, std::size_t last, int replicas, double bandwidth) const {
-    const double reduce = 2.0 * (replicas - 1) * (parameters[last] - parameters[first]) / bandwidth;
-    return std::max(compute[last] - compute[first], reduce) / replicas;
+  bool allows(int replicas) const { return !by_replicas_ || !compute_[static_cast<std::size_t>(replicas) - 1].empty(); }
+
+  /// REQUIRES allows(replicas).
+  double operator()(std::size_t first, std::size_t last, int replicas) const {
+    const double reduce = reduction_ * (replicas - 1) * (parameters_[last] - parameters_[first]);
+    if (!by_replicas_) return std::max(compute_[0][last] - compute_[0][first], reduce) / replicas;
+    const std::vector<double>& sums = compute_[static_cast<std::size_t>(replicas) - 1];
+    return std::max(sums[last] - sums[first], reduce / replicas);
   }
+
+  /// A lower bound of the time that the layers before `last` keep devices busy, all added.
+  double work(std::size_t last) const { return work_[last]; }
+
+ private:
+  double reduction_;  ///< s per byte of parameters and replica but one
+  bool by_replicas_;
+  std::vector<double> parameters_{0}, work_{0};
+  std::vector<std::vector<double>> compute_;  ///< by replicas, less 1, if that makes a difference
 };
 
-/// Best continuation from a boundary with so many devices (and stages) left.
-struct Choice {
-  double cost = kNever;
+/// A way to go on from a boundary with so many devices left.
+struct Continuation {
+  double cost = 0;
+  int stages = 0;  ///< if they matter, 0 otherwise
   std::size_t last = 0;
   int replicas = 0;
+  std::size_t next = 0;  ///< index of what follows among the continuations from `last`
 };
 
+/// Dynamic programme over (first layer, devices left) for a given pace: no stage and no link may be slower. What is
+/// upstream cares for the number of stages from there on, as memory depends on it, and for the bytes they send: each
+/// state keeps the continuations of which no other is as good in both. The fastest pace is found by bisection among the
+/// times that a stage or a link can have; there, a continuation with the fewest stages is all that counts.
 class Splitter {
  public:
   Splitter(const WorkloadTrace& trace, const SplitOptions& options)
-      : options_(options), prefix_(trace), layers_(trace.layers.size()), devices_(options.devices) {
+      : options_(options),
+        times_(trace, options),
+        timed_(count_timed(trace)),
+        layers_(trace.layers.size()),
+        devices_(options.devices) {
     for (const Bytes bytes : cut_bytes(trace)) cut_.push_back(bytes.value);
+    for (const double bytes : cut_) link_.push_back(2 * bytes / options.bandwidth.value);
+    if (!options.replicate && options.stages && options.replicas.empty()) devices_ = *options.stages;
+    if (!options.replicas.empty()) {
+      fixed_.assign(static_cast<std::size_t>(devices_) + 1, 0);
+      int left = devices_;
+      for (const int replicas : options.replicas) {
+        fixed_[index(left)] = replicas;
+        left -= replicas;
+      }
+    }
+    counts_ = replica_counts();
     counts_stages_ = options.stages || options.memory;
-    const auto useful = static_cast<int>(std::min<std::size_t>(prefix_.timed.back(), 1u << 20));
-    max_stages_ = counts_stages_ ? std::min(options.stages.value_or(devices_), std::max(useful, 1)) : 1;
-    if (!options.replicate && options.stages) devices_ = *options.stages;
+    table_.resize((layers_ + 1) * (static_cast<std::size_t>(devices_) + 1));
+    reach_.resize(static_cast<std::size_t>(devices_) + 1);
+    nearest_.resize(static_cast<std::size_t>(devices_) + 1);
   }
 
-  /// Minimum over all splits: of the slowest stage or link, or, if `limit` is given, of the bytes sent by splits that
-  /// are no slower than it. Infinity if there is none.
-  double solve(std::optional<double> limit) {
-    table_.assign(layers_ * (static_cast<std::size_t>(devices_) + 1) * (static_cast<std::size_t>(max_stages_) + 1), {});
-    for (std::size_t first = layers_; first-- > 0;)
-      for (int devices = 1; devices <= devices_; ++devices)
-        for (int stages = 1; stages <= max_stages_; ++stages)
-          at(first, devices, stages) = best(first, devices, stages, limit);
-    start_ = {0, 0};
-    double found = kNever;
-    // Without replicas, devices may stay idle.
-    for (int devices = options_.replicate ? devices_ : 1; devices <= devices_; ++devices)
-      for (int stages = counts_stages_ && options_.stages ? *options_.stages : 1; stages <= max_stages_; ++stages) {
-        const double cost = at(0, devices, stages).cost;
-        if (cost >= found) continue;
-        found = cost;
-        start_ = {devices, stages};
-      }
+  /// The smallest `slowest` of all splits; infinity if there is none.
+  double fastest_pace() {
+    if (!solve(kNever, false)) return kNever;
+    double found = slowest(), excluded = times_.work(layers_) / devices_ * (1 - kRounding);
+    while (const std::optional<double> middle = median_pace(excluded, found)) {
+      if (solve(*middle, false))
+        found = slowest();
+      else
+        excluded = *middle;
+    }
     return found;
   }
 
-  /// The split of the last solve().
+  /// Whether there is a split that is no slower than `pace`; if bytes count, it is the one that sends the fewest.
+  bool solve(double pace, bool bytes_count) {
+    pace_ = pace;
+    bytes_count_ = bytes_count;
+    std::fill(nearest_.begin(), nearest_.end(), layers_);
+    for (auto& state : table_) state.clear();
+    for (std::size_t first = layers_; first-- > 0;) {
+      if (timed_[first] == timed_[layers_]) continue;
+      for (const int replicas : counts_) reach_[index(replicas)] = furthest(first, replicas, pace);
+      for (int devices = 1; devices <= devices_; ++devices) fill(first, devices);
+      for (int devices = 1; devices <= devices_; ++devices)
+        if (!from(first, devices).empty()) nearest_[index(devices)] = first;
+    }
+    start_ = nullptr;
+    // Without replicas, devices may stay idle.
+    for (int devices = options_.replicate ? devices_ : 1; devices <= devices_; ++devices)
+      for (const Continuation& whole : from(0, devices)) {
+        if (options_.stages && whole.stages != *options_.stages) continue;
+        if (start_ && whole.cost >= start_->cost) continue;
+        start_ = &whole;
+        start_devices_ = devices;
+      }
+    return start_ != nullptr;
+  }
+
+  /// The split of the last solve(). REQUIRES: there was one.
   std::vector<PipelineStage> stages() const {
     std::vector<PipelineStage> out;
-    auto [devices, stages] = start_;
-    for (std::size_t first = 0; first < layers_;) {
-      const Choice& choice = table_[index(first, devices, stages)];
-      const double time = prefix_.stage_time(first, choice.last, choice.replicas, options_.bandwidth.value);
-      out.push_back({first, choice.last, choice.replicas, Seconds(time), Bytes(cut_[choice.last - 1])});
-      first = choice.last;
-      devices -= choice.replicas;
-      if (counts_stages_) --stages;
+    const Continuation* now = start_;
+    int devices = start_devices_;
+    for (std::size_t first = 0;;) {
+      const double time = times_(first, now->last, now->replicas);
+      out.push_back({first, now->last, now->replicas, Seconds(time), Bytes(cut_[now->last - 1])});
+      if (now->last == layers_) return out;
+      first = now->last;
+      devices -= now->replicas;
+      now = &from(first, devices)[now->next];
     }
-    return out;
   }
 
  private:
-  std::size_t index(std::size_t first, int devices, int stages) const {
-    return (first * (static_cast<std::size_t>(devices_) + 1) + static_cast<std::size_t>(devices)) *
-               (static_cast<std::size_t>(max_stages_) + 1) +
-           static_cast<std::size_t>(stages);
+  /// Bounds are sums in another order than the times that they bound.
+  static constexpr double kRounding = 1e-9;
+
+  static std::size_t index(int i) { return static_cast<std::size_t>(i); }
+  const std::vector<Continuation>& from(std::size_t first, int devices) const {
+    return table_[first * index(devices_ + 1) + index(devices)];
   }
-  Choice& at(std::size_t first, int devices, int stages) { return table_[index(first, devices, stages)]; }
+
+  /// How many replicas the stage may have that begins where so many devices are left.
+  bool may_have(int replicas, int devices) const {
+    const bool wanted = fixed_.empty() ? options_.replicate || replicas == 1 : fixed_[index(devices)] == replicas;
+    return wanted && replicas <= devices && times_.allows(replicas);
+  }
+  /// All numbers of replicas that any stage may have.
+  std::vector<int> replica_counts() const {
+    std::set<int> out;
+    for (int devices = 1; devices <= devices_; ++devices)
+      for (int replicas = 1; replicas <= devices; ++replicas)
+        if (may_have(replicas, devices)) out.insert(replicas);
+    return {out.begin(), out.end()};
+  }
+
+  /// The end of the shortest stage from `first` on: with one layer that takes time. REQUIRES: there is one.
+  std::size_t nearest_end(std::size_t first) const {
+    const auto found = std::upper_bound(timed_.begin(), timed_.end(), timed_[first]);
+    return static_cast<std::size_t>(found - timed_.begin());
+  }
+
+  /// The last boundary that a stage from `first` on reaches within `limit`: it only gets slower by more layers.
+  std::size_t furthest(std::size_t first, int replicas, double limit) const {
+    std::size_t good = first, bad = layers_ + 1;
+    while (bad - good > 1) {
+      const std::size_t middle = good + (bad - good) / 2;
+      (times_(first, middle, replicas) <= limit ? good : bad) = middle;
+    }
+    return good;
+  }
+
+  double slowest() const {
+    double out = 0;
+    for (const PipelineStage& stage : stages()) out = std::max({out, stage.time.value, link_[stage.last - 1]});
+    return out;
+  }
+
+  /// A time of a stage or link between these (neither included) with a fair part of all such times on both sides of it;
+  /// none if there is no such time. The weighted median of the medians of sorted rows.
+  std::optional<double> median_pace(double above, double below) const {
+    std::vector<std::pair<double, std::size_t>> medians;  // with how many there are in the row
+    std::size_t all = 0;
+    const auto add = [&](double median, std::size_t count) {
+      medians.emplace_back(median, count);
+      all += count;
+    };
+    for (const double link : link_)
+      if (link > above && link < below) add(link, 1);
+    for (std::size_t first = 0; first < layers_ && timed_[first] < timed_[layers_]; ++first)
+      for (const int replicas : counts_) {
+        const std::size_t begin = std::max(furthest(first, replicas, above) + 1, nearest_end(first));
+        const std::size_t end = furthest(first, replicas, std::nextafter(below, 0.0)) + 1;
+        if (begin < end) add(times_(first, begin + (end - begin) / 2, replicas), end - begin);
+      }
+    if (all == 0) return std::nullopt;
+    std::sort(medians.begin(), medians.end());
+    std::size_t before = 0;
+    for (const auto& [median, count] : medians)
+      if (before += count; 2 * before >= all) return median;
+    return medians.back().first;
+  }
 
   bool fits(const StagePosition& position) const {
     return !options_.memory || options_.memory_of(position) <= *options_.memory;
   }
 
-  /// Layers from `first` on, on exactly `devices` devices in (if they are counted) exactly `stages` stages.
-  Choice best(std::size_t first, int devices, int stages, std::optional<double> limit) {
-    Choice out;
-    const int most = options_.replicate ? devices : 1;
-    for (int replicas = 1; replicas <= most; ++replicas) {
-      for (std::size_t last = first + 1; last <= layers_; ++last) {
-        if (prefix_.timed[last] == prefix_.timed[first]) continue;
-        // A stage only gets slower by taking in more layers.
-        const double time = prefix_.stage_time(first, last, replicas, options_.bandwidth.value);
-        if (limit ? time > *limit : time >= out.cost) break;
-        const bool ends = last == layers_;
-        if (ends && (replicas != devices || (counts_stages_ && stages != 1))) continue;
-        if (!ends && (replicas == devices || (counts_stages_ && stages == 1))) continue;
-        const double link = 2 * cut_[last - 1] / options_.bandwidth.value;
-        if (limit && link > *limit) continue;
-        const double rest = ends ? 0 : at(last, devices - replicas, counts_stages_ ? stages - 1 : stages).cost;
-        const double cost = limit ? rest + cut_[last - 1] : std::max({time, link, rest});
-        if (cost >= out.cost || !fits({first, last, replicas, stages, devices})) continue;
-        out = {cost, last, replicas};
-      }
-    }
-    return out;
+  /// Whether so many stages from a boundary on can be part of a split; `devices` are there for them.
+  bool can_be(int stages, int devices) const {
+    if (!options_.stages) return true;
+    return stages <= std::min(*options_.stages, devices) && stages >= *options_.stages - (devices_ - devices);
   }
 
-  const SplitOptions& options_;
-  Prefix prefix_;
+  bool as_good(const Continuation& one, const Continuation& other) const {
+    if (one.cost > other.cost) return false;
+    return options_.stages ? one.stages == other.stages : one.stages <= other.stages;
+  }
+
+  /// Whether nothing but a single stage can add to a state, if bytes do not count.
+  bool complete(const std::vector<Continuation>& state, int devices) const {
+    if (bytes_count_ || state.empty()) return false;
+    if (!options_.stages) return !counts_stages_ || state.front().stages <= 2;
+    if (!options_.replicate || !fixed_.empty()) return true;
+    const int least = std::max(2, *options_.stages - (devices_ - devices));
+    return static_cast<int>(state.size()) > std::min(*options_.stages, devices) - least;
+  }
+
+  void consider(std::vector<Continuation>& state, const Continuation& candidate, std::size_t first, int devices) {
+    for (const Continuation& known : state)
+      if (as_good(known, candidate)) return;
+    if (!fits({first, candidate.last, candidate.replicas, std::max(candidate.stages, 1), devices})) return;
+    std::erase_if(state, [&](const Continuation& known) { return as_good(candidate, known); });
+    state.push_back(candidate);
+  }
+
+  /// All that is worth knowing about layers from `first` on, on exactly `devices` devices.
+  void fill(std::size_t first, int devices) {
+    // With what is computed before and after this boundary in the time that all devices have.
+    const double done = times_.work(first), open = times_.work(layers_) - done;
+    if (open > devices * pace_ * (1 + kRounding) || done > (devices_ - devices) * pace_ * (1 + kRounding)) return;
+    std::vector<Continuation>& state = table_[first * index(devices_ + 1) + index(devices)];
+    const std::size_t nearest = nearest_end(first);
+    for (const int replicas : counts_) {
+      if (replicas >= devices) break;
+      if (!may_have(replicas, devices)) continue;
+      const std::size_t end = std::min(reach_[index(replicas)], layers_ - 1);
+      for (std::size_t last = std::max(nearest, nearest_[index(devices - replicas)]); last <= end; ++last) {
+        if (link_[last - 1] > pace_) continue;
+        const std::vector<Continuation>& rest = from(last, devices - replicas);
+        for (std::size_t next = 0; next < rest.size(); ++next) {
+          const int stages = counts_stages_ ? rest[next].stages + 1 : 0;
+          const double cost = bytes_count_ ? rest[next].cost + cut_[last - 1] : 0;
+          if (can_be(stages, devices)) consider(state, {cost, stages, last, replicas, next}, first, devices);
+        }
+        if (complete(state, devices)) break;
+      }
+      if (complete(state, devices)) break;
+    }
+    if (!may_have(devices, devices) || reach_[index(devices)] < layers_ || !can_be(1, devices)) return;
+    consider(state, {0, counts_stages_ ? 1 : 0, layers_, devices, 0}, first, devices);
+  }
+
+  SplitOptions options_;
+  StageTimes times_;
+  std::vector<std::size_t> timed_;
   std::size_t layers_;
   int devices_;
-  std::vector<double> cut_;
+  std::vector<double> cut_, link_;  ///< bytes, and time, across the boundary after each layer
   bool counts_stages_ = false;
-  int max_stages_ = 1;
-  std::vector<Choice> table_;
-  std::pair<int, int> start_;
+  double pace_ = 0;
+  bool bytes_count_ = false;
+  std::vector<int> fixed_;   ///< replicas of the stage that begins with so many devices left; or none
+  std::vector<int> counts_;  ///< numbers of replicas
+  std::vector<std::vector<Continuation>> table_;  ///< by first layer and devices
+  std::vector<std::size_t> reach_;                ///< by replicas, of a stage from the layer at hand on
+  std::vector<std::size_t> nearest_;              ///< by devices: the first layer from which one can go on
+  const Continuation* start_ = nullptr;
+  int start_devices_ = 0;
 };
 
 void check(const WorkloadTrace& trace, const SplitOptions& options) {
@@ -139,6 +311,12 @@ void check(const WorkloadTrace& trace, const SplitOptions& options) {
   const auto timed = std::count_if(trace.layers.begin(), trace.layers.end(),
                                    [](const LayerTrace& layer) { return layer.times.total().value > 0; });
   if (timed == 0) throw SplitError("no layer takes any time");
+  for (const int replicas : options.replicas)
+    if (replicas < 1) throw std::invalid_argument("a stage needs at least one device");
+  if (!options.replicas.empty() &&
+      std::accumulate(options.replicas.begin(), options.replicas.end(), 0) != options.devices)
+    throw std::invalid_argument("the stages' replicas are not the devices");
+  if (!(options.batches_per_update > 0)) throw std::invalid_argument("updates need batches");
   if (!options.stages) return;
   if (*options.stages > options.devices)
     throw SplitError(
@@ -189,19 +367,24 @@ std::vector<Bytes> cut_bytes(const WorkloadTrace& trace) {
 
 Seconds stage_time(const WorkloadTrace& trace, std::size_t first, std::size_t last, int replicas,
                    BytesPerSecond bandwidth) {
-  return Seconds(Prefix(trace).stage_time(first, last, replicas, bandwidth.value));
+  return Seconds(StageTimes(trace, {.devices = replicas, .bandwidth = bandwidth})(first, last, replicas));
 }
 
 ContiguousSplit split_contiguous(const WorkloadTrace& trace, const SplitOptions& options) {
-  check(trace, options);
-  Splitter splitter(trace, options);
-  const double slowest = splitter.solve(std::nullopt);
+  SplitOptions own = options;
+  if (!own.replicas.empty()) own.stages = static_cast<int>(own.replicas.size());
+  own.replicate |= !own.replicas.empty();
+  check(trace, own);
+  Splitter splitter(trace, own);
+  const double slowest = splitter.fastest_pace();
   if (slowest == kNever) {
     if (options.memory) throw SplitError(memory_problem(trace, options));
     throw SplitError(fmt::format("the network cannot be split over {} devices", options.devices));
   }
-  const double sent = splitter.solve(slowest);
-  return {splitter.stages(), Seconds(slowest), Bytes(sent)};
+  splitter.solve(slowest, true);
+  ContiguousSplit out{splitter.stages(), Seconds(slowest), Bytes(0)};
+  for (const PipelineStage& stage : out.stages) out.sent += stage.sent;
+  return out;
 }
 
 }  // namespace epocast

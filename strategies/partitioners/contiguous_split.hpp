@@ -29,17 +29,24 @@ struct StagePosition {
 struct SplitOptions {
   int devices = 1;
   std::optional<int> stages = {};    ///< exactly so many; absent: as many as are best
-  bool replicate = false;            ///< whether a stage may have several replicas; all devices are used either way
+  bool replicate = false;            ///< whether a stage may have several replicas; then all devices are used
+  std::vector<int> replicas = {};    ///< of each stage in turn, if they are given: their sum is `devices`
   BytesPerSecond bandwidth = {};     ///< of one device's link; must be positive
   std::optional<Bytes> memory = {};  ///< of one device; needs `memory_of`
-  std::function<Bytes(const StagePosition&)> memory_of = {};  ///< what one replica of a stage needs
+  /// What one replica of a stage needs. REQUIRES, unless the number of stages is given: it does not fall with the
+  /// number of stages from there on, all else equal.
+  std::function<Bytes(const StagePosition&)> memory_of = {};
+  /// The trace of a batch that so many replicas share, or null where they cannot. If absent, m replicas take 1/m of the
+  /// time. Same layers as the trace; only times are looked at.
+  std::function<const WorkloadTrace*(int replicas)> trace_of = {};
+  double batches_per_update = 1;  ///< replicas reduce their gradients once in so many
 };
 
 struct PipelineStage {
   std::size_t first = 0;  ///< layer of the trace
   std::size_t last = 0;   ///< one past its last layer
   int replicas = 1;
-  Seconds time;  ///< per batch: max(computation, all-reduce of gradients over replicas) / replicas
+  Seconds time;  ///< per batch: see stage_time
   Bytes sent;    ///< activations that leave forwards per batch; as many gradients come back
 };
 
@@ -67,7 +74,8 @@ Seconds stage_time(const WorkloadTrace& trace, std::size_t first, std::size_t la
 /// The split with the smallest `slowest`, and among those the one that sends the fewest bytes. Each stage holds at
 /// least one layer that takes time. A link carries activations and their gradients: 2 x cut bytes / bandwidth.
 /// Uses all devices if `replicate`, else one per stage; then `stages` may be at most `devices`.
-/// O(L^2 D^2), times the number of stages where it or the memory matters; for L layers and D devices.
+/// For L layers and D devices O(L^2 D^2) at worst, times the number of stages if that is given and stages have
+/// replicas: once for the fewest bytes; the O(log(L D)) steps towards the fastest pace look at far fewer states.
 /// Throws SplitError; std::invalid_argument for options that make no sense.
 ContiguousSplit split_contiguous(const WorkloadTrace& trace, const SplitOptions& options);
 
