@@ -44,7 +44,9 @@ EntryInfo ParameterServer::info() {
        {"backup", "workers", "0 .. workers - 1", "1", "whose gradients, the last to come, are dropped (mode: backup)"},
        {"granularity", "", "layer | model", "layer", "what one message carries: a layer, or all that a server holds"},
        {"overlap", "", "true | false", "true",
-        "push during the backward pass and pull during the forward pass, as far as the granularity allows"}}};
+        "push during the backward pass and pull during the forward pass, as far as the granularity allows; without, a "
+        "step "
+        "begins when all updates of the worker's last one have ended"}}};
   for (ParameterInfo& shared : ServerOptions::parameters()) info.parameters.push_back(std::move(shared));
   return info;
 }
@@ -92,6 +94,10 @@ TrainingStep ParameterServer::compile(const StrategyContext& context) const {
     graph.after(backward.tasks.back(), *begin, 1);
   }
 
+  // Without overlap a step is one whole: nothing of it begins before all updates that the last one led to.
+  std::optional<TaskId> start;
+  if (!overlap_) start = graph.compute_for(workers, QueueId::none, Seconds(0), {"start", ""});
+
   std::set<int> versioned;  // one piece of each server counts its versions
   const std::vector<ParameterPiece> pieces = place_parameters(trace, servers.count(), servers_.placement, granularity_);
   for (const ParameterPiece& piece : pieces) {
@@ -127,10 +133,11 @@ TrainingStep ParameterServer::compile(const StrategyContext& context) const {
         const TaskId bound =
             graph.compute_for(servers.group(piece.server), QueueId::none, Seconds(0), {"bound", piece.name});
         graph.after(updated, bound);
-        graph.after(bound, pull.first, 1 + *staleness_);
+        graph.after(bound, start.value_or(pull.first), 1 + *staleness_);
       }
     }
-    graph.after(updated, pull.first, 1);
+    graph.after(updated, start.value_or(pull.first), 1);
+    if (start) graph.after(*start, pull.first);
     // Late gradients are dropped, not stale: with backup workers there is nothing to count.
     if (!begin && versioned.insert(piece.server).second) {
       graph.set_version_effect(pull.first, {servers.store(piece.server), VersionEffect::read_at_start});

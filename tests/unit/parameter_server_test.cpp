@@ -83,6 +83,37 @@ TEST_CASE("synchronous: all push, the server sums and updates, all pull", "[para
   CHECK(metrics.max_link_utilization == Approx(20 / period).epsilon(1e-9));  // 20 MB per iteration and direction
 }
 
+TEST_CASE("without overlap a step begins when all updates of the last one have ended", "[parameter_server]") {
+  // Two layers as above, on one worker. Both pulls share the link: 1 + 2 x 10. Forward 2 x 10, backward 2 x 20 until
+  // 81; both pushes until 102; the server takes in A, takes in B, updates A until 104.12, then B until 106.12.
+  const testing::Star star(3, 1e9, 1 * kMs);
+  const auto two_layers = [](std::int64_t batch) {
+    return testing::chain({testing::layer("A", 10 * kMs, 20 * kMs, 2 * kMs, {10 * kMB}),
+                           testing::layer("B", 10 * kMs, 20 * kMs, 2 * kMs, {10 * kMB})},
+                          batch);
+  };
+  const Executed alone = run(star, 1, "{mode: sync, overlap: false}", {}, two_layers);
+  for (const std::int64_t k : {0, 1, 30}) {
+    const double t = static_cast<double>(k) * 106.12;
+    for (const std::string layer : {"A", "B"}) {
+      alone.check("pull " + layer, 0, k, t, t + 21);
+      alone.check("push " + layer, 0, k, t + 81, t + 102);
+    }
+    alone.check("update A", 0, k, t + 102.12, t + 104.12);
+    alone.check("update B", 0, k, t + 104.12, t + 106.12);
+  }
+
+  // Asynchronous workers wait for their own updates only.
+  const Executed two = run(star, 2, "{mode: async, overlap: false}", {1, 1.5}, two_layers);
+  for (const std::uint32_t rank : {0U, 1U})
+    for (std::int64_t k = 1; k < 30; ++k) {
+      const double updated = std::max(interval(two.graph, two.result, "update A", rank, k - 1).end,
+                                      interval(two.graph, two.result, "update B", rank, k - 1).end);
+      CHECK(two.start("pull A", rank, k) == Approx(updated).margin(1e-12));
+      CHECK(two.start("pull B", rank, k) == Approx(updated).margin(1e-12));
+    }
+}
+
 TEST_CASE("asynchronous: equal workers settle one update apart", "[parameter_server]") {
   // Both pull at 0 and push at 51, through half a link each: 72. The server applies one gradient first (72..74; which
   // one is a tie), then the other (74..76). The first worker pulls at 74: from 75 to 77 alone, 2 MB; then both share
