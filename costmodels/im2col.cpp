@@ -42,12 +42,17 @@ Seconds Im2col::products(const Layer& layer, const GemmShape& shape, KernelPass 
   return Seconds(fit.time(kernel_work({shape, pass}), calibration_.rates) * layer.groups);
 }
 
-/// At least how long a layer takes whose images are shared out among the cores.
+/// At least how long it takes to move so much when the images are shared out among the cores.
+Seconds Im2col::loop_over_images(Bytes moved, std::int64_t batch, const Device& device) const {
+  if (!(options_.core_bandwidth.value > 0)) return Seconds(0);
+  const auto busy_cores = static_cast<double>(std::min<std::int64_t>(batch, device.cores));
+  return moved / (options_.core_bandwidth * busy_cores);
+}
+
 Seconds Im2col::loop_over_images(const Layer& layer, std::int64_t batch, KernelPass pass, const Device& device) const {
   const auto kernel = layer_kernel(layer, batch, pass);
-  if (!(options_.core_bandwidth.value > 0) || !kernel || std::string(kernel->family()) != "memory") return Seconds(0);
-  const auto busy_cores = static_cast<double>(std::min<std::int64_t>(batch, device.cores));
-  return Seconds(kernel_work(*kernel).bytes / (busy_cores * options_.core_bandwidth.value));
+  if (!kernel || std::string(kernel->family()) != "memory") return Seconds(0);
+  return loop_over_images(Bytes(kernel_work(*kernel).bytes), batch, device);
 }
 
 PassTimes Im2col::times(const Layer& layer, std::int64_t batch, const Device& device) const {
@@ -66,8 +71,9 @@ PassTimes Im2col::times(const Layer& layer, std::int64_t batch, const Device& de
   const double values = needs_columns(layer) ? static_cast<double>(batch * layer.input.values()) +
                                                    static_cast<double>(layer.groups * window * positions)
                                              : 0;
-  const Seconds layout(kBytesPerValue * values /
-                       (options_.memory_efficiency * calibration_.rates.memory_bandwidth.value));
+  const Bytes moved(kBytesPerValue * values);
+  const Seconds layout = std::max(moved / (calibration_.rates.memory_bandwidth * options_.memory_efficiency),
+                                  loop_over_images(moved, batch, device));
 
   // Row-major matrices as the paper has them: activations are channels x positions, weights filters x window.
   times.forward = layout + products(layer, {filters, positions, window, false, false}, KernelPass::forward);

@@ -7,9 +7,9 @@
 // form (col2im); the weights' gradient lays out the input again and multiplies. A 1x1 convolution of stride 1 needs no
 // layout. Products take what the calibration's fit to measured matrix products gives for their sides, so that small
 // batches cost what small products cost; layouts read and write their data once each at `memory_efficiency` of the
-// calibration's memory bandwidth. All other layers are as in `fitted`, but for one thing: with a `core_bandwidth`,
-// their loops are parallel over the images of the batch, as with `omp parallel for` around a layer of one image, and no
-// core moves data faster than that. So a batch of fewer images than cores leaves memory bandwidth unused.
+// calibration's memory bandwidth. All other layers are as in `fitted`. With a `core_bandwidth`, layouts and the loops
+// of other layers are parallel over the images of the batch, as with `omp parallel for` around the loop for one image,
+// and no core moves data faster than that. So a batch of fewer images than cores leaves memory bandwidth unused.
 //
 // Scope and limits: fp32; the columns of a whole batch may exceed the device's memory, which is not checked (a
 // framework would go through the batch in pieces large enough for the product). caveats() are those of `fitted` for the
@@ -25,7 +25,7 @@ namespace epocast {
 
 struct Im2colOptions {
   double memory_efficiency = 0.8;  ///< of changes of layout; engineering estimate as in the roofline
-  BytesPerSecond core_bandwidth;   ///< of one core in loops over images; 0: they use the whole device
+  BytesPerSecond core_bandwidth;   ///< of one core in loops over images; 0: the whole device's
   Optimizer optimizer = Optimizer::sgd;
 };
 
@@ -39,6 +39,7 @@ class Im2col : public CostModel {
   std::vector<std::string> caveats(std::int64_t batch) const override;
 
  private:
+  Seconds loop_over_images(Bytes moved, std::int64_t batch, const Device& device) const;
   Seconds loop_over_images(const Layer& layer, std::int64_t batch, KernelPass pass, const Device& device) const;
   /// One matrix product of each of the layer's groups, C (m x n) = A (m x k) B (k x n).
   Seconds products(const Layer& layer, const GemmShape& shape, KernelPass pass) const;

@@ -60,7 +60,7 @@ EntryInfo im2col_info() {
             "what `epocast calibrate compute` wrote, with matrix products"},
            {"memory_efficiency", "", "0..1", "0.8", "fraction of the memory bandwidth that changes of layout reach"},
            {"core_bandwidth", "bytes/s", ">= 1 B/s", "the whole device's",
-            "of one core; other layers are then parallel over images only"}})};
+            "of one core; layouts and other layers are then parallel over images only"}})};
 }
 
 std::unique_ptr<CostModel> make_roofline(const ConfigNode& options, const CostModelContext& context) {

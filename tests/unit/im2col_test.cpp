@@ -1,4 +1,4 @@
-// The im2col cost model: products as fitted, layouts at memory speed, other layers limited by their busy cores.
+// The im2col cost model: products as fitted, layouts and other layers at the speed of memory or of busy cores.
 #include <catch2/catch.hpp>
 
 #include "costmodels/compute_calibration.hpp"
@@ -72,6 +72,11 @@ TEST_CASE("loops over images use as many cores as there are images", "[im2col]")
   CHECK(times(", core_bandwidth: 1 GB/s", 4, 64).forward.value == Approx(64 * kBytes / 32e9));
   // Beyond the memory's bandwidth more cores do not help.
   CHECK(times(", core_bandwidth: 100 GB/s", 4, 64).forward.value == Approx(times("", 4, 64).forward.value));
-  // Products and layouts use all cores.
-  CHECK(times(", core_bandwidth: 1 GB/s", 2, 2).forward.value == Approx(times("", 2, 2).forward.value));
+  // So do changes of layout: 64 x 784 values in, columns of 576 x 784 out, for each of two images on a core of its own.
+  constexpr double kColumns = 4.0 * (64 * 784 + 576 * 784);
+  CHECK(times(", core_bandwidth: 1 GB/s", 2, 2).forward.value ==
+        Approx(kColumns / 1e9 + product(128, 2 * 784, 576, false, false)));
+  CHECK(times(", core_bandwidth: 100 GB/s", 2, 2).forward.value == Approx(times("", 2, 2).forward.value));
+  // Products use all cores.
+  CHECK(times(", core_bandwidth: 1 GB/s", 3, 2).forward.value == Approx(times("", 3, 2).forward.value));
 }

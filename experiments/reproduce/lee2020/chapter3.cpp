@@ -1,6 +1,10 @@
-// Inputs, both of section 3.4: DP's 19.92 (see chapter3.yaml), and 17.82 for 128 images, which decides how far that
-// curve goes. The thesis does not say. It cannot be 128 nodes: there 256 images take T(256)/62.97, 128 images cannot
-// take longer, so that they reach at least 62.97/2. Everything else is predicted.
+// One input: DP's 19.92 of section 3.4 (see chapter3.yaml). Everything else is predicted.
+//
+// On how many nodes 128 images reach 17.82 is not said; the other speedups leave one power of two, 32. On 16 nodes
+// it would be superlinear. On 64 a node has 2 images, as many as with 256 images on 128 nodes, and exchanges no more;
+// on 128 it has fewer. So 128 images take at most the T(256)/62.97 of those, and reach at least half of 62.97, as half
+// the images take one node at least half as long. On 32 nodes, by the same token, they reach at least a quarter of the
+// 77.97 of 512 images on 128 nodes: 19.49, which 17.82 misses, but by 9 % only.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,8 +21,7 @@
 namespace epocast::lee2020 {
 namespace {
 
-/// Percent; just above today's error, so that a model that got worse is noticed.
-constexpr double kBound = 15;
+constexpr double kBound = 15;  // percent
 constexpr std::int64_t kNodes = 128;
 constexpr std::int64_t kNodesOfBatch128 = 32;
 constexpr double kMiB = 1024.0 * 1024;
@@ -79,10 +82,11 @@ std::vector<TargetRow> run(const TargetContext& context) {
         {setting, "speedup", "x", published.value({setting}, "speedup"), simulated, role, tolerance, std::move(note)});
   };
   speedup("DP", best_speedup(curves["DP"]), Role::input, 0.1, "fixes what one core moves in memory");
-  // Nearest of the powers of two: ours on 16 and 64 nodes are farther away.
-  speedup("batch 128", *on(curves["batch 128"], kNodesOfBatch128).speedup, Role::input, 5,
-          fmt::format("fixes how far its curve goes: {} nodes; on {} ours is {:.2f}", kNodesOfBatch128, kNodes,
-                      *on(curves["batch 128"], kNodes).speedup));
+  const auto implied = [&](const std::string& setting, double times) {
+    return fmt::format("{} nodes are implied; there by {} at least {:.2f}", kNodesOfBatch128, setting,
+                       published.value({setting}, "speedup") / times);
+  };
+  speedup("batch 128", *on(curves["batch 128"], kNodesOfBatch128).speedup, Role::predicted, 0, implied("batch 512", 4));
   for (const std::string setting : {"parallel CNN", "batch 512", "VGG-128", "VGG-256", "VGG-512"})
     speedup(setting, best_speedup(curves[setting]), Role::predicted, 0, "");
 
