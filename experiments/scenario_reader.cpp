@@ -289,7 +289,9 @@ StrategyContext ScenarioSetup::context(const PhaseSettings& phase) const {
           .global_batch = phase.global_batch,
           .trace = [this, worker = phase.workers.front()](std::int64_t batch) { return trace(worker, batch, memory); },
           .collective = collective,
-          .optimizer = optimizer};
+          .optimizer = optimizer,
+          .memory_reserve = memory.reserve,
+          .memory_reserve_share = memory.reserve_share};
 }
 
 TrainingStep ScenarioSetup::compile(const PhaseSettings& phase, std::set<std::int64_t>* batches) const {

@@ -31,6 +31,8 @@ struct StrategyContext {
   TraceSource trace;              ///< the network's layer-wise trace on a worker, at any batch size
   CollectiveSettings collective;
   Optimizer optimizer = Optimizer::sgd;
+  Bytes memory_reserve = {};        ///< of each device's memory, not for training
+  double memory_reserve_share = 0;  ///< the same, as a share of it, on top
 
   std::int64_t worker_batch() const { return global_batch / static_cast<std::int64_t>(workers.size()); }
 };

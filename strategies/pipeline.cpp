@@ -1,11 +1,16 @@
 #include "strategies/pipeline.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
+#include <memory>
+#include <numeric>
 
 #include "strategies/choice.hpp"
 #include "strategies/partitioners/contiguous_split.hpp"
+#include "strategies/pipeline/memory.hpp"
 
 namespace epocast {
 namespace {
@@ -27,6 +32,12 @@ std::string nearest_divisors(std::int64_t n, std::int64_t wanted) {
   return above == 0 ? std::to_string(below) : fmt::format("{} or {}", below, above);
 }
 
+/// Multiples of n nearest to `wanted`, below and above.
+std::string nearest_multiples(std::int64_t wanted, std::int64_t n) {
+  const std::int64_t below = wanted / n * n;
+  return below == 0 ? std::to_string(n) : fmt::format("{} or {}", below, below + n);
+}
+
 const std::vector<std::pair<std::string, PipelineSchedule>>& schedules() {
   static const std::vector<std::pair<std::string, PipelineSchedule>> all{
       {"naive", PipelineSchedule::naive},         {"gpipe", PipelineSchedule::gpipe},
@@ -37,72 +48,58 @@ const std::vector<std::pair<std::string, PipelineSchedule>>& schedules() {
   return all;
 }
 
-/// Versions of its weights that a stage holds, the current one included.
-int weight_versions(PipelineSchedule schedule, int stages, int stage) {
-  if (schedule == PipelineSchedule::pipedream) return in_flight_without_flush(stages, stage);
-  return schedule == PipelineSchedule::two_bw ? 2 : 1;
+int sum(const std::vector<int>& values) { return std::accumulate(values.begin(), values.end(), 0); }
+
+int common_multiple(const std::vector<int>& values) {
+  std::int64_t out = 1;
+  for (const int value : values) out = std::min(std::lcm(out, static_cast<std::int64_t>(value)), std::int64_t{1} << 30);
+  return static_cast<int>(out);
 }
 
-/// As many forward passes, then as many backward passes, as a stage can have under way.
-StageProgram busiest_moment(const PipelinePlan& plan, int stage) {
-  const int window =
-      plan.schedule == PipelineSchedule::threaded ? plan.in_flight : in_flight_without_flush(plan.stages(), stage);
-  StageProgram program;
-  for (int k = 0; k < window; ++k) program.push_back({PipelinePass::forward, stage, k});
-  for (int k = 0; k < window; ++k) program.push_back({PipelinePass::backward, stage, k});
-  return program;
-}
-
-std::vector<DeviceMemory> memory_of(const PipelinePlan& plan, Optimizer optimizer, Precision precision) {
-  std::vector<DeviceMemory> memory;
-  const std::vector<StageProgram> programs = programs_of(plan);
-  for (int s = 0; s < plan.stages(); ++s) {
-    const auto stage = static_cast<std::size_t>(s);
-    const StageProgram program = flushes(plan.schedule) ? programs[stage] : busiest_moment(plan, s);
-    const int versions = weight_versions(plan.schedule, plan.stages(), s);
-    memory.push_back({fmt::format("stage {}", s), plan.devices[stage],
-                      stage_memory(plan.chunks, s, program, versions, plan.recompute, optimizer, precision)});
-    if (plan.gradients != GradientPlace::one_processor || s + 1 < plan.stages()) continue;
-    // The one that computes all gradients has a copy of all others' weights, and makes their gradients.
-    MemoryUse& use = memory.back().use;
-    for (int other = 0; other < s; ++other) {
-      use.parameters += plan.chunks[static_cast<std::size_t>(other)].parameters;
-      use.gradients += plan.chunks[static_cast<std::size_t>(other)].parameters;
-      use.activations += plan.chunks[static_cast<std::size_t>(other)].activations;
-    }
+/// Of the device that has least of it for training.
+Bytes usable_memory(const StrategyContext& context) {
+  Bytes least(std::numeric_limits<double>::infinity()), most;
+  for (const DeviceId worker : context.workers) {
+    const Bytes memory = context.cluster.devices[static_cast<std::size_t>(worker)].memory;
+    least = std::min(least, memory);
+    most = std::max(most, memory);
   }
-  return memory;
+  return least - context.memory_reserve - most * context.memory_reserve_share;
 }
 
 }  // namespace
 
 EntryInfo Pipeline::info() {
-  return {"pipeline",
-          "pipeline parallelism: consecutive layers on consecutive devices",
-          {{"schedule", "", "naive | gpipe | 1f1b | interleaved | zb_h1 | zb_h2 | pipedream | 2bw | threaded", "1f1b",
-            "who computes what when"},
-           {"stages", "count", "1 .. workers", "workers", "devices of one pipeline; the workers are its replicas"},
-           {"micro_batches", "count", "1 .. replica's batch", "up to 4 per stage",
-            "pieces of a replica's batch; schedules without them take it whole"},
-           {"virtual_stages", "count", "2 .. 1000", "2", "chunks of layers per stage (schedule: interleaved)"},
-           {"in_flight", "batches", "1 .. 1000", "stages", "batches under way at a time (schedule: threaded)"},
-           {"split", "", "time | bisection | even", "time",
-            "slowest stage as fast as possible, or halved again and again, or equally many layers"},
-           {"split_bandwidth", "bytes/s", "> 0", "infinite",
-            "of a stage's link: split: time balances messages as well as computation"},
-           {"first_layers", "", "list of layers", "none", "instead of split: where each stage but the first begins"},
-           {"gradients", "", "collocated | one_processor", "collocated",
-            "each stage computes its own gradients, or the last one all (schedule: naive)"},
-           {"recompute", "", "true | false", "false",
-            "keep only what a stage receives, and compute the rest again before the backward pass"},
-           {"copy_rate", "bytes/s", "> 0", "infinite",
-            "at which a message is copied to and from the network, beside computing"},
-           {"granularity", "", "tensor | layer | bucket | model", "bucket",
-            "what one all-reduce between a stage's replicas carries"},
-           {"bucket", "bytes", "> 0", "25 MiB", "size at which a bucket is closed (granularity: bucket)"},
-           {"overlap", "", "true | false", "true", "start all-reduces during the last micro-batch's backward pass"},
-           {"placement", "", "stage_major | replica_major", "stage_major",
-            "neighbouring workers are replicas of a stage, or stages of a replica"}}};
+  return {
+      "pipeline",
+      "pipeline parallelism: consecutive layers on consecutive devices",
+      {{"schedule", "", "naive | gpipe | 1f1b | interleaved | zb_h1 | zb_h2 | pipedream | 2bw | threaded", "1f1b",
+        "who computes what when"},
+       {"stages", "count", "1 .. workers", "workers", "devices of one pipeline; the workers are its replicas"},
+       {"replicas", "", "list of counts | auto", "workers / stages each",
+        "of each stage in turn, or such that the estimated time of a batch is least (split: time)"},
+       {"micro_batches", "count", "1 .. replica's batch", "up to 4 per stage",
+        "pieces of a replica's batch; schedules without them take it whole"},
+       {"virtual_stages", "count", "2 .. 1000", "2", "chunks of layers per stage (schedule: interleaved)"},
+       {"in_flight", "batches", "1 .. 1000", "stages", "batches under way at a time (schedule: threaded)"},
+       {"split", "", "time | time_only | bisection | even", "time",
+        "slowest stage as fast as possible within memory, or whatever the memory; halved again and again; or equally "
+        "many layers"},
+       {"split_bandwidth", "bytes/s", "> 0", "infinite",
+        "of a device's link: split: time balances messages as well as computation"},
+       {"first_layers", "", "list of layers", "none", "instead of split: where each stage but the first begins"},
+       {"gradients", "", "collocated | one_processor", "collocated",
+        "each stage computes its own gradients, or the last one all (schedule: naive)"},
+       {"recompute", "", "true | false", "false",
+        "keep only what a stage receives, and compute the rest again before the backward pass"},
+       {"copy_rate", "bytes/s", "> 0", "infinite",
+        "at which a message is copied to and from the network, beside computing"},
+       {"granularity", "", "tensor | layer | bucket | model", "bucket",
+        "what one all-reduce between a stage's replicas carries"},
+       {"bucket", "bytes", "> 0", "25 MiB", "size at which a bucket is closed (granularity: bucket)"},
+       {"overlap", "", "true | false", "true", "start all-reduces during the last micro-batch's backward pass"},
+       {"placement", "", "stage_major | replica_major", "stage_major",
+        "neighbouring workers are replicas of a stage, or stages of a replica"}}};
 }
 
 Pipeline::Pipeline(const ConfigNode& options)
@@ -115,7 +112,10 @@ Pipeline::Pipeline(const ConfigNode& options)
                             ? static_cast<int>(options.get("virtual_stages", 2, Range{2, 1000}))
                             : 1),
       split_(choose(options, "split",
-                    {{"time", SplitRule::time}, {"bisection", SplitRule::bisection}, {"even", SplitRule::even}},
+                    {{"time", SplitRule::time},
+                     {"time_only", SplitRule::time_only},
+                     {"bisection", SplitRule::bisection},
+                     {"even", SplitRule::even}},
                     SplitRule::time)),
       split_bandwidth_(options.has("split_bandwidth") ? options.at("split_bandwidth").as_bytes_per_second({1, 1e300})
                                                       : BytesPerSecond(1e300)),
@@ -135,8 +135,22 @@ Pipeline::Pipeline(const ConfigNode& options)
                                     {"model", Granularity::model}},
                                    Granularity::bucket);
   reductions_.limit = reductions_.first = options.get("bucket", reductions_.limit, Range{1, 1e15});
+  if (options.has("replicas")) read_replicas(options.at("replicas"));
   if (options.has("first_layers")) first_layers_ = options.at("first_layers").items();
   check_options();
+}
+
+void Pipeline::read_replicas(const ConfigNode& node) {
+  if (node.is_scalar()) {
+    if (node.as_string() != "auto") throw node.error("expected a list of counts, one per stage, or auto");
+    choose_replicas_ = true;
+    return;
+  }
+  for (const ConfigNode& item : node.items()) replicas_.push_back(static_cast<int>(item.as_int({1, kMost})));
+  if (replicas_.empty()) throw node.error("no stages; give each stage's number of replicas");
+  if (stages_ && *stages_ != static_cast<int>(replicas_.size()))
+    throw options_.at("stages").error(
+        fmt::format("{} stages, but replicas of {}; leave out stages", *stages_, replicas_.size()));
 }
 
 void Pipeline::check_options() const {
@@ -146,8 +160,14 @@ void Pipeline::check_options() const {
   refuse("virtual_stages", schedule_ != PipelineSchedule::interleaved, "only schedule: interleaved has virtual stages");
   refuse("in_flight", schedule_ != PipelineSchedule::threaded,
          "only schedule: threaded sets its number of batches; the others follow from the schedule");
-  refuse("split_bandwidth", split_ != SplitRule::time || options_.has("first_layers"),
-         "only split: time looks at bandwidth");
+  const bool by_time = (split_ == SplitRule::time || split_ == SplitRule::time_only) && !options_.has("first_layers");
+  refuse("split_bandwidth", !by_time, "only split: time looks at bandwidth");
+  refuse("replicas", choose_replicas_ && !by_time,
+         "only split: time chooses numbers of replicas; list them, one per stage");
+  refuse("replicas", choose_replicas_ && !options_.has("split_bandwidth"),
+         "to choose numbers of replicas, split_bandwidth must say what a device's link carries");
+  refuse("replicas", choose_replicas_ && schedule_ == PipelineSchedule::interleaved,
+         "replicas of interleaved stages are not chosen; list them, one per stage");
   refuse("split", options_.has("first_layers"), "first_layers already says where to split; leave out one of the two");
   refuse("bucket", reductions_.granularity != Granularity::bucket,
          "a bucket size has no effect with this granularity; use granularity: bucket");
@@ -158,8 +178,16 @@ void Pipeline::check_options() const {
         .error("this schedule takes a batch as a whole; leave out micro_batches, or use gpipe, 1f1b, 2bw, ...");
 }
 
-int Pipeline::stages_on(std::size_t workers) const {
-  const int have = static_cast<int>(workers), stages = stages_.value_or(have);
+std::vector<int> Pipeline::replicas_on(std::size_t workers) const {
+  const int have = static_cast<int>(workers);
+  if (!replicas_.empty()) {
+    if (const int need = sum(replicas_); need != have)
+      throw options_.at("replicas")
+          .error(fmt::format("{} replicas need {} workers, but the study has {}; set workers to {}",
+                             fmt::join(replicas_, " + "), need, have, need));
+    return replicas_;
+  }
+  const int stages = stages_.value_or(have);
   if (stages > have)
     throw place("stages").error(
         fmt::format("{} stages need {} workers, but the study has {}; set workers to a multiple of {}", stages, stages,
@@ -168,16 +196,23 @@ int Pipeline::stages_on(std::size_t workers) const {
     throw place("stages").error(fmt::format(
         "{} workers do not divide into pipelines of {} stages; set stages to {}, or workers to {} or {}", have, stages,
         nearest_divisors(have, stages), have / stages * stages, (have / stages + 1) * stages));
-  return stages;
+  return std::vector<int>(static_cast<std::size_t>(stages), have / stages);
 }
 
-int Pipeline::micro_batches_of(std::int64_t replica_batch, int stages) const {
+int Pipeline::micro_batches_of(std::int64_t batch, int stages, int shares) const {
+  const std::int64_t shared = batch / shares;
+  if (batch % shares != 0)
+    throw place("replicas")
+        .error(fmt::format("a batch of {} samples does not divide into {} equal shares; set batch.global to {}", batch,
+                           shares, nearest_multiples(batch, shares)));
   if (takes_whole_batches(schedule_)) return 1;
   const bool in_groups = schedule_ == PipelineSchedule::interleaved;
-  // The global batch is a multiple of the workers, so that a replica's is one of its stages.
   int micro_batches = micro_batches_.value_or(0);
-  for (int per_stage = 4; micro_batches == 0; --per_stage)
-    if (replica_batch % (static_cast<std::int64_t>(per_stage) * stages) == 0) micro_batches = per_stage * stages;
+  for (int per_stage = 4; micro_batches == 0 && per_stage >= 1; --per_stage)
+    if (shared % (static_cast<std::int64_t>(per_stage) * stages) == 0) micro_batches = per_stage * stages;
+  // With equal replicas there always are some: the global batch is a multiple of the workers.
+  for (int some = 4 * stages; micro_batches == 0; --some)
+    if (shared % some == 0) micro_batches = some;
   const ConfigNode where = place("micro_batches");
   if (in_groups && micro_batches < stages)
     throw where.error(fmt::format("{} micro-batches are too few to interleave {} stages; use a multiple of {}",
@@ -190,9 +225,9 @@ int Pipeline::micro_batches_of(std::int64_t replica_batch, int stages) const {
     throw where.error(fmt::format(
         "2bw has two versions of the weights, which are enough from {} micro-batches (one per stage) on, not for {}",
         stages, micro_batches));
-  if (replica_batch % micro_batches != 0)
+  if (shared % micro_batches != 0)
     throw where.error(fmt::format("a replica's batch of {} samples does not divide into {} micro-batches; use {}",
-                                  replica_batch, micro_batches, nearest_divisors(replica_batch, micro_batches)));
+                                  shared, micro_batches, nearest_divisors(shared, micro_batches)));
   return micro_batches;
 }
 
@@ -222,57 +257,129 @@ std::vector<std::size_t> Pipeline::named_boundaries(const WorkloadTrace& trace, 
   return boundaries;
 }
 
-std::vector<std::size_t> Pipeline::boundaries(const WorkloadTrace& trace, int chunks) const {
-  if (!first_layers_.empty() || options_.has("first_layers")) return named_boundaries(trace, chunks);
+PipelinePlan Pipeline::plan_for(const StrategyContext& context, int stages, int micro_batches) const {
+  PipelinePlan plan;
+  plan.schedule = schedule_;
+  plan.chunks.resize(static_cast<std::size_t>(stages * chunks_per_stage_));
+  plan.devices.resize(static_cast<std::size_t>(stages));
+  plan.micro_batches = micro_batches;
+  plan.in_flight = in_flight_.value_or(stages);
+  plan.recompute = recompute_;
+  plan.copy = copy_;
+  plan.gradients = gradients_;
+  plan.collective = context.collective;
+  return plan;
+}
+
+SplitLimits Pipeline::limits(const StrategyContext& context) const {
+  SplitLimits limits{.bandwidth = split_bandwidth_, .memory = {}, .optimizer = context.optimizer};
+  if (split_ == SplitRule::time) limits.memory = usable_memory(context);
+  return limits;
+}
+
+StageLayout Pipeline::given_layout(const StrategyContext& context, MicroBatch& micro_batch, const PipelinePlan& plan,
+                                   const std::vector<int>& replicas) const {
+  const WorkloadTrace& trace = micro_batch.share(replicas.front());
+  const int chunks = static_cast<int>(plan.chunks.size());
+  if (options_.has("first_layers")) return {replicas, named_boundaries(trace, chunks), {}};
   try {
-    return split_layers(trace, chunks, split_, split_bandwidth_);
+    check_enough_layers(trace, chunks);
+    if (split_ == SplitRule::even) return {replicas, divide_layers_evenly(trace, chunks), {}};
+    if (split_ == SplitRule::bisection) return {replicas, halve_layers(trace, chunks), {}};
+    return split_by_time(micro_batch, plan, replicas, sum(replicas), limits(context));
   } catch (const SplitError& problem) {
-    throw place(chunks_per_stage_ > 1 && options_.has("virtual_stages") ? "virtual_stages" : "stages")
+    const char* key = chunks_per_stage_ > 1 && options_.has("virtual_stages") ? "virtual_stages" : "stages";
+    throw place(!replicas_.empty() && !options_.has(key) ? "replicas" : key)
         .error(fmt::format("{} stages{} are too many: {}", chunks,
                            chunks_per_stage_ > 1 ? fmt::format(" ({} of them on each device)", chunks_per_stage_) : "",
                            problem.what()));
   }
 }
 
-std::vector<std::vector<Bucket>> Pipeline::reductions(const WorkloadTrace& trace,
-                                                      const std::vector<Chunk>& chunks) const {
-  std::vector<std::vector<Bucket>> all;
-  for (const Chunk& chunk : chunks) {
-    WorkloadTrace own = trace;
+/// Of the best layouts with one stage, with two, and so on.
+Pipeline::Choice Pipeline::best_layout(const StrategyContext& context) const {
+  const int workers = static_cast<int>(context.workers.size());
+  if (stages_ && *stages_ > workers)
+    throw place("stages").error(
+        fmt::format("{} stages need {} workers, but the study has {}", *stages_, *stages_, workers));
+  std::optional<Choice> best;
+  std::string problem;
+  for (int stages = stages_.value_or(1); stages <= stages_.value_or(workers); ++stages) {
+    // Shares for all, if that is possible.
+    const bool any = context.global_batch % workers != 0 ||
+                     (micro_batches_ && context.global_batch % (std::int64_t{*micro_batches_} * workers) != 0);
+    if (schedule_ == PipelineSchedule::two_bw && micro_batches_ && *micro_batches_ < stages && !stages_) break;
+    const int micro_batches = micro_batches_of(context.global_batch, stages, any ? 1 : workers);
+    Choice choice{plan_for(context, stages, micro_batches),
+                  std::make_unique<MicroBatch>(context.trace, context.global_batch / micro_batches),
+                  {}};
+    try {
+      check_enough_layers(choice.micro_batch->share(1), stages);
+      choice.layout = split_by_time(*choice.micro_batch, choice.plan, {}, workers, limits(context));
+    } catch (const SplitError& error) {
+      problem = error.what();
+      continue;
+    }
+    const bool better =
+        !best || choice.layout.fits > best->layout.fits ||
+        (choice.layout.fits == best->layout.fits && choice.layout.batch.value < best->layout.batch.value * (1 - 1e-9));
+    if (better) best = std::move(choice);
+  }
+  if (!best) throw place(stages_ ? "stages" : "replicas").error("no numbers of replicas to choose: " + problem);
+  return std::move(*best);
+}
+
+std::vector<std::vector<Bucket>> Pipeline::reductions(const PipelinePlan& plan) const {
+  std::vector<std::vector<Bucket>> all(plan.chunks.size());
+  for (std::size_t c = 0; c < all.size(); ++c) {
+    const Chunk& chunk = plan.chunks[c];
+    const auto stage = static_cast<std::size_t>(chunk.stage);
+    if (plan.devices[stage].size() < 2) continue;
+    WorkloadTrace own = *plan.traces[stage];
     for (std::size_t l = 0; l < own.layers.size(); ++l)
       if (l < chunk.first || l >= chunk.last) own.layers[l].gradients.clear();
-    all.push_back(make_buckets(own, reductions_));
-    for (Bucket& bucket : all.back())
+    all[c] = make_buckets(own, reductions_);
+    for (Bucket& bucket : all[c])
       if (!overlap_) bucket.ready_after = chunk.first;
   }
   return all;
 }
 
-TrainingStep Pipeline::compile(const StrategyContext& context) const {
-  const int stages = stages_on(context.workers.size());
-  const int replicas = static_cast<int>(context.workers.size()) / stages;
-  if (gradients_ == GradientPlace::one_processor && replicas > 1)
-    throw options_.at("gradients").error("one processor for all gradients and replicas of stages do not go together");
-  const std::int64_t replica_batch = context.global_batch / replicas;
-
-  PipelinePlan plan;
-  plan.schedule = schedule_;
-  plan.micro_batches = micro_batches_of(replica_batch, stages);
-  plan.in_flight = in_flight_.value_or(stages);
-  plan.recompute = recompute_;
-  plan.copy = copy_;
-  plan.gradients = gradients_;
-  plan.collective = context.collective;
-  const WorkloadTrace trace = context.trace(replica_batch / plan.micro_batches);
-  plan.chunks = make_chunks(trace, boundaries(trace, stages * chunks_per_stage_), stages);
-  if (replicas > 1) plan.reductions = reductions(trace, plan.chunks);
-  for (int s = 0; s < stages; ++s) {
-    plan.devices.emplace_back();
-    for (int r = 0; r < replicas; ++r)
-      plan.devices.back().push_back(context.workers[static_cast<std::size_t>(
-          placement_ == Placement::stage_major ? s * replicas + r : r * stages + s)]);
+std::vector<std::vector<DeviceId>> Pipeline::place_stages(const std::vector<DeviceId>& workers,
+                                                          const std::vector<int>& replicas) const {
+  std::vector<std::vector<DeviceId>> stages(replicas.size());
+  std::size_t next = 0;
+  if (placement_ == Placement::stage_major) {
+    for (std::size_t s = 0; s < replicas.size(); ++s)
+      for (int r = 0; r < replicas[s]; ++r) stages[s].push_back(workers[next++]);
+    return stages;
   }
-  return {pipeline_graph(plan, trace), memory_of(plan, context.optimizer, trace.precision)};
+  for (int r = 0; next < workers.size(); ++r)
+    for (std::size_t s = 0; s < replicas.size(); ++s)
+      if (r < replicas[s]) stages[s].push_back(workers[next++]);
+  return stages;
+}
+
+TrainingStep Pipeline::compile(const StrategyContext& context) const {
+  const auto chosen = [&]() -> Choice {
+    if (choose_replicas_) return best_layout(context);
+    const std::vector<int> replicas = replicas_on(context.workers.size());
+    if (gradients_ == GradientPlace::one_processor && sum(replicas) > static_cast<int>(replicas.size()))
+      throw options_.at("gradients").error("one processor for all gradients and replicas of stages do not go together");
+    const int stages = static_cast<int>(replicas.size());
+    const int micro_batches = micro_batches_of(context.global_batch, stages, common_multiple(replicas));
+    Choice given{plan_for(context, stages, micro_batches),
+                 std::make_unique<MicroBatch>(context.trace, context.global_batch / micro_batches),
+                 {}};
+    given.layout = given_layout(context, *given.micro_batch, given.plan, replicas);
+    return given;
+  };
+  auto [plan, micro_batch, layout] = chosen();
+  for (const int replicas : layout.replicas) plan.traces.push_back(&micro_batch->share(replicas));
+  plan.chunks = make_chunks(plan.traces, layout.boundaries);
+  plan.devices = place_stages(context.workers, layout.replicas);
+  plan.reductions = reductions(plan);
+  return {pipeline_graph(plan), pipeline_memory(plan, context.optimizer, plan.traces.front()->precision)};
 }
 
 }  // namespace epocast

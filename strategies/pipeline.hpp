@@ -1,19 +1,22 @@
 #pragma once
 // Pipeline parallelism: consecutive layers on consecutive devices, several micro-batches under way at a time.
 //
-// Scope: the schedules of strategies/pipeline/schedule.hpp; stages may be replicated, with an all-reduce of each
-// stage's gradients. Activations and their gradients travel between stages while these compute. Networks with branches
-// are cut in topological order: what later stages read is handed on from stage to stage. One iteration is one update of
-// the whole batch. Limits: all stages' devices are taken to be as fast as the one that the trace is for; no tensor
-// parallelism inside a stage; a norm of all gradients, which would make all stages wait for each other before an
-// update, is not computed; every replica of every stage has the same share of work.
+// Scope: the schedules of strategies/pipeline/schedule.hpp; stages may be replicated, each as often as it needs, with
+// an all-reduce of each stage's gradients. Activations and their gradients travel between stages while these compute.
+// Networks with branches are cut in topological order: what later stages read is handed on from stage to stage. One
+// iteration is one update of the whole batch. Limits: all stages' devices are taken to be as fast as the one that the
+// trace is for; no tensor parallelism inside a stage; a norm of all gradients, which would make all stages wait for
+// each other before an update, is not computed; every replica of a stage has the same share of each micro-batch.
 // Validation: closed forms of the schedules' papers to 1e-9 (tests/unit/pipeline_test.cpp); Eserol 2019, Table 5.15
 // (docs/reproduce.md).
 
+#include <memory>
 #include <optional>
+#include <vector>
 
 #include "sim/strategy.hpp"
 #include "strategies/pipeline/graph.hpp"
+#include "strategies/pipeline/layout.hpp"
 
 namespace epocast {
 
@@ -30,17 +33,33 @@ class Pipeline final : public Strategy {
   };
 
  private:
+  /// A plan without chunks and devices, where they go, and the traces that the plan will refer to.
+  struct Choice {
+    PipelinePlan plan;
+    std::unique_ptr<MicroBatch> micro_batch;
+    StageLayout layout;
+  };
+
+  void read_replicas(const ConfigNode& node);
   void check_options() const;
-  int stages_on(std::size_t workers) const;
-  int micro_batches_of(std::int64_t replica_batch, int stages) const;
-  std::vector<std::size_t> boundaries(const WorkloadTrace& trace, int chunks) const;
+  std::vector<int> replicas_on(std::size_t workers) const;
+  int micro_batches_of(std::int64_t batch, int stages, int shares) const;
   std::vector<std::size_t> named_boundaries(const WorkloadTrace& trace, int chunks) const;
-  std::vector<std::vector<Bucket>> reductions(const WorkloadTrace& trace, const std::vector<Chunk>& chunks) const;
+  PipelinePlan plan_for(const StrategyContext& context, int stages, int micro_batches) const;
+  SplitLimits limits(const StrategyContext& context) const;
+  StageLayout given_layout(const StrategyContext& context, MicroBatch& micro_batch, const PipelinePlan& plan,
+                           const std::vector<int>& replicas) const;
+  Choice best_layout(const StrategyContext& context) const;
+  std::vector<std::vector<Bucket>> reductions(const PipelinePlan& plan) const;
+  std::vector<std::vector<DeviceId>> place_stages(const std::vector<DeviceId>& workers,
+                                                  const std::vector<int>& replicas) const;
   ConfigNode place(const char* key) const { return options_.has(key) ? options_.at(key) : options_; }
 
   ConfigNode options_;
   PipelineSchedule schedule_;
   std::optional<int> stages_, micro_batches_, in_flight_;
+  std::vector<int> replicas_;     ///< by stage, if they are given
+  bool choose_replicas_ = false;  ///< they are to be chosen
   int chunks_per_stage_;
   SplitRule split_;
   BytesPerSecond split_bandwidth_;

@@ -27,7 +27,8 @@ class StageTimes {
  public:
   StageTimes(const WorkloadTrace& trace, const SplitOptions& options)
       : reduction_(2 / options.bandwidth.value / options.batches_per_update),
-        by_replicas_(options.trace_of != nullptr) {
+        by_replicas_(options.trace_of != nullptr),
+        overlap_(options.reductions_overlap) {
     for (const LayerTrace& layer : trace.layers) parameters_.push_back(parameters_.back() + layer.parameters.value);
     const int counts = by_replicas_ ? options.devices : 1;
     std::vector<double> least(trace.layers.size(), kNever);
@@ -48,10 +49,10 @@ class StageTimes {
 
   /// REQUIRES allows(replicas).
   double operator()(std::size_t first, std::size_t last, int replicas) const {
-    const double reduce = reduction_ * (replicas - 1) * (parameters_[last] - parameters_[first]);
-    if (!by_replicas_) return std::max(compute_[0][last] - compute_[0][first], reduce) / replicas;
-    const std::vector<double>& sums = compute_[static_cast<std::size_t>(replicas) - 1];
-    return std::max(sums[last] - sums[first], reduce / replicas);
+    const double reduce = reduction_ * (replicas - 1) * (parameters_[last] - parameters_[first]) / replicas;
+    const std::vector<double>& sums = compute_[by_replicas_ ? static_cast<std::size_t>(replicas) - 1 : 0];
+    const double compute = (sums[last] - sums[first]) / (by_replicas_ ? 1 : replicas);
+    return overlap_ ? std::max(compute, reduce) : compute + reduce;
   }
 
   /// A lower bound of the time that the layers before `last` keep devices busy, all added.
@@ -59,7 +60,7 @@ class StageTimes {
 
  private:
   double reduction_;  ///< s per byte of parameters and replica but one
-  bool by_replicas_;
+  bool by_replicas_, overlap_;
   std::vector<double> parameters_{0}, work_{0};
   std::vector<std::vector<double>> compute_;  ///< by replicas, less 1, if that makes a difference
 };
@@ -195,9 +196,20 @@ class Splitter {
     return good;
   }
 
+  /// How many links carry what goes from a stage to the next: PipeDream's rule has one, whatever the replicas, without
+  /// which a state would have to know those of the next stage.
+  int links_between(int replicas, int next_replicas) const {
+    return fixed_.empty() ? 1 : std::min(replicas, next_replicas);
+  }
+
   double slowest() const {
     double out = 0;
-    for (const PipelineStage& stage : stages()) out = std::max({out, stage.time.value, link_[stage.last - 1]});
+    const std::vector<PipelineStage> all = stages();
+    for (std::size_t s = 0; s < all.size(); ++s) {
+      out = std::max(out, all[s].time.value);
+      if (s + 1 < all.size())
+        out = std::max(out, link_[all[s].last - 1] / links_between(all[s].replicas, all[s + 1].replicas));
+    }
     return out;
   }
 
@@ -210,8 +222,9 @@ class Splitter {
       medians.emplace_back(median, count);
       all += count;
     };
-    for (const double link : link_)
-      if (link > above && link < below) add(link, 1);
+    for (const double all_data : link_)
+      for (const int links : fixed_.empty() ? std::vector<int>{1} : counts_)
+        if (const double link = all_data / links; link > above && link < below) add(link, 1);
     for (std::size_t first = 0; first < layers_ && timed_[first] < timed_[layers_]; ++first)
       for (const int replicas : counts_) {
         const std::size_t begin = std::max(furthest(first, replicas, above) + 1, nearest_end(first));
@@ -269,8 +282,9 @@ class Splitter {
       if (replicas >= devices) break;
       if (!may_have(replicas, devices)) continue;
       const std::size_t end = std::min(reach_[index(replicas)], layers_ - 1);
+      const int links = links_between(replicas, fixed_.empty() ? 1 : fixed_[index(devices - replicas)]);
       for (std::size_t last = std::max(nearest, nearest_[index(devices - replicas)]); last <= end; ++last) {
-        if (link_[last - 1] > pace_) continue;
+        if (link_[last - 1] / links > pace_) continue;
         const std::vector<Continuation>& rest = from(last, devices - replicas);
         for (std::size_t next = 0; next < rest.size(); ++next) {
           const int stages = counts_stages_ ? rest[next].stages + 1 : 0;

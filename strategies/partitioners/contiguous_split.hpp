@@ -39,7 +39,8 @@ struct SplitOptions {
   /// The trace of a batch that so many replicas share, or null where they cannot. If absent, m replicas take 1/m of the
   /// time. Same layers as the trace; only times are looked at.
   std::function<const WorkloadTrace*(int replicas)> trace_of = {};
-  double batches_per_update = 1;  ///< replicas reduce their gradients once in so many
+  double batches_per_update = 1;   ///< replicas reduce their gradients once in so many
+  bool reductions_overlap = true;  ///< with computation; or both are added
 };
 
 struct PipelineStage {
@@ -72,11 +73,12 @@ Seconds stage_time(const WorkloadTrace& trace, std::size_t first, std::size_t la
                    BytesPerSecond bandwidth);
 
 /// The split with the smallest `slowest`, and among those the one that sends the fewest bytes. Each stage holds at
-/// least one layer that takes time. A link carries activations and their gradients: 2 x cut bytes / bandwidth.
-/// Uses all devices if `replicate`, else one per stage; then `stages` may be at most `devices`.
-/// For L layers and D devices O(L^2 D^2) at worst, times the number of stages if that is given and stages have
-/// replicas: once for the fewest bytes; the O(log(L D)) steps towards the fastest pace look at far fewer states.
-/// Throws SplitError; std::invalid_argument for options that make no sense.
+/// least one layer that takes time. A link carries activations and their gradients: 2 x cut bytes / bandwidth, and
+/// where `replicas` are given each of a stage's or, if those are fewer, of the next one's replicas has a link for its
+/// share. Uses all devices if `replicate`, else one per stage; then `stages` may be at most `devices`. For L layers and
+/// D devices O(L^2 D^2) at worst, times the number of stages if that is given and stages have replicas: once for the
+/// fewest bytes; the O(log(L D)) steps towards the fastest pace look at far fewer states. Throws SplitError;
+/// std::invalid_argument for options that make no sense.
 ContiguousSplit split_contiguous(const WorkloadTrace& trace, const SplitOptions& options);
 
 }  // namespace epocast

@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
+#include <string>
+#include <vector>
 
 #include "strategies/message.hpp"
 
@@ -12,12 +13,17 @@ namespace {
 
 constexpr std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
+/// One pass on all devices of a stage, lane by lane. Where stages have equally many replicas, these do the same as
+/// their counterparts, and one task stands for all of them: a single lane. Otherwise each replica has tasks of its own,
+/// as the next stage's replicas wait for different ones of them.
+using Lanes = std::vector<TaskId>;
+
 class Builder {
  public:
-  Builder(const PipelinePlan& plan, const WorkloadTrace& trace)
-      : plan_(plan), trace_(trace), programs_(programs_of(plan)) {
+  explicit Builder(const PipelinePlan& plan) : plan_(plan), programs_(programs_of(plan)) {
     for (auto* passes : {&forward_, &entry_, &backward_, &gradient_})
-      passes->assign(plan.chunks.size(), std::vector<TaskId>(at(plan.micro_batches)));
+      passes->assign(plan.chunks.size(), std::vector<Lanes>(at(plan.micro_batches)));
+    update_.resize(plan.chunks.size());
     reduced_.resize(plan.chunks.size());
     last_.resize(plan.chunks.size());
   }
@@ -33,9 +39,15 @@ class Builder {
   }
 
  private:
+  struct Lane {
+    GroupId devices;
+    QueueId compute, activations, gradients;
+    std::string suffix;  ///< of names
+  };
   struct Stage {
     GroupId devices;
-    QueueId compute, activations, gradients, reductions;
+    QueueId reductions;
+    std::vector<Lane> lanes;
   };
 
   Stage& stage(int s) { return stages_[at(s)]; }
@@ -51,13 +63,24 @@ class Builder {
     if (flushes(plan_.schedule)) discipline = Discipline::program_order;
     for (int s = 0; s < plan_.stages(); ++s) {
       const std::string name = fmt::format("stage {}", s);
-      const GroupId devices = graph_.add_group(name, plan_.devices[at(s)]);
-      const auto communication = [&](const char* what) {
-        return graph_.add_queue(name + what, devices, QueueRole::communication, Discipline::fifo);
-      };
-      stages_.push_back({devices, graph_.add_queue(name, devices, QueueRole::compute, discipline),
-                         communication(" activations"), communication(" gradients"), communication(" reductions")});
+      const std::vector<DeviceId>& devices = plan_.devices[at(s)];
+      Stage& made = stages_.emplace_back();
+      made.devices = graph_.add_group(name, devices);
+      for (std::size_t r = 0; r < (plan_.replicas_are_equal() ? 1 : devices.size()); ++r) {
+        Lane& lane = made.lanes.emplace_back();
+        if (!plan_.replicas_are_equal() && devices.size() > 1) lane.suffix = fmt::format(" replica {}", r);
+        const std::string own = name + lane.suffix;
+        lane.devices = lane.suffix.empty() ? made.devices : graph_.add_group(own, {devices[r]});
+        lane.compute = graph_.add_queue(own, lane.devices, QueueRole::compute, discipline);
+        lane.activations = communication(own + " activations", lane.devices);
+        lane.gradients = communication(own + " gradients", lane.devices);
+      }
+      made.reductions = communication(name + " reductions", made.devices);
     }
+  }
+
+  QueueId communication(const std::string& name, GroupId devices) {
+    return graph_.add_queue(name, devices, QueueRole::communication, Discipline::fifo);
   }
 
   void add_computations() {
@@ -76,15 +99,18 @@ class Builder {
     const Chunk& own = plan_.chunks[c];
     const Seconds again = plan_.recompute ? own.forward : Seconds(0);
     switch (work.pass) {
-      case PipelinePass::forward: forward_[c][k] = compute(s, own.forward, "forward", own.name, work, kForward); return;
+      case PipelinePass::forward:
+        forward_[c][k] = compute(s, own.forward, "forward", own.name, "", work, kForward);
+        return;
       case PipelinePass::backward_data:
         entry_[c][k] = backward_[c][k] =
-            compute(s, again + own.backward_data, "backward data", own.name, work, kBackward);
+            compute(s, again + own.backward_data, "backward data", own.name, "", work, kBackward);
         return;
       case PipelinePass::backward:
         if (!starts_reductions(work)) {
           const Seconds time = again + own.backward_data + own.backward_weights;
-          entry_[c][k] = backward_[c][k] = gradient_[c][k] = compute(s, time, "backward", own.name, work, kBackward);
+          entry_[c][k] = backward_[c][k] = gradient_[c][k] =
+              compute(s, time, "backward", own.name, "", work, kBackward);
         } else {
           entry_[c][k] = add_stretches(s, work, again);
           backward_[c][k] = gradient_[c][k];
@@ -92,7 +118,7 @@ class Builder {
         return;
       case PipelinePass::backward_weights:
         if (!starts_reductions(work))
-          gradient_[c][k] = compute(s, own.backward_weights, "backward weights", own.name, work, kBackward);
+          gradient_[c][k] = compute(s, own.backward_weights, "backward weights", own.name, "", work, kBackward);
         else
           add_stretches(s, work, Seconds(0));
         return;
@@ -111,28 +137,29 @@ class Builder {
   }
 
   /// The pass that makes a chunk's last gradients, cut where an all-reduce has all of its own. Returns the first task.
-  TaskId add_stretches(int s, const PipelineWork& work, Seconds again) {
+  Lanes add_stretches(int s, const PipelineWork& work, Seconds again) {
     const auto c = at(work.chunk), k = at(work.micro_batch);
     const char* name = work.pass == PipelinePass::backward_weights ? "backward weights" : "backward";
     std::size_t end = plan_.chunks[c].last;
-    std::optional<TaskId> first;
+    Lanes first;
     const auto stretch = [&](std::size_t begin, const std::string& layers) {
       Seconds time = again;
       again = Seconds(0);
-      for (std::size_t l = begin; l < end; ++l) time += pass_time(trace_.layers[l].times, work.pass);
+      for (std::size_t l = begin; l < end; ++l) time += pass_time(plan_.traces[at(s)]->layers[l].times, work.pass);
       end = begin;
-      const TaskId task = compute(s, time, name, plan_.chunks[c].name + " " + layers, work, kBackward);
-      if (first) graph_.after(gradient_[c][k], task);
-      if (!first) first = task;
-      gradient_[c][k] = task;
+      const Lanes tasks = compute(s, time, name, plan_.chunks[c].name, " " + layers, work, kBackward);
+      if (!first.empty()) after(gradient_[c][k], tasks);
+      if (first.empty()) first = tasks;
+      gradient_[c][k] = tasks;
     };
     for (const Bucket& bucket : plan_.reductions[c]) {
       if (bucket.ready_after < end) stretch(bucket.ready_after, bucket.name);
       reduced_[c].push_back(reduce(work.chunk, bucket.bytes, plan_.chunks[c].name + " " + bucket.name));
-      graph_.after(gradient_[c][k], reduced_[c].back());
+      for (const TaskId gradient : gradient_[c][k]) graph_.after(gradient, reduced_[c].back());
     }
-    if (end > plan_.chunks[c].first) stretch(plan_.chunks[c].first, trace_.layers[plan_.chunks[c].first].name);
-    return *first;
+    const std::size_t begin = plan_.chunks[c].first;
+    if (end > begin) stretch(begin, plan_.traces[at(s)]->layers[begin].name);
+    return first;
   }
 
   TaskId reduce(int c, Bytes bytes, const std::string& name) {
@@ -155,24 +182,52 @@ class Builder {
     if (plan_.schedule != PipelineSchedule::threaded) graph_.set_priority(task, priority);
   }
 
-  TaskId compute(int s, Seconds time, const char* operation, const std::string& what, const PipelineWork& work,
-                 Priority priority) {
+  Lanes compute(int s, Seconds time, const char* operation, const std::string& chunk, const std::string& layers,
+                const PipelineWork& work, Priority priority) {
     const int shown = plan_.micro_batches > 1 ? work.micro_batch : -1;
-    const TaskId task = graph_.compute(stage(s).compute, time, {operation, what, shown});
-    prefer(task, priority);
-    return task;
+    Lanes tasks;
+    for (const Lane& lane : stage(s).lanes) {
+      tasks.push_back(graph_.compute(lane.compute, time, {operation, chunk + lane.suffix + layers, shown}));
+      prefer(tasks.back(), priority);
+    }
+    return tasks;
   }
 
-  /// A message from one stage to another, or only the order if they are one.
-  void send(TaskId before, TaskId after, int from, int to, Bytes bytes, QueueId queue, const Label& label) {
+  /// On one stage, or on two with one lane each.
+  void after(const Lanes& before, const Lanes& after, int lag = 0) {
+    for (std::size_t lane = 0; lane < before.size(); ++lane) graph_.after(before[lane], after[lane], lag);
+  }
+
+  /// Every lane after every lane.
+  void after_all(const Lanes& before, const Lanes& after, int lag) {
+    for (const TaskId one : before)
+      for (const TaskId other : after) graph_.after(one, other, lag);
+  }
+
+  /// Messages from one stage to another, or only the order if they are one. Each replica has a share of the samples, in
+  /// rank order: of m replicas, r has those from r/m to (r+1)/m. Where n others divide them anew, each gets what it
+  /// lacks from whoever has it. `bytes` is what one of the senders has; `label`, up to the lane.
+  void send(const Lanes& before, const Lanes& after, int from, int to, Bytes bytes, QueueId Lane::*queue,
+            const Label& label) {
     if (from == to) {
-      graph_.after(before, after);
+      this->after(before, after);
       return;
     }
-    const MessageTasks message =
-        add_message(graph_, queue, stage(from).devices, stage(to).devices, bytes, plan_.copy, label);
-    graph_.after(before, message.first);
-    graph_.after(message.last, after);
+    const int senders = static_cast<int>(before.size()), receivers = static_cast<int>(after.size());
+    for (int i = 0; i < senders; ++i)
+      for (int j = 0; j < receivers; ++j) {
+        // Both shares in units of 1 / (senders x receivers) of the samples.
+        const int common = std::min((i + 1) * receivers, (j + 1) * senders) - std::max(i * receivers, j * senders);
+        if (common <= 0) continue;
+        const Lane &sender = stage(from).lanes[at(i)], &receiver = stage(to).lanes[at(j)];
+        std::string name = label.layer + sender.suffix;
+        if (common < receivers) name += " to" + receiver.suffix;
+        const MessageTasks message =
+            add_message(graph_, sender.*queue, sender.devices, receiver.devices, bytes * common / receivers, plan_.copy,
+                        {label.operation, name, label.micro_batch});
+        graph_.after(before[at(i)], message.first);
+        graph_.after(message.last, after[at(j)]);
+      }
   }
 
   void add_activations() {
@@ -182,15 +237,15 @@ class Builder {
         const int here = forward_stage(c), there = backward_stage(c);
         if (c + 1 < chunks()) {
           send(forward_[at(c)][at(k)], forward_[at(c + 1)][at(k)], here, forward_stage(c + 1), chunk(c).sent,
-               stage(here).activations, {"send activations", chunk(c).name, shown});
+               &Lane::activations, {"send activations", chunk(c).name, shown});
           const int from = backward_stage(c + 1);
-          send(backward_[at(c + 1)][at(k)], entry_[at(c)][at(k)], from, there, chunk(c).sent, stage(from).gradients,
+          send(backward_[at(c + 1)][at(k)], entry_[at(c)][at(k)], from, there, chunk(c + 1).received, &Lane::gradients,
                {"send gradients", chunk(c + 1).name, shown});
         }
         const Bytes kept = chunk(c).activations - chunk(c).received;
-        send(forward_[at(c)][at(k)], entry_[at(c)][at(k)], here, there, kept + chunk(c).parameters,
-             stage(here).activations, {"send activations and weights", chunk(c).name, shown});
-        if (splits_backward(plan_.schedule)) graph_.after(backward_[at(c)][at(k)], gradient_[at(c)][at(k)]);
+        send(forward_[at(c)][at(k)], entry_[at(c)][at(k)], here, there, kept + chunk(c).parameters, &Lane::activations,
+             {"send activations and weights", chunk(c).name, shown});
+        if (splits_backward(plan_.schedule)) after(backward_[at(c)][at(k)], gradient_[at(c)][at(k)]);
       }
   }
 
@@ -198,13 +253,15 @@ class Builder {
     // In the order in which the gradients are complete: from the network's end.
     for (int c = chunks(); c-- > 0;) {
       const Chunk& own = chunk(c);
-      update_.insert(update_.begin(), graph_.compute(stage(own.stage).compute, own.update, {"update", own.name}));
-      const TaskId update = update_.front();
-      prefer(update, kUpdate);
-      for (const TaskId reduced : reduced_[at(c)]) graph_.after(reduced, update);
+      Lanes& update = update_[at(c)];
+      for (const Lane& lane : stage(own.stage).lanes) {
+        update.push_back(graph_.compute(lane.compute, own.update, {"update", own.name + lane.suffix}));
+        prefer(update.back(), kUpdate);
+        for (const TaskId reduced : reduced_[at(c)]) graph_.after(reduced, update.back());
+      }
       // Replicas' gradients of earlier micro-batches are summed with the last one's.
-      for (const TaskId gradient : gradient_[at(c)])
-        send(gradient, update, backward_stage(c), own.stage, own.parameters, stage(backward_stage(c)).gradients,
+      for (const Lanes& gradient : gradient_[at(c)])
+        send(gradient, update, backward_stage(c), own.stage, own.parameters, &Lane::gradients,
              {"send weights' gradients", own.name});
     }
   }
@@ -214,45 +271,48 @@ class Builder {
     for (int c = 0; c < chunks(); ++c) {
       if (plan_.schedule == PipelineSchedule::threaded) {
         // A thread goes through the whole network and back, updates included, before it takes its next batch.
-        graph_.after(update_[at(c)], forward_[0][0], plan_.in_flight);
+        after_all(update_[at(c)], forward_[0][0], plan_.in_flight);
         continue;
       }
       const int window = in_flight_without_flush(plan_.stages(), chunk(c).stage);
       for (int k = 0; k < plan_.micro_batches; ++k) {
         const int later = k + window;
-        graph_.after(backward_[at(c)][at(k)], forward_[at(c)][at(later % plan_.micro_batches)],
-                     later / plan_.micro_batches);
+        after(backward_[at(c)][at(k)], forward_[at(c)][at(later % plan_.micro_batches)], later / plan_.micro_batches);
       }
       // Updates of replicas wait for their all-reduce; backward passes may get ahead of them by one batch only.
-      if (plan_.schedule == PipelineSchedule::pipedream) graph_.after(update_[at(c)], forward_[at(c)][0], window + 1);
+      if (plan_.schedule == PipelineSchedule::pipedream) after(update_[at(c)], forward_[at(c)][0], window + 1);
     }
   }
 
   void count_versions() {
     for (int c = 0; c < chunks(); ++c) {
-      const StoreId store = graph_.add_store(chunk(c).name, true);
-      TaskId read = forward_[at(c)][0];
+      Lanes read = forward_[at(c)][0];
+      const std::vector<Lane>& lanes = stage(chunk(c).stage).lanes;
       if (plan_.schedule == PipelineSchedule::two_bw) {
         // All of a batch is computed with the weights that two batches before it left, though newer ones may be there.
-        read = graph_.compute_for(stage(chunk(c).stage).devices, QueueId::none, Seconds(0), {"weights", chunk(c).name});
-        graph_.after(update_[at(c)], read, 2);
-        for (const TaskId forward : forward_[at(c)]) graph_.after(read, forward);
+        read.clear();
+        for (const Lane& lane : lanes)
+          read.push_back(graph_.compute_for(lane.devices, QueueId::none, Seconds(0), {"weights", chunk(c).name}));
+        after(update_[at(c)], read, 2);
+        for (const Lanes& forward : forward_[at(c)]) after(read, forward);
       }
-      graph_.set_version_effect(read, {store, VersionEffect::read_at_start});
-      graph_.set_version_effect(update_[at(c)], {store, VersionEffect::write_at_end});
+      for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
+        const StoreId store = graph_.add_store(chunk(c).name + lanes[lane].suffix, true);
+        graph_.set_version_effect(read[lane], {store, VersionEffect::read_at_start});
+        graph_.set_version_effect(update_[at(c)][lane], {store, VersionEffect::write_at_end});
+      }
     }
   }
 
   const PipelinePlan& plan_;
-  const WorkloadTrace& trace_;
   std::vector<StageProgram> programs_;
   CyclicTaskGraph graph_;
   std::vector<Stage> stages_;
-  std::vector<std::vector<TaskId>> forward_, entry_, backward_,
-      gradient_;                              ///< by chunk and micro-batch; entry: where backward begins
+  /// By chunk and micro-batch; entry: where backward begins.
+  std::vector<std::vector<Lanes>> forward_, entry_, backward_, gradient_;
   std::vector<std::vector<TaskId>> reduced_;  ///< by chunk
   std::vector<PipelineWork> last_;            ///< by chunk: work that makes its last gradient
-  std::vector<TaskId> update_;                ///< by chunk
+  std::vector<Lanes> update_;                 ///< by chunk
 };
 
 }  // namespace
@@ -272,8 +332,6 @@ std::vector<StageProgram> programs_of(const PipelinePlan& plan) {
   return programs;
 }
 
-CyclicTaskGraph pipeline_graph(const PipelinePlan& plan, const WorkloadTrace& trace) {
-  return Builder(plan, trace).build();
-}
+CyclicTaskGraph pipeline_graph(const PipelinePlan& plan) { return Builder(plan).build(); }
 
 }  // namespace epocast

@@ -1,6 +1,7 @@
 #pragma once
 // The task graph of a pipeline, whatever its schedule.
 
+#include <algorithm>
 #include <vector>
 
 #include "sim/collective.hpp"
@@ -22,26 +23,32 @@ enum class GradientPlace {
 /// Everything that decides what the graph looks like.
 struct PipelinePlan {
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
-  std::vector<Chunk> chunks;                   ///< at a replica's micro-batch
+  std::vector<Chunk> chunks;                   ///< at one replica's share of a micro-batch
   std::vector<std::vector<DeviceId>> devices;  ///< by stage: one per replica
+  /// By stage: at one replica's share of a micro-batch. Not owned.
+  std::vector<const WorkloadTrace*> traces;
   int micro_batches = 1;
   int in_flight = 1;  ///< batches, of the threaded schedule
   bool recompute = false;
   double copy = 0;  ///< s per byte that copying a message takes
   GradientPlace gradients = GradientPlace::collocated;
-  std::vector<std::vector<Bucket>> reductions;  ///< by chunk, of its layers' gradients; none without replicas
+  std::vector<std::vector<Bucket>>
+      reductions;  ///< by chunk, of its layers' gradients; none where a stage has one replica
   CollectiveSettings collective;
 
   int stages() const { return static_cast<int>(devices.size()); }
-  int replicas() const { return static_cast<int>(devices.front().size()); }
+  bool replicas_are_equal() const {
+    return std::all_of(devices.begin(), devices.end(),
+                       [this](const auto& stage) { return stage.size() == devices.front().size(); });
+  }
 };
 
 /// What each stage does for one batch: of a schedule without flush only what, not when.
 std::vector<StageProgram> programs_of(const PipelinePlan& plan);
 
-/// One iteration is one batch of all replicas. Stages compute in the order of their programs; without flush, the
-/// number of micro-batches in flight is limited. Activations and their
-/// gradients travel on a queue of their own each, while the stage computes. `trace` is at a replica's micro-batch.
-CyclicTaskGraph pipeline_graph(const PipelinePlan& plan, const WorkloadTrace& trace);
+/// One iteration is one batch. A stage's replicas divide each micro-batch evenly, whatever the numbers of replicas
+/// before and after it. Stages compute in the order of their programs; without flush, the number of micro-batches in
+/// flight is limited. Activations and their gradients travel on a queue of their own each, while the stage computes.
+CyclicTaskGraph pipeline_graph(const PipelinePlan& plan);
 
 }  // namespace epocast

@@ -60,81 +60,63 @@ std::vector<std::size_t> even_boundaries(const Work& work, int chunks) {
 
 }  // namespace
 
-std::vector<std::size_t> split_layers(const WorkloadTrace& trace, int chunks, SplitRule rule,
-                                      BytesPerSecond bandwidth) {
-  const Work work(trace);
-  if (work.layers.back() < chunks)
-    throw SplitError(fmt::format("the network has {} layers that take time", work.layers.back()));
-  std::vector<std::size_t> boundaries{0};
-  switch (rule) {
-    case SplitRule::even: boundaries = even_boundaries(work, chunks); break;
-    case SplitRule::bisection: bisect(work, cut_bytes(trace), 0, trace.layers.size(), chunks, boundaries); break;
-    case SplitRule::time: {
-      WorkloadTrace passes = trace;  // updates are not part of a micro-batch's time
-      for (LayerTrace& layer : passes.layers) layer.times.update = Seconds(0);
-      boundaries.clear();
-      for (const PipelineStage& stage :
-           split_contiguous(passes, {.devices = chunks, .stages = chunks, .bandwidth = bandwidth}).stages)
-        boundaries.push_back(stage.first);
-    }
+LayerSums::LayerSums(const WorkloadTrace& trace) {
+  for (const LayerTrace& layer : trace.layers) {
+    parameters_.push_back(parameters_.back() + layer.parameters);
+    kept_.push_back(kept_.back() + layer.kept_activations);
   }
+  for (const Bytes bytes : cut_bytes(trace)) crossing_.push_back(bytes);
+}
+
+void check_enough_layers(const WorkloadTrace& trace, int chunks) {
+  if (const int timed = Work(trace).layers.back(); timed < chunks)
+    throw SplitError(fmt::format("the network has {} layers that take time", timed));
+}
+
+std::vector<std::size_t> halve_layers(const WorkloadTrace& trace, int chunks) {
+  check_enough_layers(trace, chunks);
+  const Work work(trace);
+  std::vector<std::size_t> boundaries{0};
+  bisect(work, cut_bytes(trace), 0, trace.layers.size(), chunks, boundaries);
   boundaries.push_back(trace.layers.size());
   return boundaries;
 }
 
-std::vector<Chunk> make_chunks(const WorkloadTrace& trace, const std::vector<std::size_t>& boundaries, int stages) {
-  const std::vector<Bytes> cut = cut_bytes(trace);
-  const auto count = static_cast<int>(boundaries.size()) - 1;
+std::vector<std::size_t> divide_layers_evenly(const WorkloadTrace& trace, int chunks) {
+  check_enough_layers(trace, chunks);
+  std::vector<std::size_t> boundaries = even_boundaries(Work(trace), chunks);
+  boundaries.push_back(trace.layers.size());
+  return boundaries;
+}
+
+std::vector<Chunk> make_chunks(const std::vector<const WorkloadTrace*>& traces,
+                               const std::vector<std::size_t>& boundaries) {
+  const std::size_t stages = traces.size(), count = boundaries.size() - 1;
+  std::vector<LayerSums> sums;
+  for (const WorkloadTrace* trace : traces) sums.emplace_back(*trace);
   std::vector<Chunk> chunks;
-  for (int c = 0; c < count; ++c) {
+  for (std::size_t c = 0; c < count; ++c) {
+    const std::size_t stage = c % stages;
     Chunk chunk;
-    chunk.first = boundaries[static_cast<std::size_t>(c)];
-    chunk.last = boundaries[static_cast<std::size_t>(c) + 1];
-    chunk.stage = c % stages;
-    chunk.name = fmt::format("stage {}", chunk.stage);
+    chunk.first = boundaries[c];
+    chunk.last = boundaries[c + 1];
+    chunk.stage = static_cast<int>(stage);
+    chunk.name = fmt::format("stage {}", stage);
     if (count > stages) chunk.name += fmt::format(" chunk {}", c / stages);
     for (std::size_t l = chunk.first; l < chunk.last; ++l) {
-      const LayerTrace& layer = trace.layers[l];
-      chunk.forward += layer.times.forward;
-      chunk.backward_data += layer.times.backward_data;
-      chunk.backward_weights += layer.times.backward_weights;
-      chunk.update += layer.times.update;
-      chunk.parameters += layer.parameters;
-      chunk.activations += layer.kept_activations;
+      const PassTimes& times = traces[stage]->layers[l].times;
+      chunk.forward += times.forward;
+      chunk.backward_data += times.backward_data;
+      chunk.backward_weights += times.backward_weights;
+      chunk.update += times.update;
     }
-    if (c > 0) chunk.received = cut[chunk.first - 1];
-    chunk.sent = cut[chunk.last - 1];
-    chunk.activations += chunk.received;
+    chunk.parameters = sums[stage].parameters(chunk.first, chunk.last);
+    chunk.received = sums[stage].received(chunk.first);
+    chunk.sent = sums[stage].received(chunk.last);
+    chunk.activations = sums[stage].kept(chunk.first, chunk.last) + chunk.received;
     chunks.push_back(chunk);
   }
   return chunks;
-}
-
-MemoryUse stage_memory(const std::vector<Chunk>& chunks, int stage, const StageProgram& program, int versions,
-                       bool recompute, Optimizer optimizer, Precision precision) {
-  Bytes parameters;
-  for (const Chunk& chunk : chunks)
-    if (chunk.stage == stage) parameters += chunk.parameters;
-
-  // What a forward pass keeps; with recomputation the rest is there from the backward pass on.
-  bool split = false;
-  for (const PipelineWork& work : program) split |= work.pass == PipelinePass::backward_weights;
-  Bytes now, peak;
-  for (const PipelineWork& work : program) {
-    const Chunk& chunk = chunks[static_cast<std::size_t>(work.chunk)];
-    const Bytes from_forward = recompute ? chunk.received : chunk.activations;
-    if (work.pass == PipelinePass::forward) now += from_forward;
-    if (work.pass == PipelinePass::backward || work.pass == PipelinePass::backward_data)
-      now += chunk.activations - from_forward;
-    // A forward pass makes all its activations, if only to drop them.
-    peak = std::max(peak, work.pass == PipelinePass::forward ? now + (chunk.activations - from_forward) : now);
-    if (work.pass == (split ? PipelinePass::backward_weights : PipelinePass::backward)) now = now - chunk.activations;
-  }
-  return {
-      .parameters = parameters * versions,
-      .gradients = parameters,
-      .optimizer_state = parameters * (optimizer_bytes_per_value(optimizer, precision) / bytes_per_value(precision)),
-      .activations = peak};
 }
 
 }  // namespace epocast

@@ -6,12 +6,12 @@
 
 #include "sim/memory.hpp"
 #include "sim/workload_trace.hpp"
-#include "strategies/pipeline/schedule.hpp"
 
 namespace epocast {
 
 enum class SplitRule {
-  time,       ///< the slowest chunk is as fast as possible (strategies/partitioners/contiguous_split.hpp)
+  time,       ///< of what fits in memory, the slowest chunk is as fast as possible (strategies/pipeline/layout.hpp)
+  time_only,  ///< the same, whatever the memory
   bisection,  ///< each range of layers is halved by computation, again and again (Eserol 2019, section 5.1.1)
   even,       ///< equally many layers that take time
 };
@@ -30,17 +30,31 @@ struct Chunk {
   Bytes sent;         ///< activations to the chunk after; as many bytes of gradients come back
 };
 
-/// Boundaries: first layer of every chunk, then the number of layers. Layers that take no time go with their
-/// neighbours. `bandwidth` matters to SplitRule::time only.
+/// Sums over the layers before each boundary, and what crosses it: a chunk's bytes in a few operations.
+class LayerSums {
+ public:
+  explicit LayerSums(const WorkloadTrace& trace);
+  Bytes parameters(std::size_t first, std::size_t last) const { return parameters_[last] - parameters_[first]; }
+  /// Kept for the backward pass, without what comes in.
+  Bytes kept(std::size_t first, std::size_t last) const { return kept_[last] - kept_[first]; }
+  /// What comes in.
+  Bytes received(std::size_t first) const { return crossing_[first]; }
+
+ private:
+  std::vector<Bytes> parameters_{Bytes(0)}, kept_{Bytes(0)}, crossing_{Bytes(0)};
+};
+
 /// Throws SplitError (contiguous_split.hpp) if there are fewer layers that take time than chunks.
-std::vector<std::size_t> split_layers(const WorkloadTrace& trace, int chunks, SplitRule rule, BytesPerSecond bandwidth);
+void check_enough_layers(const WorkloadTrace& trace, int chunks);
 
-/// The chunks between these boundaries, chunk c on stage c mod stages.
-std::vector<Chunk> make_chunks(const WorkloadTrace& trace, const std::vector<std::size_t>& boundaries, int stages);
+/// Boundaries: first layer of every chunk, then the number of layers. Layers that take no time go with their
+/// neighbours. Throw what check_enough_layers throws.
+std::vector<std::size_t> halve_layers(const WorkloadTrace& trace, int chunks);
+std::vector<std::size_t> divide_layers_evenly(const WorkloadTrace& trace, int chunks);
 
-/// What a device of one stage holds at its peak. `program` is its work for one batch; `versions` of its weights, the
-/// current one included. With `recompute` only what comes in is kept from the forward pass to the backward pass.
-MemoryUse stage_memory(const std::vector<Chunk>& chunks, int stage, const StageProgram& program, int versions,
-                       bool recompute, Optimizer optimizer, Precision precision);
+/// The chunks between these boundaries, chunk c on stage c mod stages. `traces`, by stage, are at one replica's share
+/// of a micro-batch.
+std::vector<Chunk> make_chunks(const std::vector<const WorkloadTrace*>& traces,
+                               const std::vector<std::size_t>& boundaries);
 
 }  // namespace epocast

@@ -69,6 +69,7 @@ void search(const WorkloadTrace& trace, const SplitOptions& options, std::vector
       if (options.memory && options.memory_of({stage.first, stage.last, stage.replicas,
                                                static_cast<int>(made.size() - s), devices}) > *options.memory)
         return;
+      const int links = options.replicas.empty() || s == 0 ? 1 : std::min(stage.replicas, made[s - 1].replicas);
       const double m = stage.replicas, bandwidth = options.bandwidth.value;
       const WorkloadTrace* shared = options.trace_of ? options.trace_of(stage.replicas) : nullptr;
       if (options.trace_of && shared == nullptr) return;
@@ -78,9 +79,10 @@ void search(const WorkloadTrace& trace, const SplitOptions& options, std::vector
         parameters += trace.layers[l].parameters.value;
       }
       if (compute == 0) return;
-      slowest = std::max({slowest, shared ? compute : compute / m,
-                          2 * (m - 1) * parameters / bandwidth / m / options.batches_per_update,
-                          2 * crossing(trace, stage.first) / bandwidth});
+      if (!shared) compute /= m;
+      const double reduce = 2 * (m - 1) * parameters / bandwidth / options.batches_per_update / m;
+      slowest = std::max({slowest, options.reductions_overlap ? std::max(compute, reduce) : compute + reduce,
+                          2 * crossing(trace, stage.first) / bandwidth / links});
       sent += crossing(trace, stage.first);
     }
     if (slowest < best.slowest || (slowest == best.slowest && sent < best.sent)) best = {slowest, sent};
@@ -133,6 +135,7 @@ struct Sharing {
         options.replicas.push_back(1 + static_cast<int>(random() % static_cast<unsigned>(left)));
     }
     if (random() % 2 == 0) options.batches_per_update = double(std::uint64_t{1} << (random() % 4));
+    options.reductions_overlap = random() % 4 != 0;
     if (random() % 3 == 0) return;
     const double overhead = double(random() % 3);
     for (int replicas = 1; replicas <= options.devices; ++replicas) {
@@ -182,7 +185,10 @@ TEST_CASE("the contiguous split is the best of all splits") {
       if (!options.replicas.empty()) CHECK(stage.replicas == options.replicas[s]);
       if (g < kGraphs / 2)
         CHECK(stage.time == stage_time(trace, stage.first, stage.last, stage.replicas, options.bandwidth));
-      slowest = std::max({slowest, stage.time.value, 2 * stage.sent.value / options.bandwidth.value});
+      const int links = options.replicas.empty() || s + 1 == split.stages.size()
+                            ? 1
+                            : std::min(stage.replicas, split.stages[s + 1].replicas);
+      slowest = std::max({slowest, stage.time.value, 2 * stage.sent.value / options.bandwidth.value / links});
       replicated += stage.replicas > 1;
     }
     CHECK(slowest == Approx(split.slowest.value).epsilon(1e-12));

@@ -1,0 +1,91 @@
+#include "strategies/pipeline/layout.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "strategies/partitioners/contiguous_split.hpp"
+#include "strategies/pipeline/memory.hpp"
+
+namespace epocast {
+namespace {
+
+WorkloadTrace without_updates(WorkloadTrace trace) {
+  for (LayerTrace& layer : trace.layers) layer.times.update = Seconds(0);
+  return trace;
+}
+
+bool fits(MicroBatch& micro_batch, PipelinePlan plan, const StageLayout& layout, const SplitLimits& limits) {
+  plan.traces.clear();
+  for (const int replicas : layout.replicas) plan.traces.push_back(&micro_batch.share(replicas));
+  plan.chunks = make_chunks(plan.traces, layout.boundaries);
+  const std::vector<DeviceMemory> memory =
+      pipeline_memory(plan, limits.optimizer, micro_batch.share(layout.replicas.front()).precision);
+  return std::all_of(memory.begin(), memory.end(),
+                     [&](const DeviceMemory& stage) { return stage.use.total() <= *limits.memory; });
+}
+
+}  // namespace
+
+MicroBatch::Shared::Shared(WorkloadTrace made) : trace(std::move(made)), passes(without_updates(trace)), sums(trace) {}
+
+const MicroBatch::Shared& MicroBatch::shared(int replicas) {
+  std::unique_ptr<Shared>& found = shares_[replicas];
+  if (!found) found = std::make_unique<Shared>(source_(samples_ / replicas));
+  return *found;
+}
+
+StageLayout split_by_time(MicroBatch& micro_batch, PipelinePlan plan, const std::vector<int>& replicas, int devices,
+                          const SplitLimits& limits) {
+  const std::size_t stages = plan.devices.size(), chunks_per_stage = plan.chunks.size() / stages;
+  SplitOptions options{.devices = devices,
+                       .stages = static_cast<int>(plan.chunks.size()),
+                       .replicate = replicas.empty(),
+                       .bandwidth = limits.bandwidth,
+                       .memory = {},
+                       .batches_per_update = static_cast<double>(plan.micro_batches),
+                       .reductions_overlap = !flushes(plan.schedule)};
+  for (std::size_t c = 0; c < plan.chunks.size() && !replicas.empty(); ++c)
+    options.replicas.push_back(replicas[c % stages]);
+  if (!replicas.empty()) options.devices = std::accumulate(options.replicas.begin(), options.replicas.end(), 0);
+  options.trace_of = [&](int count) {
+    const bool wanted = replicas.empty() || std::find(replicas.begin(), replicas.end(), count) != replicas.end();
+    return wanted && micro_batch.divides_by(count) ? &micro_batch.passes(count) : nullptr;
+  };
+
+  // Messages are those of the whole micro-batch.
+  const int known = replicas.empty() ? 1 : replicas.front();
+  WorkloadTrace whole = micro_batch.passes(known);
+  for (LayerTrace& layer : whole.layers) layer.output *= known;
+
+  const auto layout_of = [&](const ContiguousSplit& split) {
+    StageLayout out;
+    for (std::size_t c = 0; c < split.stages.size(); ++c) {
+      if (c < stages) out.replicas.push_back(split.stages[c].replicas);
+      out.boundaries.push_back(split.stages[c].first);
+    }
+    out.boundaries.push_back(whole.layers.size());
+    out.batch = split.slowest * (plan.micro_batches + (flushes(plan.schedule) ? static_cast<int>(stages) - 1 : 0));
+    return out;
+  };
+  StageLayout fastest = layout_of(split_contiguous(whole, options));
+  if (!limits.memory) return fastest;
+  fastest.fits = fits(micro_batch, plan, fastest, limits);
+  // One processor for all gradients needs what it needs wherever stages begin.
+  if (fastest.fits || plan.gradients == GradientPlace::one_processor) return fastest;
+
+  const std::vector<ChunkNeed> needs = chunk_needs(plan, limits.optimizer, whole.precision);
+  options.memory = *limits.memory * (1.0 / static_cast<double>(chunks_per_stage));
+  options.memory_of = [&](const StagePosition& position) {
+    const LayerSums& sums = micro_batch.sums(position.replicas);
+    return needs[needs.size() - static_cast<std::size_t>(position.stages_from_here)](
+        sums.parameters(position.first, position.last), sums.received(position.first),
+        sums.kept(position.first, position.last));
+  };
+  try {
+    return layout_of(split_contiguous(whole, options));
+  } catch (const SplitError&) {
+    return fastest;
+  }
+}
+
+}  // namespace epocast

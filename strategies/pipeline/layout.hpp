@@ -1,0 +1,69 @@
+#pragma once
+// Which layers are on which stage, and on how many replicas of it: the split by time (`split: time`), within memory.
+//
+// Scope: the optimal contiguous split (strategies/partitioners/contiguous_split.hpp) with what a schedule does to
+// memory and to the time between batches.
+// Limits: stages with several chunks of layers (interleaved) are kept within their memory by giving each chunk the same
+// share of it, which may miss a faster split; so may stages of replicas that are to be chosen, for which one link
+// carries all that goes from a stage to the next (PipeDream's rule).
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "sim/memory.hpp"
+#include "sim/workload_trace.hpp"
+#include "strategies/pipeline/graph.hpp"
+#include "strategies/pipeline/stages.hpp"
+
+namespace epocast {
+
+/// The traces of one micro-batch that 1, 2, ... replicas share evenly. Makes each when it is first asked for.
+class MicroBatch {
+ public:
+  MicroBatch(TraceSource source, std::int64_t samples) : source_(std::move(source)), samples_(samples) {}
+
+  bool divides_by(int replicas) const { return samples_ % replicas == 0; }
+  /// At a replica's share. REQUIRES: divides_by(replicas). What it refers to stays where it is.
+  const WorkloadTrace& share(int replicas) { return shared(replicas).trace; }
+  /// The same without updates, which are not part of a micro-batch's time.
+  const WorkloadTrace& passes(int replicas) { return shared(replicas).passes; }
+  const LayerSums& sums(int replicas) { return shared(replicas).sums; }
+
+ private:
+  struct Shared {
+    explicit Shared(WorkloadTrace made);
+    WorkloadTrace trace, passes;
+    LayerSums sums;
+  };
+  const Shared& shared(int replicas);
+
+  TraceSource source_;
+  std::int64_t samples_;
+  std::map<int, std::unique_ptr<Shared>> shares_;
+};
+
+/// What the split has to keep to.
+struct SplitLimits {
+  BytesPerSecond bandwidth;     ///< of each device's link
+  std::optional<Bytes> memory;  ///< of each device; none: whatever it takes
+  Optimizer optimizer = Optimizer::sgd;
+};
+
+struct StageLayout {
+  std::vector<int> replicas;            ///< by stage
+  std::vector<std::size_t> boundaries;  ///< first layer of each chunk, then the number of layers
+  Seconds batch;                        ///< estimate: pace x (micro-batches + stages - 1), or without the latter two if
+                                        ///< the schedule does not flush
+  bool fits = true;                     ///< in memory
+};
+
+/// The fastest layout that fits in memory or, if none does, the fastest. Of `plan`: schedule, recompute, in_flight,
+/// gradients, micro_batches; how many chunks it has, and how many stages. `replicas` are given by stage, or chosen so
+/// that all of so many `devices` are used (one chunk per stage). Throws SplitError if there is no split at all.
+StageLayout split_by_time(MicroBatch& micro_batch, PipelinePlan plan, const std::vector<int>& replicas, int devices,
+                          const SplitLimits& limits);
+
+}  // namespace epocast

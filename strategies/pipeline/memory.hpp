@@ -1,0 +1,33 @@
+#pragma once
+// What the stages of a pipeline hold in their memory at the peak: weights in as many versions as the schedule needs,
+// gradients, the optimizer's state, and the activations of all passes under way.
+
+#include <map>
+#include <vector>
+
+#include "sim/strategy.hpp"
+#include "strategies/pipeline/graph.hpp"
+
+namespace epocast {
+
+/// How many passes of one chunk can be under way on its stage, for deciding where chunks begin.
+class ChunkNeed {
+ public:
+  /// `program` is the stage's work for one batch; see stage_programs_for_memory.
+  ChunkNeed(int chunk, const StageProgram& program, int versions, bool recompute, double optimizer_share);
+
+  /// Of a chunk with so many bytes of parameters, activations that come in, and activations that it makes and keeps.
+  Bytes operator()(Bytes parameters, Bytes received, Bytes kept) const;
+
+ private:
+  double copies_;             ///< bytes per byte of parameters
+  std::map<int, int> peaks_;  ///< how often what it keeps is there at most, with what comes in so many times
+};
+
+/// Memory of chunks that are not made yet, by chunk. Of the plan, its chunks and devices only count.
+std::vector<ChunkNeed> chunk_needs(const PipelinePlan& plan, Optimizer optimizer, Precision precision);
+
+/// Of each stage, as the plan's schedule works.
+std::vector<DeviceMemory> pipeline_memory(const PipelinePlan& plan, Optimizer optimizer, Precision precision);
+
+}  // namespace epocast
