@@ -76,7 +76,7 @@ EntryInfo Pipeline::info() {
       {{"schedule", "", "naive | gpipe | 1f1b | interleaved | zb_h1 | zb_h2 | pipedream | 2bw | threaded", "1f1b",
         "who computes what when"},
        {"stages", "count", "1 .. workers", "workers", "devices of one pipeline; the workers are its replicas"},
-       {"replicas", "", "list of counts | auto", "workers / stages each",
+       {"replicas", "", "auto, or list of counts", "workers / stages each",
         "of each stage in turn, or such that the estimated time of a batch is least (split: time)"},
        {"micro_batches", "count", "1 .. replica's batch", "up to 4 per stage",
         "pieces of a replica's batch; schedules without them take it whole"},
@@ -272,7 +272,7 @@ PipelinePlan Pipeline::plan_for(const StrategyContext& context, int stages, int 
 }
 
 SplitLimits Pipeline::limits(const StrategyContext& context) const {
-  SplitLimits limits{.bandwidth = split_bandwidth_, .memory = {}, .optimizer = context.optimizer};
+  SplitLimits limits{.bandwidth = split_bandwidth_, .memory = {}, .optimizer = context.optimizer, .overlap = overlap_};
   if (split_ == SplitRule::time) limits.memory = usable_memory(context);
   return limits;
 }
@@ -296,36 +296,44 @@ StageLayout Pipeline::given_layout(const StrategyContext& context, MicroBatch& m
   }
 }
 
-/// Of the best layouts with one stage, with two, and so on.
+std::vector<int> Pipeline::micro_batches_to_try(std::int64_t batch, int stages) const {
+  // Plain data parallelism has no use for several.
+  if (takes_whole_batches(schedule_) || (stages == 1 && !micro_batches_)) return {1};
+  std::vector<int> out;
+  for (int per_stage = 4; per_stage >= 1 && !micro_batches_; --per_stage)
+    if (batch % (static_cast<std::int64_t>(per_stage) * stages) == 0) out.push_back(per_stage * stages);
+  if (out.empty()) out.push_back(micro_batches_of(batch, stages, 1));
+  return out;
+}
+
+/// The best of those with one stage, with two, and so on.
 Pipeline::Choice Pipeline::best_layout(const StrategyContext& context) const {
   const int workers = static_cast<int>(context.workers.size());
   if (stages_ && *stages_ > workers)
     throw place("stages").error(
         fmt::format("{} stages need {} workers, but the study has {}", *stages_, *stages_, workers));
+  int most = stages_.value_or(workers);
+  if (schedule_ == PipelineSchedule::two_bw && !stages_) most = std::min(most, micro_batches_.value_or(most));
   std::optional<Choice> best;
   std::string problem;
-  for (int stages = stages_.value_or(1); stages <= stages_.value_or(workers); ++stages) {
-    // Shares for all, if that is possible.
-    const bool any = context.global_batch % workers != 0 ||
-                     (micro_batches_ && context.global_batch % (std::int64_t{*micro_batches_} * workers) != 0);
-    if (schedule_ == PipelineSchedule::two_bw && micro_batches_ && *micro_batches_ < stages && !stages_) break;
-    const int micro_batches = micro_batches_of(context.global_batch, stages, any ? 1 : workers);
-    Choice choice{plan_for(context, stages, micro_batches),
-                  std::make_unique<MicroBatch>(context.trace, context.global_batch / micro_batches),
-                  {}};
-    try {
-      check_enough_layers(choice.micro_batch->share(1), stages);
-      choice.layout = split_by_time(*choice.micro_batch, choice.plan, {}, workers, limits(context));
-    } catch (const SplitError& error) {
-      problem = error.what();
-      continue;
+  for (int stages = stages_.value_or(1); stages <= most; ++stages)
+    for (const int micro_batches : micro_batches_to_try(context.global_batch, stages)) {
+      const std::int64_t samples = context.global_batch / micro_batches;
+      Choice choice{plan_for(context, stages, micro_batches), std::make_unique<MicroBatch>(context.trace, samples), {}};
+      try {
+        check_enough_layers(choice.micro_batch->share(1), stages);
+        choice.layout = split_by_time(*choice.micro_batch, choice.plan, {}, workers, limits(context));
+      } catch (const SplitError& error) {
+        problem = fmt::format("with {} stages and micro-batches of {} samples, of which replicas have equal shares, {}",
+                              stages, samples, error.what());
+        continue;
+      }
+      const bool better = !best || choice.layout.fits > best->layout.fits ||
+                          (choice.layout.fits == best->layout.fits &&
+                           choice.layout.batch.value < best->layout.batch.value * (1 - 1e-9));
+      if (better) best = std::move(choice);
     }
-    const bool better =
-        !best || choice.layout.fits > best->layout.fits ||
-        (choice.layout.fits == best->layout.fits && choice.layout.batch.value < best->layout.batch.value * (1 - 1e-9));
-    if (better) best = std::move(choice);
-  }
-  if (!best) throw place(stages_ ? "stages" : "replicas").error("no numbers of replicas to choose: " + problem);
+  if (!best) throw place("replicas").error("there is nothing to choose: " + problem);
   return std::move(*best);
 }
 

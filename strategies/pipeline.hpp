@@ -49,6 +49,7 @@ class Pipeline final : public Strategy {
   SplitLimits limits(const StrategyContext& context) const;
   StageLayout given_layout(const StrategyContext& context, MicroBatch& micro_batch, const PipelinePlan& plan,
                            const std::vector<int>& replicas) const;
+  std::vector<int> micro_batches_to_try(std::int64_t batch, int stages) const;
   Choice best_layout(const StrategyContext& context) const;
   std::vector<std::vector<Bucket>> reductions(const PipelinePlan& plan) const;
   std::vector<std::vector<DeviceId>> place_stages(const std::vector<DeviceId>& workers,

@@ -24,6 +24,31 @@ bool fits(MicroBatch& micro_batch, PipelinePlan plan, const StageLayout& layout,
                      [&](const DeviceMemory& stage) { return stage.use.total() <= *limits.memory; });
 }
 
+/// Stages and links as fast as the slowest of them; and, where batches do not overlap, the pipeline's filling and
+/// emptying and what all-reduces take beyond the last backward pass.
+Seconds estimated_batch(MicroBatch& micro_batch, const PipelinePlan& plan, const StageLayout& layout,
+                        const std::vector<Bytes>& cut, const SplitLimits& limits) {
+  Seconds pace, reduction, exposed;
+  const std::size_t stages = layout.replicas.size();
+  for (std::size_t c = 0; c + 1 < layout.boundaries.size(); ++c) {
+    const int replicas = layout.replicas[c % stages];
+    const std::size_t first = layout.boundaries[c], last = layout.boundaries[c + 1];
+    Seconds forward, backward;
+    for (std::size_t l = first; l < last; ++l) {
+      forward += micro_batch.passes(replicas).layers[l].times.forward;
+      backward += micro_batch.passes(replicas).layers[l].times.backward();
+    }
+    const Seconds reduce =
+        micro_batch.sums(replicas).parameters(first, last) * (2.0 * (replicas - 1) / replicas) / limits.bandwidth;
+    const int links = std::min(replicas, layout.replicas[(c + 1) % stages]);
+    pace = std::max({pace, forward + backward, cut[last - 1] * (2.0 / links) / limits.bandwidth});
+    reduction = std::max(reduction, reduce);
+    exposed = std::max(exposed, limits.overlap ? reduce - backward : reduce);
+  }
+  if (!flushes(plan.schedule)) return std::max(pace * plan.micro_batches, reduction);
+  return pace * (plan.micro_batches + static_cast<int>(stages) - 1) + exposed;
+}
+
 }  // namespace
 
 MicroBatch::Shared::Shared(WorkloadTrace made) : trace(std::move(made)), passes(without_updates(trace)), sums(trace) {}
@@ -57,6 +82,7 @@ StageLayout split_by_time(MicroBatch& micro_batch, PipelinePlan plan, const std:
   WorkloadTrace whole = micro_batch.passes(known);
   for (LayerTrace& layer : whole.layers) layer.output *= known;
 
+  const std::vector<Bytes> cut = cut_bytes(whole);
   const auto layout_of = [&](const ContiguousSplit& split) {
     StageLayout out;
     for (std::size_t c = 0; c < split.stages.size(); ++c) {
@@ -64,7 +90,7 @@ StageLayout split_by_time(MicroBatch& micro_batch, PipelinePlan plan, const std:
       out.boundaries.push_back(split.stages[c].first);
     }
     out.boundaries.push_back(whole.layers.size());
-    out.batch = split.slowest * (plan.micro_batches + (flushes(plan.schedule) ? static_cast<int>(stages) - 1 : 0));
+    out.batch = estimated_batch(micro_batch, plan, out, cut, limits);
     return out;
   };
   StageLayout fastest = layout_of(split_contiguous(whole, options));

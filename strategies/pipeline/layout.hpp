@@ -50,13 +50,13 @@ struct SplitLimits {
   BytesPerSecond bandwidth;     ///< of each device's link
   std::optional<Bytes> memory;  ///< of each device; none: whatever it takes
   Optimizer optimizer = Optimizer::sgd;
+  bool overlap = true;  ///< of all-reduces with the last backward pass
 };
 
 struct StageLayout {
   std::vector<int> replicas;            ///< by stage
   std::vector<std::size_t> boundaries;  ///< first layer of each chunk, then the number of layers
-  Seconds batch;                        ///< estimate: pace x (micro-batches + stages - 1), or without the latter two if
-                                        ///< the schedule does not flush
+  Seconds batch;                        ///< estimate of its time: pace, bubble, all-reduces
   bool fits = true;                     ///< in memory
 };
 

@@ -106,7 +106,28 @@ inline std::map<std::string, std::vector<Variant>> strategy_variants() {
   pipeline.push_back({.options = "{schedule: interleaved}", .max_workers = 2});
   pipeline.push_back({.options = "{schedule: interleaved, virtual_stages: 5, micro_batches: 4}", .max_workers = 1});
   pipeline.push_back({.options = "{schedule: threaded, in_flight: 3}", .max_workers = 5});
-  for (const std::string split : {"time", "bisection", "even"})
+  // Stages with unequal numbers of replicas; 3 and 2 do not share samples at the same places.
+  for (const std::string schedule : {"gpipe", "1f1b", "zb_h1", "pipedream", "2bw", "threaded, in_flight: 3"}) {
+    pipeline.push_back({.options = "{replicas: [2, 1], schedule: " + schedule + "}",
+                        .min_workers = 3,
+                        .max_workers = 3,
+                        .workers = {3}});
+    pipeline.push_back({.options = "{replicas: [3, 2, 1], granularity: layer, schedule: " + schedule + "}",
+                        .min_workers = 6,
+                        .max_workers = 6,
+                        .workers = {6}});
+  }
+  pipeline.push_back({.options =
+                          "{replicas: [1, 4], schedule: interleaved, micro_batches: 2, placement: replica_major, "
+                          "recompute: true, copy_rate: 2 GB/s}",
+                      .collective = {A::ring, L::message, 1e-10},
+                      .min_workers = 5,
+                      .max_workers = 5,
+                      .workers = {5}});
+  pipeline.push_back({.options = "{replicas: auto, split_bandwidth: 10 Gb/s}", .workers = {1, 4}});
+  pipeline.push_back(
+      {.options = "{replicas: auto, split_bandwidth: 1 Gb/s, stages: 2}", .min_workers = 2, .workers = {2, 5}});
+  for (const std::string split : {"time", "time_only", "bisection", "even"})
     pipeline.push_back({.options = "{micro_batches: 2, split: " + split + "}", .max_workers = 5, .workers = {3, 4}});
   pipeline.push_back(
       {.options = "{split: time, split_bandwidth: 10 Gb/s, copy_rate: 2 GB/s}", .max_workers = 5, .workers = {3}});
