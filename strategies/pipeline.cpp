@@ -15,7 +15,8 @@
 namespace epocast {
 namespace {
 
-constexpr double kMost = 1e5;  // stages, micro-batches
+constexpr double kMost = 1e5;    // stages, micro-batches
+constexpr int kStagesToTry = 8;  // where replicas are chosen
 
 std::optional<int> count(const ConfigNode& options, const char* key) {
   if (!options.has(key)) return std::nullopt;
@@ -204,7 +205,8 @@ int Pipeline::micro_batches_of(std::int64_t batch, int stages, int shares) const
   if (batch % shares != 0)
     throw place("replicas")
         .error(fmt::format("a batch of {} samples does not divide into {} equal shares; set batch.global to {}", batch,
-                           shares, nearest_multiples(batch, shares)));
+                           shares,
+                           nearest_multiples(batch, std::lcm(std::int64_t{shares}, std::int64_t{sum(replicas_)}))));
   if (takes_whole_batches(schedule_)) return 1;
   const bool in_groups = schedule_ == PipelineSchedule::interleaved;
   int micro_batches = micro_batches_.value_or(0);
@@ -306,13 +308,13 @@ std::vector<int> Pipeline::micro_batches_to_try(std::int64_t batch, int stages) 
   return out;
 }
 
-/// The best of those with one stage, with two, and so on.
+/// The best of those with one stage, with two, and so on: few are enough where stages have replicas.
 Pipeline::Choice Pipeline::best_layout(const StrategyContext& context) const {
   const int workers = static_cast<int>(context.workers.size());
   if (stages_ && *stages_ > workers)
     throw place("stages").error(
         fmt::format("{} stages need {} workers, but the study has {}", *stages_, *stages_, workers));
-  int most = stages_.value_or(workers);
+  int most = stages_.value_or(std::min(workers, kStagesToTry));
   if (schedule_ == PipelineSchedule::two_bw && !stages_) most = std::min(most, micro_batches_.value_or(most));
   std::optional<Choice> best;
   std::string problem;

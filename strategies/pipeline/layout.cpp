@@ -24,29 +24,45 @@ bool fits(MicroBatch& micro_batch, PipelinePlan plan, const StageLayout& layout,
                      [&](const DeviceMemory& stage) { return stage.use.total() <= *limits.memory; });
 }
 
-/// Stages and links as fast as the slowest of them; and, where batches do not overlap, the pipeline's filling and
-/// emptying and what all-reduces take beyond the last backward pass.
+/// Micro-batches that stage s has under way at most.
+int window(const PipelinePlan& plan, int s) {
+  switch (plan.schedule) {
+    case PipelineSchedule::naive:
+    case PipelineSchedule::gpipe: return plan.micro_batches;
+    case PipelineSchedule::threaded: return plan.in_flight;
+    case PipelineSchedule::zb_h2: return 2 * (plan.stages() - s) - 1;
+    default: return in_flight_without_flush(plan.stages(), s);
+  }
+}
+
+/// What the time of a batch is bound by: the slowest stage or link, each stage's window of micro-batches that are on
+/// their way from it to the last stage and back, and all-reduces; where batches do not overlap also the first
+/// micro-batch's way, and what all-reduces take beyond the last backward pass. Exact for equal stages and free links.
 Seconds estimated_batch(MicroBatch& micro_batch, const PipelinePlan& plan, const StageLayout& layout,
                         const std::vector<Bytes>& cut, const SplitLimits& limits) {
-  Seconds pace, reduction, exposed;
-  const std::size_t stages = layout.replicas.size();
-  for (std::size_t c = 0; c + 1 < layout.boundaries.size(); ++c) {
-    const int replicas = layout.replicas[c % stages];
-    const std::size_t first = layout.boundaries[c], last = layout.boundaries[c + 1];
-    Seconds forward, backward;
+  Seconds pace, round_trip, exposed, batch;
+  for (int s = plan.stages(); s-- > 0;) {
+    const auto stage = static_cast<std::size_t>(s);
+    const int replicas = layout.replicas[stage];
+    const std::size_t first = layout.boundaries[stage], last = layout.boundaries[stage + 1];
+    Seconds forward, backward, messages;
     for (std::size_t l = first; l < last; ++l) {
       forward += micro_batch.passes(replicas).layers[l].times.forward;
       backward += micro_batch.passes(replicas).layers[l].times.backward();
     }
-    const Seconds reduce =
+    if (plan.recompute) backward += forward;
+    if (s + 1 < plan.stages())
+      messages = cut[last - 1] * (2.0 / std::min(replicas, layout.replicas[stage + 1])) / limits.bandwidth;
+    const Seconds reduction =
         micro_batch.sums(replicas).parameters(first, last) * (2.0 * (replicas - 1) / replicas) / limits.bandwidth;
-    const int links = std::min(replicas, layout.replicas[(c + 1) % stages]);
-    pace = std::max({pace, forward + backward, cut[last - 1] * (2.0 / links) / limits.bandwidth});
-    reduction = std::max(reduction, reduce);
-    exposed = std::max(exposed, limits.overlap ? reduce - backward : reduce);
+    round_trip += forward + backward + messages;
+    pace = std::max({pace, forward + backward, messages, round_trip / window(plan, s)});
+    exposed = std::max(exposed, limits.overlap ? reduction - backward : reduction);
+    // Without a flush a stage's next batches but one wait for its update.
+    batch = std::max({batch, reduction, (round_trip + reduction) / (window(plan, s) + 1)});
   }
-  if (!flushes(plan.schedule)) return std::max(pace * plan.micro_batches, reduction);
-  return pace * (plan.micro_batches + static_cast<int>(stages) - 1) + exposed;
+  if (!flushes(plan.schedule)) return std::max(batch, pace * plan.micro_batches);
+  return round_trip + pace * (plan.micro_batches - 1) + exposed;
 }
 
 }  // namespace
@@ -90,7 +106,7 @@ StageLayout split_by_time(MicroBatch& micro_batch, PipelinePlan plan, const std:
       out.boundaries.push_back(split.stages[c].first);
     }
     out.boundaries.push_back(whole.layers.size());
-    out.batch = estimated_batch(micro_batch, plan, out, cut, limits);
+    if (chunks_per_stage == 1) out.batch = estimated_batch(micro_batch, plan, out, cut, limits);
     return out;
   };
   StageLayout fastest = layout_of(split_contiguous(whole, options));

@@ -56,7 +56,7 @@ struct SplitLimits {
 struct StageLayout {
   std::vector<int> replicas;            ///< by stage
   std::vector<std::size_t> boundaries;  ///< first layer of each chunk, then the number of layers
-  Seconds batch;                        ///< estimate of its time: pace, bubble, all-reduces
+  Seconds batch;                        ///< estimate of its time; 0 with several chunks per stage
   bool fits = true;                     ///< in memory
 };
 
