@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "experiments/cli/commands.hpp"
+#include "experiments/partition/partition_comparison.hpp"
 #include "experiments/partition/partition_drawing.hpp"
-#include "experiments/partition/partition_report.hpp"
 #include "experiments/partition/patoh_file.hpp"
 #include "sim/error.hpp"
 #include "sim/file_output.hpp"
@@ -17,7 +17,8 @@ struct PartitionArguments {
   PartitionRequest request;
   std::string grain = "coarse", objective = "connectivity", format = "table", bandwidth;
   std::string svg_file, export_file, output_file;
-  std::vector<std::string> overrides;
+  std::vector<std::string> algorithms{"hypergraph"}, overrides;
+  std::vector<int> parts;
 };
 
 /// The position of a word in a list. Throws ConfigError with the nearest one.
@@ -25,6 +26,21 @@ std::size_t choose(const std::string& option, const std::string& word, const std
   for (std::size_t i = 0; i < words.size(); ++i)
     if (words[i] == word) return i;
   throw ConfigError(option + ": unknown word '" + word + "'" + name_hint(word, words));
+}
+
+int compare(const PartitionArguments& arguments, std::size_t format, const Registries& registries) {
+  for (const auto& [option, file] :
+       std::vector<std::pair<std::string, std::string>>{{"--import", arguments.request.import_file},
+                                                        {"--svg", arguments.svg_file},
+                                                        {"--export", arguments.export_file},
+                                                        {"--output", arguments.output_file}})
+    if (!file.empty()) throw ConfigError(option + ": is for one partition; name one algorithm and one number of parts");
+  const PartitionComparison comparison =
+      compare_partitions(arguments.request, arguments.algorithms, arguments.parts, registries);
+  if (format == 0) write_comparison_table(std::cout, comparison);
+  if (format == 1) write_comparison_csv(std::cout, comparison);
+  if (format == 2) write_comparison_json(std::cout, comparison);
+  return kDone;
 }
 
 int partition(PartitionArguments arguments, const Registries& registries) {
@@ -43,6 +59,9 @@ int partition(PartitionArguments arguments, const Registries& registries) {
     } catch (const std::invalid_argument& problem) {
       throw ConfigError(std::string("--bandwidth: ") + problem.what());
     }
+  if (arguments.algorithms.size() > 1 || arguments.parts.size() > 1) return compare(arguments, format, registries);
+  request.algorithm = arguments.algorithms.front();
+  request.options.parts = arguments.parts.front();
   const PartitionOutcome outcome = make_partition(request, registries);
   if (!arguments.svg_file.empty()) {
     if (!outcome.shares) throw ConfigError("--svg: a hypergraph has no layers to draw");
@@ -79,8 +98,14 @@ void add_partition_command(CLI::App& app, CommandContext& context) {
                          "Example: epocast partition vgg16 --parts 4 --svg vgg16.svg");
   command->add_option("network", request.network, "study file, or a model's name or file");
   command->add_option("--hypergraph", request.hypergraph, "a hypergraph in PaToH's format instead of a network");
-  command->add_option("--parts", request.options.parts, "number of parts")->required();
-  command->add_option("--algorithm", request.algorithm, algorithm_help())->capture_default_str();
+  command->add_option("--parts", arguments->parts, "number of parts; several, with commas, are compared")
+      ->required()
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command->add_option("--algorithm", arguments->algorithms, "with commas, several. " + algorithm_help())
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->capture_default_str();
   command->add_option("--grain", arguments->grain, "coarse: tasks are filters; fine: channels of filters")
       ->capture_default_str();
   command->add_option("--imbalance", request.options.imbalance, "how much more than the average a part may have")

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "costmodels/csv_table.hpp"
+#include "experiments/partition/metis_backend.hpp"
 #include "experiments/partition/patoh_file.hpp"
 #include "experiments/partition/zoltan_backend.hpp"
 #include "sim/data_directory.hpp"
@@ -113,15 +114,9 @@ Partition contiguous(const PartitionRequest& request, const Source& source, cons
   return out;
 }
 
-void check_algorithm(const std::string& name) {
-  std::vector<std::string> names;
-  for (const auto& [algorithm, description] : partition_algorithms()) names.push_back(algorithm);
-  if (std::find(names.begin(), names.end(), name) == names.end())
-    throw ConfigError("--algorithm: unknown algorithm '" + name + "'" + name_hint(name, names));
-}
-
 Partition partition_graph(const PartitionRequest& request, const PartitionOptions& options, const Hypergraph& graph) {
   if (request.algorithm == "hypergraph") return partition_by_annealing(graph, options);
+  if (request.algorithm == "metis") return partition_with_metis(graph, options);
   if (request.algorithm == "zoltan") return partition_with_zoltan(graph, options);
   if (request.algorithm == "incremental") return fill_in_order(graph, options.parts);
   throw ConfigError("--algorithm " + request.algorithm + ": needs a network, not a hypergraph");
@@ -154,12 +149,20 @@ const std::vector<std::pair<std::string, std::string>>& partition_algorithms() {
       {"contiguous", "whole layers, optimal stages by dynamic programming"},
       {"horizontal", "every layer over all parts"},
       {"incremental", "vertices in order, each part filled in turn"},
+      {"metis", "METIS, on a graph in the hypergraph's place, if this program was built with it"},
       {"zoltan", "Zoltan's parallel hypergraph partitioner, if this program was built with it"}};
   return all;
 }
 
+void check_partition_algorithm(const std::string& name) {
+  std::vector<std::string> names;
+  for (const auto& [algorithm, description] : partition_algorithms()) names.push_back(algorithm);
+  if (std::find(names.begin(), names.end(), name) == names.end())
+    throw ConfigError("--algorithm: unknown algorithm '" + name + "'" + name_hint(name, names));
+}
+
 PartitionOutcome make_partition(const PartitionRequest& request, const Registries& registries) try {
-  check_algorithm(request.algorithm);
+  check_partition_algorithm(request.algorithm);
   PartitionOutcome out;
   out.grain = request.grain;
   PartitionOptions options = request.options;

@@ -42,6 +42,9 @@ struct PartitionOutcome {
 /// Names and one-line descriptions of the algorithms.
 const std::vector<std::pair<std::string, std::string>>& partition_algorithms();
 
+/// Throws ConfigError for a name that is none of them, with the nearest one.
+void check_partition_algorithm(const std::string& name);
+
 /// Throws ConfigError for bad input, PartitionError and what split_contiguous throws included.
 PartitionOutcome make_partition(const PartitionRequest& request, const Registries& registries);
 

@@ -10,22 +10,16 @@
 namespace epocast {
 namespace {
 
-struct PartFigures {
-  int part = 0;
-  long vertices = 0;
-  double load = 0;
-};
+std::string with_unit(double value, const std::string& unit) {
+  return fmt::format("{:.6g}{}{}", value, unit.empty() ? "" : " ", unit);
+}
 
-struct PartitionFigures {
-  std::vector<PartFigures> parts;
-  LoadBalance balance;
-  double average = 0;  ///< over all parts, empty ones included
-  double connectivity = 0, cut_net = 0;
-  std::optional<double> gather_broadcast;
-  std::optional<Bytes> messages;
-};
+/// Part of the average load; 0 where nothing weighs anything.
+double relative(double load, double average) { return average > 0 ? load / average : 0; }
 
-PartitionFigures figures_of(const PartitionOutcome& outcome) {
+}  // namespace
+
+PartitionFigures partition_figures(const PartitionOutcome& outcome) {
   PartitionFigures out;
   const std::vector<double> loads = part_loads(outcome.graph, outcome.partition);
   for (int part = 0; part < outcome.partition.parts; ++part)
@@ -42,17 +36,8 @@ PartitionFigures figures_of(const PartitionOutcome& outcome) {
   return out;
 }
 
-std::string with_unit(double value, const std::string& unit) {
-  return fmt::format("{:.6g}{}{}", value, unit.empty() ? "" : " ", unit);
-}
-
-/// Part of the average load; 0 where nothing weighs anything.
-double relative(double load, double average) { return average > 0 ? load / average : 0; }
-
-}  // namespace
-
 void write_partition_table(std::ostream& out, const PartitionOutcome& outcome) {
-  const PartitionFigures figures = figures_of(outcome);
+  const PartitionFigures figures = partition_figures(outcome);
   std::vector<std::vector<std::string>> rows{{"part", "vertices", "load", "load/average"}};
   for (const PartFigures& part : figures.parts)
     rows.push_back({std::to_string(part.part), std::to_string(part.vertices), fmt::format("{:.6g}", part.load),
@@ -63,7 +48,7 @@ void write_partition_table(std::ostream& out, const PartitionOutcome& outcome) {
                      outcome.graph.pin_count());
   out << fmt::format("  load: max {}, min {}, average {}, max/average {:.3f}; {} of {} parts used\n",
                      with_unit(b.max, outcome.weight_unit), with_unit(b.min, outcome.weight_unit),
-                     with_unit(figures.average, outcome.weight_unit), relative(b.max, figures.average), b.used_parts,
+                     with_unit(figures.average, outcome.weight_unit), figures.max_over_average(), b.used_parts,
                      outcome.partition.parts);
   out << fmt::format("  volume: connectivity {}, cut nets {}", with_unit(figures.connectivity, outcome.cost_unit),
                      with_unit(figures.cut_net, outcome.cost_unit));
@@ -75,7 +60,7 @@ void write_partition_table(std::ostream& out, const PartitionOutcome& outcome) {
 }
 
 void write_partition_csv(std::ostream& out, const PartitionOutcome& outcome) {
-  const PartitionFigures figures = figures_of(outcome);
+  const PartitionFigures figures = partition_figures(outcome);
   out << "part,vertices,load,load_over_average\n";
   for (const PartFigures& part : figures.parts)
     out << fmt::format("{},{},{},{}\n", part.part, part.vertices, part.load, relative(part.load, figures.average));
@@ -83,7 +68,7 @@ void write_partition_csv(std::ostream& out, const PartitionOutcome& outcome) {
 
 void write_partition_json(std::ostream& out, const PartitionOutcome& outcome) {
   using nlohmann::ordered_json;
-  const PartitionFigures figures = figures_of(outcome);
+  const PartitionFigures figures = partition_figures(outcome);
   ordered_json parts = ordered_json::array();
   for (const PartFigures& part : figures.parts)
     parts.push_back({{"part", part.part},

@@ -7,6 +7,26 @@
 
 namespace epocast {
 
+struct PartFigures {
+  int part = 0;
+  long vertices = 0;
+  double load = 0;
+};
+
+struct PartitionFigures {
+  std::vector<PartFigures> parts;
+  LoadBalance balance;
+  double average = 0;  ///< load over all parts, empty ones included
+  double connectivity = 0, cut_net = 0;
+  std::optional<double> gather_broadcast;  ///< with a network
+  std::optional<Bytes> messages;           ///< of a step, with a network
+
+  /// The largest load; 0 where nothing weighs anything.
+  double max_over_average() const { return average > 0 ? balance.max / average : 0; }
+};
+
+PartitionFigures partition_figures(const PartitionOutcome& outcome);
+
 /// Loads of all parts and, below, volumes.
 void write_partition_table(std::ostream& out, const PartitionOutcome& outcome);
 /// One line per part: part,vertices,load,load_over_average.

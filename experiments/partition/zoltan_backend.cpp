@@ -8,8 +8,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <limits>
 
+#include "experiments/partition/best_partition.hpp"
 #include "experiments/partition/patoh_file.hpp"
 #include "sim/error.hpp"
 
@@ -39,19 +39,23 @@ class Scratch {
   fs::path path_;
 };
 
-int run(const std::vector<std::string>& command) {
+/// Throws ConfigError if the program fails.
+void run(const std::vector<std::string>& command) {
   std::vector<char*> arguments;
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   const pid_t child = fork();
   if (child < 0) throw ConfigError("cannot start " + command.front());
   if (child == 0) {
+    dup2(STDERR_FILENO, STDOUT_FILENO);  // Zoltan warns there
     execv(arguments.front(), arguments.data());
     _exit(127);
   }
   int status = 0;
   waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+  if (WIFSIGNALED(status)) throw ConfigError(fmt::format("epocast-zoltan died of signal {}", WTERMSIG(status)));
+  if (WEXITSTATUS(status) != 0)
+    throw ConfigError(fmt::format("epocast-zoltan failed with exit code {}", WEXITSTATUS(status)));
 }
 
 }  // namespace
@@ -72,22 +76,14 @@ Partition partition_with_zoltan(const Hypergraph& graph, const PartitionOptions&
     write_patoh(out, graph);
     if (!out.flush()) throw ConfigError("cannot write " + scratch.file("graph"));
   }
-  const double limit = weight_limit(graph.total_weight(), options.parts, options.imbalance) * (1 + 1e-9);
-  Partition best;
-  std::pair<double, double> least{std::numeric_limits<double>::infinity(), 0};
+  BestPartition best(graph, options);
   for (int start = 0; start < std::max(options.starts, 1); ++start) {
-    const int code = run({program.string(), scratch.file("graph"), scratch.file("parts"), std::to_string(options.parts),
-                          fmt::format("{}", 1 + options.imbalance),
-                          std::to_string(options.seed + static_cast<std::uint64_t>(start))});
-    if (code != 0) throw ConfigError(fmt::format("epocast-zoltan failed with exit code {}", code));
-    const Partition partition = load_partition(scratch.file("parts"), graph.vertices(), options.parts);
-    const std::pair figure{std::max(0.0, load_balance(graph, partition).max - limit),
-                           cut_cost(graph, partition, CutObjective::connectivity)};
-    if (figure >= least) continue;
-    least = figure;
-    best = partition;
+    run({program.string(), scratch.file("graph"), scratch.file("parts"), std::to_string(options.parts),
+         fmt::format("{}", 1 + imbalance_to_ask(options, start)),
+         std::to_string(options.seed + static_cast<std::uint64_t>(start))});
+    best.offer(load_partition(scratch.file("parts"), graph.vertices(), options.parts));
   }
-  return best;
+  return best.take();
 }
 
 }  // namespace epocast

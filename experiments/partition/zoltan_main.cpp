@@ -2,6 +2,7 @@
 // by epocast partition --algorithm zoltan.
 #include <zoltan.h>
 
+#include <cstdlib>
 #include <exception>
 #include <fstream>
 #include <iostream>
@@ -72,6 +73,9 @@ Partition partition(Hypergraph& graph, const std::string& parts, const std::stri
                                                                                    {"RETURN_LISTS", "PARTS"},
                                                                                    {"OBJ_WEIGHT_DIM", "1"},
                                                                                    {"EDGE_WEIGHT_DIM", "1"},
+                                                                                   // By default PHG leaves out nets
+                                                                                   // with a quarter of the vertices.
+                                                                                   {"PHG_EDGE_SIZE_THRESHOLD", "1"},
                                                                                    {"NUM_GLOBAL_PARTS", parts},
                                                                                    {"IMBALANCE_TOL", tolerance},
                                                                                    {"SEED", seed}})
@@ -104,6 +108,8 @@ int main(int argc, char** argv) {
     std::cerr << "usage: epocast-zoltan GRAPH PARTS_FILE PARTS TOLERANCE SEED\n";
     return 2;
   }
+  // A lone process needs no daemon of Open MPI, which it would look for ssh to start.
+  setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
   MPI_Init(&argc, &argv);
   int code = 0;
   try {

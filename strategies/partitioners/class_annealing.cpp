@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "strategies/partitioners/simple_partitioners.hpp"
+#include "strategies/partitioners/vertex_groups.hpp"
 
 namespace epocast {
 namespace {
@@ -58,6 +59,7 @@ class Annealing {
     if (open_.size() < 2) return feasible() ? std::optional(counts_.partition()) : std::nullopt;
     const auto total = static_cast<long>(steps);
     set_scales();
+    keep_best();
     for (long step = 0; step < total; ++step) {
       if (step % 64 == 0) {
         const double progress = static_cast<double>(step) / static_cast<double>(total);
@@ -179,6 +181,26 @@ class Annealing {
   double best_cost_ = std::numeric_limits<double>::infinity();
 };
 
+/// A start for vertices of which no two are alike: the best partition of groups, from whole layers to as many groups
+/// as are searched well, or, if none keeps the limit, vertices in their order.
+Partition start_from_groups(const Hypergraph& graph, const PartitionOptions& options) {
+  const std::vector<std::uint64_t> colours = vertex_colours(graph);
+  Partition best = fill_in_order(graph, options.parts);
+  double best_cost = std::numeric_limits<double>::infinity();
+  for (int pieces = 1;; pieces *= 2) {
+    const VertexGroups groups = group_vertices(graph, colours, pieces);
+    if (groups.graph.vertices() > kManyClasses) return best;
+    try {
+      const Partition found = partition_by_annealing(groups.graph, options);
+      const double cost = cut_cost(groups.graph, found, options.objective);
+      if (cost >= best_cost) continue;
+      best_cost = cost;
+      best = groups.expand(found);
+    } catch (const PartitionError&) {  // too heavy or too few
+    }
+  }
+}
+
 }  // namespace
 
 Partition partition_by_annealing(const Hypergraph& graph, const VertexClasses& classes, CountObjective objective,
@@ -189,6 +211,10 @@ Partition partition_by_annealing(const Hypergraph& graph, const VertexClasses& c
   std::vector<bool> fixed(classes.classes.size());
   std::optional<Partition> best;
   double best_cost = std::numeric_limits<double>::infinity();
+  // Vertices that are alike move together and soon forget where they began. Of others there are too many: they begin
+  // with the groups of theirs, and are only shaken a little.
+  const bool in_groups = heavy.empty() && classes.classes.size() > kManyClasses;
+  const Partition from_groups = in_groups ? start_from_groups(graph, options) : Partition{};
   for (int start = 0; start < options.starts; ++start) {
     ClassCounts counts(classes, options.parts, objective, gather);
     int part = options.parts;  // heavy vertices take the last parts
@@ -205,14 +231,11 @@ Partition partition_by_annealing(const Hypergraph& graph, const VertexClasses& c
     }
     Annealing search(counts, limits, fixed, 1e-9 * graph.total_weight(),
                      options.seed + static_cast<std::uint64_t>(start));
-    // Vertices that are alike move together and soon forget where they began. Of others there are too many: they begin
-    // in their order, in which neighbours tend to share nets, and are only shaken a little.
-    const bool in_order = heavy.empty() && counts.classes() > kManyClasses;
-    if (in_order)
-      counts.assign(fill_in_order(graph, options.parts));
+    if (in_groups)
+      counts.assign(from_groups);
     else
       search.spread();
-    const std::optional<Partition> found = search.run(kStepsPerStart * options.effort, in_order ? 0.003 : 1);
+    const std::optional<Partition> found = search.run(kStepsPerStart * options.effort, in_groups ? 0.003 : 1);
     if (!found) continue;
     counts.assign(*found);
     if (counts.cost() >= best_cost) continue;

@@ -21,27 +21,6 @@ std::uint64_t mix(std::uint64_t x) {
 
 std::uint64_t bits(double value) { return mix(std::bit_cast<std::uint64_t>(value)); }
 
-/// Colours by weight, then again and again by the colours of nets and of the vertices in them, until no colour splits.
-/// Two vertices of one colour look the same from anywhere (but for collisions of the hash, which later steps survive).
-std::vector<std::uint64_t> refine_colours(const Hypergraph& graph) {
-  const auto vertices = static_cast<std::size_t>(graph.vertices());
-  std::vector<std::uint64_t> colour(vertices), next(vertices);
-  for (std::size_t v = 0; v < vertices; ++v) colour[v] = bits(graph.weight(static_cast<int>(v)));
-  for (std::size_t known = 0;;) {
-    for (std::size_t v = 0; v < vertices; ++v) next[v] = mix(colour[v]);
-    for (int net = 0; net < graph.nets(); ++net) {
-      std::uint64_t sum = bits(graph.cost(net));
-      for (const int pin : graph.pins(net)) sum += mix(colour[static_cast<std::size_t>(pin)]);
-      for (const int pin : graph.pins(net))
-        next[static_cast<std::size_t>(pin)] += mix(sum ^ colour[static_cast<std::size_t>(pin)]);
-    }
-    colour.swap(next);
-    const std::size_t colours = std::unordered_set<std::uint64_t>(colour.begin(), colour.end()).size();
-    if (colours == known) return colour;
-    known = colours;
-  }
-}
-
 /// Groups vertices by colour, or each by itself where its colour has been taken apart.
 std::vector<int> number_classes(const Hypergraph& graph, const std::vector<std::uint64_t>& colour,
                                 const std::vector<bool>& alone, std::vector<VertexClass>& classes) {
@@ -115,8 +94,27 @@ std::vector<int> make_families(const Hypergraph& graph, const std::vector<int>& 
 
 }  // namespace
 
+std::vector<std::uint64_t> vertex_colours(const Hypergraph& graph) {
+  const auto vertices = static_cast<std::size_t>(graph.vertices());
+  std::vector<std::uint64_t> colour(vertices), next(vertices);
+  for (std::size_t v = 0; v < vertices; ++v) colour[v] = bits(graph.weight(static_cast<int>(v)));
+  for (std::size_t known = 0;;) {
+    for (std::size_t v = 0; v < vertices; ++v) next[v] = mix(colour[v]);
+    for (int net = 0; net < graph.nets(); ++net) {
+      std::uint64_t sum = bits(graph.cost(net));
+      for (const int pin : graph.pins(net)) sum += mix(colour[static_cast<std::size_t>(pin)]);
+      for (const int pin : graph.pins(net))
+        next[static_cast<std::size_t>(pin)] += mix(sum ^ colour[static_cast<std::size_t>(pin)]);
+    }
+    colour.swap(next);
+    const std::size_t colours = std::unordered_set<std::uint64_t>(colour.begin(), colour.end()).size();
+    if (colours == known) return colour;
+    known = colours;
+  }
+}
+
 VertexClasses find_classes(const Hypergraph& graph) {
-  const std::vector<std::uint64_t> colour = refine_colours(graph);
+  const std::vector<std::uint64_t> colour = vertex_colours(graph);  // later steps survive collisions
   std::vector<bool> alone(colour.size());
   VertexClasses out;
   while (true) {

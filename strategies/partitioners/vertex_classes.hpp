@@ -5,6 +5,7 @@
 // next layer. What a partition costs then depends only on how many of them are in each part. This finds such classes
 // in any hypergraph; a vertex that is like no other is a class of one.
 
+#include <cstdint>
 #include <vector>
 
 #include "strategies/partitioners/hypergraph.hpp"
@@ -28,6 +29,10 @@ struct VertexClasses {
   std::vector<VertexClass> classes;  ///< by their first vertex
   std::vector<NetFamily> families;
 };
+
+/// Colours by weight, then again and again by the colours of nets and of the vertices in them, until no colour splits.
+/// Two vertices of one colour look the same from anywhere, but for collisions of the hash.
+std::vector<std::uint64_t> vertex_colours(const Hypergraph& graph);
 
 /// Finds classes by colour refinement, and takes apart those that do not fit families.
 VertexClasses find_classes(const Hypergraph& graph);

@@ -6,10 +6,15 @@
 #include <numeric>
 #include <random>
 
+#include "experiments/partition/metis_backend.hpp"
 #include "strategies/partitioners/class_annealing.hpp"
 #include "strategies/partitioners/communication_volume.hpp"
+#include "strategies/partitioners/graph_expansion.hpp"
 #include "strategies/partitioners/grid_annealing.hpp"
+#include "strategies/partitioners/model_filters.hpp"
 #include "strategies/partitioners/simple_partitioners.hpp"
+#include "strategies/partitioners/vertex_groups.hpp"
+#include "workloads/model_reader.hpp"
 
 using namespace epocast;
 
@@ -232,4 +237,88 @@ TEST_CASE("filling in order exceeds the average by less than one vertex") {
       if (part < used) CHECK(loads[p] > average);
     }
   }
+}
+
+TEST_CASE("one vertex apart costs cliques what it costs the hypergraph, and stars no more") {
+  for (int seed = 0; seed < 100; ++seed) {
+    std::mt19937_64 random(static_cast<std::uint64_t>(seed));
+    const Hypergraph graph = random_hypergraph(random);
+    const WeightedGraph cliques = expand_to_cliques(graph), stars = expand_to_stars(graph);
+    for (int alone = 0; alone < graph.vertices(); ++alone) {
+      Partition partition{2, std::vector<int>(static_cast<std::size_t>(graph.vertices()))};
+      partition.part_of[static_cast<std::size_t>(alone)] = 1;
+      const double cost = cut_cost(graph, partition, CutObjective::connectivity);
+      CHECK(edge_cut(cliques, partition.part_of) == Approx(cost).margin(1e-9));
+      std::vector<int> with_nets = partition.part_of;
+      with_nets.resize(static_cast<std::size_t>(stars.vertices()));
+      CHECK(edge_cut(stars, with_nets) <= cost + 1e-9);
+    }
+  }
+}
+
+TEST_CASE("METIS gives partitions, the same for the same seed") {
+  if (!has_metis()) {
+    WARN("skipped: built without METIS");
+    return;
+  }
+  for (int seed = 0; seed < 10; ++seed) {
+    std::mt19937_64 random(static_cast<std::uint64_t>(seed));
+    const Hypergraph graph = coarse_grain(random_network(random, seed % 2 == 0));
+    PartitionOptions options{.parts = 1 + below(random, std::min(4, graph.vertices())), .imbalance = 3};
+    options.starts = 2;
+    const Partition partition = partition_with_metis(graph, options);
+    REQUIRE(partition.part_of.size() == static_cast<std::size_t>(graph.vertices()));
+    CHECK(partition.parts == options.parts);
+    for (const int part : partition.part_of) CHECK((part >= 0 && part < options.parts));
+    CHECK(partition.part_of == partition_with_metis(graph, options).part_of);
+  }
+  std::mt19937_64 random(1);
+  CHECK_THROWS_AS(partition_with_metis(random_hypergraph(random), {.parts = 100}), PartitionError);
+}
+
+TEST_CASE("groups of vertices cost what their vertices cost") {
+  for (int seed = 0; seed < 100; ++seed) {
+    std::mt19937_64 random(static_cast<std::uint64_t>(seed));
+    const Hypergraph graph =
+        seed % 3 == 0 ? random_hypergraph(random) : coarse_grain(random_network(random, seed % 3 == 1));
+    const int pieces = 1 + below(random, 4);
+    const VertexGroups groups = group_vertices(graph, vertex_colours(graph), pieces);
+    const Partition of_groups = random_partition(random, groups.graph.vertices(), 3);
+    const Partition partition = groups.expand(of_groups);
+    REQUIRE(partition.part_of.size() == static_cast<std::size_t>(graph.vertices()));
+    for (const CutObjective objective : {CutObjective::connectivity, CutObjective::cut_net})
+      CHECK(cut_cost(groups.graph, of_groups, objective) == Approx(cut_cost(graph, partition, objective)).margin(1e-9));
+    const std::vector<double> ours = part_loads(groups.graph, of_groups), theirs = part_loads(graph, partition);
+    for (std::size_t part = 0; part < 3; ++part) CHECK(ours[part] == Approx(theirs[part]).margin(1e-9));
+  }
+}
+
+TEST_CASE("runs of like vertices are cut into groups of nearly equal size") {
+  FilterNetwork network{"chain", {{"input", 1, 0, 1, 1, {}, {}}}};
+  network.layers.push_back({"a", 7, 7, 1, 1, {0}, {}});
+  network.layers.push_back({"b", 2, 8, 1, 1, {1}, {}});
+  const Hypergraph graph = coarse_grain(network);
+  const VertexGroups groups = group_vertices(graph, vertex_colours(graph), 3);
+  CHECK(groups.group_of == std::vector<int>{0, 1, 1, 2, 2, 3, 3, 3, 4, 5});
+  // The input's net joins all groups of a. Nets of a's filters differ by group only: 2, 2 and 3 of cost 1 / 7.
+  CHECK(groups.graph.nets() == 1 + 3);
+  CHECK(groups.graph.weight(3) == Approx(3));
+}
+
+TEST_CASE("a network with sums of layers is cut better than between whole layers") {
+  // Layer-wise bisection of ResNet-50 into 8 parts keeps the same limit, so the search has at least that to find.
+  const Model model = load_model(std::filesystem::path(EPOCAST_SOURCE_DIR) / "workloads" / "models" / "resnet50.yaml");
+  std::vector<double> work;
+  for (const Layer& layer : model.layers)
+    work.push_back(layer.forward_flop + layer.backward_data_flop + layer.backward_weights_flop);
+  const FilterNetwork network = filter_network(model, 1, work);
+  REQUIRE(network.has_pairs());
+  const Hypergraph graph = coarse_grain(network);
+  PartitionOptions options{.parts = 8, .imbalance = 0.1};
+  options.starts = 1;
+  options.effort = 0.02;
+  const Partition whole = layerwise_bisection(network, options.parts);
+  REQUIRE(load_balance(graph, whole).max <= weight_limit(graph.total_weight(), options.parts, options.imbalance));
+  const double ours = cut_cost(graph, partition_by_annealing(graph, options), options.objective);
+  CHECK(ours < 0.9 * cut_cost(graph, whole, options.objective));
 }
