@@ -2,6 +2,7 @@
 // Which of several partitions counts when some of them are heavier than asked for.
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <utility>
 
@@ -9,10 +10,9 @@
 
 namespace epocast {
 
-/// What imbalance to ask for at a start. Partitioners that do not keep to it often do when every other start asks for
-/// half.
-inline double imbalance_to_ask(const PartitionOptions& options, int start) {
-  return start % 2 == 0 ? options.imbalance : options.imbalance / 2;
+/// Imbalances to ask for at each start: partitioners that do not keep to it may do so when asked for half.
+inline std::array<double, 2> imbalances_to_ask(const PartitionOptions& options) {
+  return {options.imbalance, options.imbalance / 2};
 }
 
 /// Keeps the partition that is least above the limit and, of those within it, costs least; of equals, the first.

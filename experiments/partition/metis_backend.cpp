@@ -26,8 +26,9 @@ namespace epocast {
 #ifdef EPOCAST_METIS
 namespace {
 
-/// More than these [pairs of pins] take longer to become cliques than METIS takes for all the rest.
+/// More pairs of pins take longer to become cliques than METIS takes for all the rest; more edges, a gigabyte.
 constexpr double kMostCliquePairs = 1e9;
+constexpr std::size_t kMostCliqueEdges = 20'000'000;
 /// METIS adds up weights in 32 bits.
 constexpr double kLargestTotal = 1 << 30;
 
@@ -59,13 +60,14 @@ struct MetisGraph {
 };
 
 /// Parts of the tasks. REQUIRES parts > 1: METIS divides by log2(parts). Throws std::runtime_error if METIS fails.
-std::vector<int> run_metis(MetisGraph& graph, Method method, const PartitionOptions& options, int start) {
+std::vector<int> run_metis(MetisGraph& graph, Method method, const PartitionOptions& options, double imbalance,
+                           int start) {
   idx_t set[METIS_NOPTIONS];
   METIS_SetDefaultOptions(set);
   set[METIS_OPTION_SEED] = static_cast<idx_t>((options.seed + static_cast<std::uint64_t>(start)) % (1U << 31));
   auto vertices = static_cast<idx_t>(graph.vertex_weight.size());
   idx_t constraints = 1, parts = options.parts, cut = 0;
-  auto tolerance = static_cast<real_t>(1 + imbalance_to_ask(options, start));
+  auto tolerance = static_cast<real_t>(1 + imbalance);
   std::vector<idx_t> part(graph.vertex_weight.size());
   const auto call = method == Method::k_way ? METIS_PartGraphKway : METIS_PartGraphRecursive;
   const int result =
@@ -88,11 +90,12 @@ std::vector<int> from_bytes(const std::string& bytes) {
 /// Offers what METIS makes of a graph, by both methods and from all starts; keeps what it says if it fails.
 void try_all(MetisGraph graph, const PartitionOptions& options, BestPartition& best, std::string& failure) {
   run_forked(
-      2 * options.starts, 1,
+      4 * options.starts, 1,
       [&](int job) {
         dup2(STDERR_FILENO, STDOUT_FILENO);
+        const double imbalance = imbalances_to_ask(options)[static_cast<std::size_t>(job / 2 % 2)];
         const std::vector<int> parts =
-            run_metis(graph, job % 2 == 0 ? Method::k_way : Method::bisection, options, job / 2);
+            run_metis(graph, job % 2 == 0 ? Method::k_way : Method::bisection, options, imbalance, job / 4);
         std::fflush(nullptr);
         return as_bytes(parts);
       },
@@ -114,7 +117,9 @@ Partition partition_with_metis(const Hypergraph& graph, const PartitionOptions& 
   BestPartition best(graph, options);
   std::string failure;
   try_all(MetisGraph(expand_to_stars(graph)), options, best, failure);
-  if (clique_pairs(graph) <= kMostCliquePairs) try_all(MetisGraph(expand_to_cliques(graph)), options, best, failure);
+  if (clique_pairs(graph) <= kMostCliquePairs)
+    if (const auto cliques = expand_to_cliques(graph, kMostCliqueEdges))
+      try_all(MetisGraph(*cliques), options, best, failure);
   if (!best.any()) throw ConfigError("--algorithm metis: " + failure);
   return best.take();
 }

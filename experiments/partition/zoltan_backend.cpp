@@ -77,12 +77,12 @@ Partition partition_with_zoltan(const Hypergraph& graph, const PartitionOptions&
     if (!out.flush()) throw ConfigError("cannot write " + scratch.file("graph"));
   }
   BestPartition best(graph, options);
-  for (int start = 0; start < std::max(options.starts, 1); ++start) {
-    run({program.string(), scratch.file("graph"), scratch.file("parts"), std::to_string(options.parts),
-         fmt::format("{}", 1 + imbalance_to_ask(options, start)),
-         std::to_string(options.seed + static_cast<std::uint64_t>(start))});
-    best.offer(load_partition(scratch.file("parts"), graph.vertices(), options.parts));
-  }
+  for (int start = 0; start < std::max(options.starts, 1); ++start)
+    for (const double imbalance : imbalances_to_ask(options)) {
+      run({program.string(), scratch.file("graph"), scratch.file("parts"), std::to_string(options.parts),
+           fmt::format("{}", 1 + imbalance), std::to_string(options.seed + static_cast<std::uint64_t>(start))});
+      best.offer(load_partition(scratch.file("parts"), graph.vertices(), options.parts));
+    }
   return best.take();
 }
 

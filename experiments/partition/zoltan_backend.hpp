@@ -6,8 +6,8 @@
 
 namespace epocast {
 
-/// The best of options.starts runs. PHG may exceed the imbalance; see best_partition.hpp. Minimises connectivity.
-/// Throws ConfigError if there is no epocast-zoltan, with the remedy, or if it fails.
+/// The best of options.starts runs, each with two tolerances. PHG may exceed the imbalance; see best_partition.hpp.
+/// Minimises connectivity. Throws ConfigError if there is no epocast-zoltan, with the remedy, or if it fails.
 Partition partition_with_zoltan(const Hypergraph& graph, const PartitionOptions& options);
 
 }  // namespace epocast

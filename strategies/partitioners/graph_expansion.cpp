@@ -38,7 +38,7 @@ double clique_pairs(const Hypergraph& graph) {
   return pairs;
 }
 
-WeightedGraph expand_to_cliques(const Hypergraph& graph) {
+std::optional<WeightedGraph> expand_to_cliques(const Hypergraph& graph, std::size_t most_edges) {
   WeightedGraph out = with_tasks_of(graph);
   const std::vector<std::vector<int>> nets = nets_by_vertex(graph);
   std::vector<double> weight_to(nets.size());  // 0 but for neighbours of the vertex at hand
@@ -61,6 +61,7 @@ WeightedGraph expand_to_cliques(const Hypergraph& graph) {
       weight_to[static_cast<std::size_t>(pin)] = 0;
     }
     out.begin.push_back(out.neighbour.size());
+    if (out.neighbour.size() > 2 * most_edges) return std::nullopt;
   }
   return out;
 }

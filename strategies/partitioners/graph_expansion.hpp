@@ -7,6 +7,7 @@
 // times that much. Nets of one pin or without cost make no edges.
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "strategies/partitioners/hypergraph.hpp"
@@ -24,12 +25,12 @@ struct WeightedGraph {
   int vertices() const { return static_cast<int>(vertex_weight.size()); }
 };
 
-/// Pairs of pins that share a net, counted once per net: at least the edges that cliques have, and the time to make
-/// them.
+/// Pairs of pins that share a net, counted once per net: the time that expand_to_cliques takes, and at least the edges.
 double clique_pairs(const Hypergraph& graph);
 
-/// Every two pins of a net are joined. Edges of nets with the same two pins add up.
-WeightedGraph expand_to_cliques(const Hypergraph& graph);
+/// Every two pins of a net are joined. Edges of nets with the same two pins add up. Nothing if there are more than
+/// `most_edges`.
+std::optional<WeightedGraph> expand_to_cliques(const Hypergraph& graph, std::size_t most_edges);
 
 /// Every net that makes edges is a vertex without weight, in order of nets after the tasks, joined to its pins.
 WeightedGraph expand_to_stars(const Hypergraph& graph);

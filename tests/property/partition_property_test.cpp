@@ -243,7 +243,7 @@ TEST_CASE("one vertex apart costs cliques what it costs the hypergraph, and star
   for (int seed = 0; seed < 100; ++seed) {
     std::mt19937_64 random(static_cast<std::uint64_t>(seed));
     const Hypergraph graph = random_hypergraph(random);
-    const WeightedGraph cliques = expand_to_cliques(graph), stars = expand_to_stars(graph);
+    const WeightedGraph cliques = expand_to_cliques(graph, 100).value(), stars = expand_to_stars(graph);
     for (int alone = 0; alone < graph.vertices(); ++alone) {
       Partition partition{2, std::vector<int>(static_cast<std::size_t>(graph.vertices()))};
       partition.part_of[static_cast<std::size_t>(alone)] = 1;

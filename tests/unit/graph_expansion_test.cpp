@@ -23,7 +23,8 @@ Hypergraph small() {
 }  // namespace
 
 TEST_CASE("cliques: an edge for every two pins, cost / (pins - 1), summed over nets") {
-  const WeightedGraph graph = expand_to_cliques(small());
+  const WeightedGraph graph = expand_to_cliques(small(), 3).value();
+  CHECK_FALSE(expand_to_cliques(small(), 2).has_value());
   CHECK(graph.tasks == 4);
   CHECK(graph.vertex_weight == std::vector<double>{1, 2, 3, 4});
   // 6 / 2 between any two of 0, 1, 2; 5 / 1 more between 1 and 2.
