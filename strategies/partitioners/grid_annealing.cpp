@@ -256,7 +256,8 @@ Partition partition_grids(const FilterNetwork& network, const PartitionOptions& 
 }
 
 Partition partition_fine_grain(const FilterNetwork& network, const PartitionOptions& options) {
-  check_partition_options(fine_grain(network), options);
+  const Hypergraph graph = fine_grain(network);
+  check_partition_options(graph, options);
   const bool only_coarse = network.has_pairs() || options.objective != CutObjective::connectivity;
   PartitionOptions coarse_options = options;
   coarse_options.name = [&](int vertex) { return coarse_vertex_name(network, vertex); };
@@ -268,7 +269,16 @@ Partition partition_fine_grain(const FilterNetwork& network, const PartitionOpti
     starts.push_back(partition_by_annealing(coarse, coarse_options));
   } catch (const PartitionError&) {  // filters may be too heavy where channels are not
   }
-  return partition_grids(network, options, starts);
+  if (starts.empty()) return partition_grids(network, options);
+  // Filters that stay whole cost no partial sums; sometimes that is best.
+  const Partition whole = refine_grain(network, starts.front());
+  try {
+    Partition cut = partition_grids(network, options, starts);
+    const double cost = cut_cost(graph, cut, options.objective);
+    return cost <= cut_cost(coarse, starts.front(), options.objective) ? std::move(cut) : whole;
+  } catch (const PartitionError&) {
+    return whole;
+  }
 }
 
 }  // namespace epocast
