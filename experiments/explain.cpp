@@ -156,8 +156,10 @@ double lower_bound(const ExecutionResult& result) {
 std::string limited_by(const CyclicTaskGraph& graph, const ExecutionResult& result) {
   const StepMetrics& m = result.metrics;
   if (link_bound(result)) return link_text(m);
-  if (!result.bound || result.bound->tasks.empty())
-    return m.exposed_communication > m.compute ? "communication" : "computation";
+  if (!result.bound || result.bound->tasks.empty()) {
+    if (m.exposed_communication <= m.compute) return "computation";
+    return m.busiest_link.empty() ? "communication" : "communication; the busiest is " + link_text(m);
+  }
   const std::vector<Stretch> cycle = condensed(stretches(graph, *result.bound));
   if (cycle.size() == 1) return text(cycle.front());
   return cycle_text(cycle);
