@@ -324,16 +324,12 @@ Pipeline::Choice Pipeline::best_layout(const StrategyContext& context) const {
       Choice choice{plan_for(context, stages, micro_batches), std::make_unique<MicroBatch>(context.trace, samples), {}};
       try {
         check_enough_layers(choice.micro_batch->share(1), stages);
-        choice.layout = split_by_time(*choice.micro_batch, choice.plan, {}, workers, limits(context));
+        choice.layout = split_and_replicate(*choice.micro_batch, choice.plan, workers, limits(context));
       } catch (const SplitError& error) {
-        problem = fmt::format("with {} stages and micro-batches of {} samples, of which replicas have equal shares, {}",
-                              stages, samples, error.what());
+        problem = fmt::format("for {} stages and micro-batches of {} samples, {}", stages, samples, error.what());
         continue;
       }
-      const bool better = !best || choice.layout.fits > best->layout.fits ||
-                          (choice.layout.fits == best->layout.fits &&
-                           choice.layout.batch.value < best->layout.batch.value * (1 - 1e-9));
-      if (better) best = std::move(choice);
+      if (!best || choice.layout.better_than(best->layout)) best = std::move(choice);
     }
   if (!best) throw place("replicas").error("there is nothing to choose: " + problem);
   return std::move(*best);

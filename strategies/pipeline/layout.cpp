@@ -1,13 +1,36 @@
 #include "strategies/pipeline/layout.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <functional>
 #include <numeric>
+#include <optional>
 
 #include "strategies/partitioners/contiguous_split.hpp"
 #include "strategies/pipeline/memory.hpp"
 
 namespace epocast {
 namespace {
+
+constexpr int kTryAllUpTo = 8;  // devices, on which replicas can be divided in 128 ways
+
+/// All ways to write n as a sum of so many positive numbers, in order.
+void for_each_sum(int n, int numbers, const std::function<void(const std::vector<int>&)>& visit) {
+  std::vector<int> chosen;
+  const std::function<void(int)> go_on = [&](int left) {
+    const int open = numbers - static_cast<int>(chosen.size());
+    for (int next = open == 1 ? left : 1; next <= left - open + 1; ++next) {
+      chosen.push_back(next);
+      if (open == 1)
+        visit(chosen);
+      else
+        go_on(left - next);
+      chosen.pop_back();
+    }
+  };
+  go_on(n);
+}
 
 WorkloadTrace without_updates(WorkloadTrace trace) {
   for (LayerTrace& layer : trace.layers) layer.times.update = Seconds(0);
@@ -75,8 +98,12 @@ const MicroBatch::Shared& MicroBatch::shared(int replicas) {
   return *found;
 }
 
-StageLayout split_by_time(MicroBatch& micro_batch, PipelinePlan plan, const std::vector<int>& replicas, int devices,
-                          const SplitLimits& limits) {
+bool StageLayout::better_than(const StageLayout& other) const {
+  return fits != other.fits ? fits : batch.value < other.batch.value * (1 - 1e-9);
+}
+
+StageLayout split_by_time(MicroBatch& micro_batch, const PipelinePlan& plan, const std::vector<int>& replicas,
+                          int devices, const SplitLimits& limits) {
   const std::size_t stages = plan.devices.size(), chunks_per_stage = plan.chunks.size() / stages;
   SplitOptions options{.devices = devices,
                        .stages = static_cast<int>(plan.chunks.size()),
@@ -128,6 +155,22 @@ StageLayout split_by_time(MicroBatch& micro_batch, PipelinePlan plan, const std:
   } catch (const SplitError&) {
     return fastest;
   }
+}
+
+StageLayout split_and_replicate(MicroBatch& micro_batch, const PipelinePlan& plan, int devices,
+                                const SplitLimits& limits) {
+  if (devices > kTryAllUpTo) return split_by_time(micro_batch, plan, {}, devices, limits);
+  std::optional<StageLayout> best;
+  for_each_sum(devices, plan.stages(), [&](const std::vector<int>& replicas) {
+    const bool shares =
+        std::all_of(replicas.begin(), replicas.end(), [&](int count) { return micro_batch.divides_by(count); });
+    if (!shares) return;
+    StageLayout layout = split_by_time(micro_batch, plan, replicas, devices, limits);
+    if (!best || layout.better_than(*best)) best = std::move(layout);
+  });
+  if (!best)
+    throw SplitError(fmt::format("no {} numbers that divide them add up to {} devices", plan.stages(), devices));
+  return std::move(*best);
 }
 
 }  // namespace epocast

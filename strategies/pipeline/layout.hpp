@@ -58,12 +58,21 @@ struct StageLayout {
   std::vector<std::size_t> boundaries;  ///< first layer of each chunk, then the number of layers
   Seconds batch;                        ///< estimate of its time; 0 with several chunks per stage
   bool fits = true;                     ///< in memory
+
+  /// Of two that fit, or of two that do not, the faster one, if not by rounding only.
+  bool better_than(const StageLayout& other) const;
 };
 
-/// The fastest layout that fits in memory or, if none does, the fastest. Of `plan`: schedule, recompute, in_flight,
-/// gradients, micro_batches; how many chunks it has, and how many stages. `replicas` are given by stage, or chosen so
-/// that all of so many `devices` are used (one chunk per stage). Throws SplitError if there is no split at all.
-StageLayout split_by_time(MicroBatch& micro_batch, PipelinePlan plan, const std::vector<int>& replicas, int devices,
-                          const SplitLimits& limits);
+/// The layout with the fastest slowest stage or link that fits in memory or, if none does, the fastest. Of `plan`:
+/// schedule, recompute, in_flight, gradients, micro_batches; how many chunks it has, and how many stages. `replicas`
+/// are given by stage, or, if empty, chosen by the same measure so that all of so many `devices` are used (one chunk
+/// per stage). Throws SplitError if there is no split at all.
+StageLayout split_by_time(MicroBatch& micro_batch, const PipelinePlan& plan, const std::vector<int>& replicas,
+                          int devices, const SplitLimits& limits);
+
+/// The best of the layouts with all numbers of replicas that add up to `devices`, by the estimated time of a batch; for
+/// many devices, the one that split_by_time chooses. Throws SplitError.
+StageLayout split_and_replicate(MicroBatch& micro_batch, const PipelinePlan& plan, int devices,
+                                const SplitLimits& limits);
 
 }  // namespace epocast
