@@ -8,62 +8,12 @@
 #include <numeric>
 #include <set>
 
+#include "strategies/partitioners/stage_times.hpp"
+
 namespace epocast {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-
-double seconds_of(const LayerTrace& layer) { return layer.times.total().value; }
-
-/// Layers that take time, before each boundary.
-std::vector<std::size_t> count_timed(const WorkloadTrace& trace) {
-  std::vector<std::size_t> out{0};
-  for (const LayerTrace& layer : trace.layers) out.push_back(out.back() + (seconds_of(layer) > 0 ? 1 : 0));
-  return out;
-}
-
-/// What stages take, by sums over the layers before each boundary, so that any range costs a few operations.
-class StageTimes {
- public:
-  StageTimes(const WorkloadTrace& trace, const SplitOptions& options)
-      : reduction_(2 / options.bandwidth.value / options.batches_per_update),
-        by_replicas_(options.trace_of != nullptr),
-        overlap_(options.reductions_overlap) {
-    for (const LayerTrace& layer : trace.layers) parameters_.push_back(parameters_.back() + layer.parameters.value);
-    const int counts = by_replicas_ ? options.devices : 1;
-    std::vector<double> least(trace.layers.size(), kNever);
-    for (int replicas = 1; replicas <= counts; ++replicas) {
-      std::vector<double>& sums = compute_.emplace_back();
-      const WorkloadTrace* shared = by_replicas_ ? options.trace_of(replicas) : &trace;
-      if (shared == nullptr) continue;
-      sums.push_back(0);
-      for (std::size_t l = 0; l < trace.layers.size(); ++l) {
-        sums.push_back(sums.back() + seconds_of(shared->layers[l]));
-        least[l] = std::min(least[l], replicas * seconds_of(shared->layers[l]));
-      }
-    }
-    for (const double seconds : least) work_.push_back(work_.back() + seconds);
-  }
-
-  bool allows(int replicas) const { return !by_replicas_ || !compute_[static_cast<std::size_t>(replicas) - 1].empty(); }
-
-  /// REQUIRES allows(replicas).
-  double operator()(std::size_t first, std::size_t last, int replicas) const {
-    const double reduce = reduction_ * (replicas - 1) * (parameters_[last] - parameters_[first]) / replicas;
-    const std::vector<double>& sums = compute_[by_replicas_ ? static_cast<std::size_t>(replicas) - 1 : 0];
-    const double compute = (sums[last] - sums[first]) / (by_replicas_ ? 1 : replicas);
-    return overlap_ ? std::max(compute, reduce) : compute + reduce;
-  }
-
-  /// A lower bound of the time that the layers before `last` keep devices busy, all added.
-  double work(std::size_t last) const { return work_[last]; }
-
- private:
-  double reduction_;  ///< s per byte of parameters and replica but one
-  bool by_replicas_, overlap_;
-  std::vector<double> parameters_{0}, work_{0};
-  std::vector<std::vector<double>> compute_;  ///< by replicas, less 1, if that makes a difference
-};
 
 /// A way to go on from a boundary with so many devices left.
 struct Continuation {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
 
 namespace epocast {
 namespace {
@@ -34,6 +35,17 @@ std::vector<StageProgram> programs_at_peak(const PipelinePlan& plan) {
 bool splits_backward(const StageProgram& program) {
   return std::any_of(program.begin(), program.end(),
                      [](const PipelineWork& work) { return work.pass == PipelinePass::backward_weights; });
+}
+
+/// "stage 1 (conv3_1 to fc8)", or with several ranges of layers.
+std::string name_of(const PipelinePlan& plan, int stage) {
+  std::string layers;
+  for (const Chunk& chunk : plan.chunks) {
+    if (chunk.stage != stage) continue;
+    const std::vector<LayerTrace>& all = plan.traces[static_cast<std::size_t>(stage)]->layers;
+    layers += fmt::format("{}{} to {}", layers.empty() ? "" : ", ", all[chunk.first].name, all[chunk.last - 1].name);
+  }
+  return fmt::format("stage {} ({})", stage, layers);
 }
 
 /// Bytes of state per byte of parameters.
@@ -110,7 +122,7 @@ std::vector<DeviceMemory> pipeline_memory(const PipelinePlan& plan, Optimizer op
       }
       peak = std::max(peak, now);
     });
-    memory.push_back({fmt::format("stage {}", s),
+    memory.push_back({name_of(plan, s),
                       plan.devices[stage],
                       {.parameters = parameters * weight_versions(plan.schedule, plan.stages(), s),
                        .gradients = parameters,

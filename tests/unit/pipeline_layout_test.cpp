@@ -239,7 +239,10 @@ TEST_CASE("chunks of interleaved stages are kept within shares of the memory", "
   Cluster cluster = testing::cluster_of(2);
   const auto first_gradients = [&](double memory) {
     for (Device& device : cluster.devices) device.memory = Bytes(memory);
-    return compile(cluster, "{schedule: interleaved, micro_batches: 2}", 2, 4, trace).memory[0].use.gradients.value;
+    const TrainingStep step = compile(cluster, "{schedule: interleaved, micro_batches: 2}", 2, 4, trace);
+    CHECK(step.memory[1].holder == (step.memory[0].use.gradients.value < 2400 ? "stage 1 (L1 to L2, L4 to L4)"
+                                                                              : "stage 1 (L2 to L2, L4 to L4)"));
+    return step.memory[0].use.gradients.value;
   };
   CHECK(first_gradients(1e9) == 2400);
   CHECK(first_gradients(8100) == 1900);

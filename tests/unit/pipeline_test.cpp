@@ -336,7 +336,8 @@ TEST_CASE("memory of a stage: weights and their versions, activations of what is
       CHECK(use.gradients.value == 1e6);
       CHECK(use.optimizer_state.value == 2e6);
     }
-    CHECK(memory("{}")[stage].holder == "stage " + std::to_string(s));
+    const std::string last = "L" + std::to_string(s), first = s == 0 ? "data" : last;
+    CHECK(memory("{}")[stage].holder == "stage " + std::to_string(s) + " (" + first + " to " + last + ")");
   }
 }
 
