@@ -13,6 +13,7 @@
 #include "experiments/phase_run.hpp"
 #include "experiments/seeds.hpp"
 #include "sim/executor.hpp"
+#include "sim/network_plan.hpp"
 
 namespace epocast {
 namespace {
@@ -137,7 +138,12 @@ std::vector<PhaseRun> run_phases(const ScenarioSetup& setup, SimEngine& engine, 
                          .record_timeline = options.details || trace != nullptr,
                          .max_intervals = options.trace_intervals};
     how.noise.seed = seed;
-    run.result = execute(run.step.graph, setup.cluster, engine, how);
+    try {
+      run.result = execute(run.step.graph, setup.cluster, engine, how);
+    } catch (const RingCountError& problem) {
+      if (!setup.rings.is_count()) throw;
+      throw setup.rings.error(problem.what());
+    }
     if (trace != nullptr) trace->add(run.step.graph, setup.cluster, run.result, shown);
     shown += run.result.totals.makespan;
     elapsed += run.result.total;

@@ -13,6 +13,7 @@
 #include "experiments/disturbance_reader.hpp"
 #include "experiments/memory_settings.hpp"
 #include "experiments/result.hpp"
+#include "experiments/ring_setting.hpp"
 #include "experiments/study.hpp"
 #include "sim/cost_model.hpp"
 #include "sim/execution.hpp"
@@ -48,6 +49,7 @@ struct ScenarioSetup {
   NetworkCorrection network;
   std::optional<StepConstants> steps;  ///< fitted constants that the configuration had put in
   CollectiveSettings collective;
+  RingSetting rings;
   std::optional<CachedReduction> cached_reduction;
   std::vector<MeasuredCollectives> measured_collectives;  ///< the first whose scope fits counts
   Optimizer optimizer = Optimizer::sgd;

@@ -301,6 +301,7 @@ TrainingStep ScenarioSetup::compile(const PhaseSettings& phase, std::set<std::in
     return trace(batch);
   };
   TrainingStep step = strategy->compile(seen);
+  rings.apply(step.graph);
   if (cached_reduction) cached_reduction->apply(step.graph);
   for (const MeasuredCollectives& measured : measured_collectives) measured.apply(step.graph, cluster);
   memory.apply(step, cluster);
@@ -331,6 +332,8 @@ ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registri
   setup.network = read_network(child_or_empty(config, "network"));
   setup.collective = read_collective(child_or_empty(config, "collective"));
   setup.cached_reduction = read_cached_reduction(child_or_empty(config, "collective"));
+  if (const ConfigNode node = child_or_empty(config, "collective"); node.has("rings"))
+    setup.rings = RingSetting(node.at("rings"));
   if (config.has("collective")) setup.measured_collectives = read_calibrations(config.at("collective"), data);
   if (config.has("optimizer")) setup.optimizer = parse_name(config.at("optimizer"), parse_optimizer);
   if (config.has("precision")) setup.precision = read_precision(config.at("precision"), setup);
@@ -355,6 +358,8 @@ ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registri
   setup.irregularity = read_irregularity(config, setup.cluster, workers);
   config.check_all_read();
   if (config.has("collective")) check_algorithm(setup, config.at("collective"));
+  for (const PhaseSettings& phase : setup.phases)
+    if (setup.rings.is_count()) setup.rings.check(setup.compile(phase).graph);
   if (setup.shards == Shards::stealing) check_shards(setup, dataset.at("shards"));
   return setup;
 }

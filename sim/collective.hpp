@@ -39,6 +39,8 @@ CollectiveLevel parse_collective_level(const std::string& name);
 
 /// True if the algorithm can carry out the operation.
 bool supports(CollectiveAlgorithm algorithm, CollectiveOp op);
+/// True if the operation's vector can be divided over several rings: all of it, or the stage inside the nodes.
+bool has_rings(CollectiveAlgorithm algorithm, CollectiveOp op);
 /// A sensible algorithm for an operation if the user named one that cannot do it (e.g. ring for all_to_all ->
 /// pairwise).
 CollectiveAlgorithm default_algorithm(CollectiveOp op);

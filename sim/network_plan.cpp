@@ -8,8 +8,6 @@
 #include <set>
 #include <utility>
 
-#include "sim/error.hpp"
-
 namespace epocast {
 namespace {
 
@@ -64,8 +62,12 @@ NetworkPlan::NetworkPlan(const CyclicTaskGraph& graph, const Cluster& cluster, S
     const std::size_t g = idx(collective->group);
     if (nodes[g].empty()) {
       nodes[g] = node_numbers(graph.groups()[g], cluster);
-      networks_[g] = examine_network(engine, hosts_[g]);
+      networks_[g] = examine_network(engine, hosts_[g], nodes[g]);
     }
+    if (const int most = most_rings(*collective, networks_[g]);
+        collective->rings > most && !collective->measured && has_rings(collective->algorithm, collective->op))
+      throw RingCountError(fmt::format("{} rings are more than carry anything over the links of {} ranks: at most {}",
+                                       collective->rings, hosts_[g].size(), most));
     plans_[t] = plan_collective(*collective, hosts_[g], nodes[g], networks_[g], may_contend, engine);
   }
   interchangeable_ = find_interchangeable(cluster);

@@ -7,14 +7,21 @@
 
 #include "sim/cluster.hpp"
 #include "sim/collectives/plan.hpp"
+#include "sim/error.hpp"
 #include "sim/simgrid/engine.hpp"
 #include "sim/task_graph.hpp"
 
 namespace epocast {
 
+/// A collective is to run on more rings than its network has.
+class RingCountError : public SimulationError {
+ public:
+  using SimulationError::SimulationError;
+};
+
 class NetworkPlan {
  public:
-  /// Throws SimulationError if the cluster's devices are not hosts of the engine's platform.
+  /// Throws RingCountError, and SimulationError if the cluster's devices are not hosts of the engine's platform.
   NetworkPlan(const CyclicTaskGraph& graph, const Cluster& cluster, SimEngine& engine);
 
   /// Hosts of a group's devices, in rank order.

@@ -192,6 +192,8 @@ void CyclicTaskGraph::validate(const Cluster& cluster) const {
       if (!is_size(collective.bytes.value) || !is_size(collective.gamma))
         throw GraphError(
             fmt::format("collective '{}' has {} bytes, gamma {}", name, collective.bytes.value, collective.gamma));
+      if (collective.rings < 0)
+        throw GraphError(fmt::format("collective '{}' is to run on {} rings", name, collective.rings));
       if (collective.measured && !is_size(collective.measured->value))
         throw GraphError(fmt::format("collective '{}' was measured to take {} s", name, collective.measured->value));
       if (ranks < 2)

@@ -90,6 +90,7 @@ struct Collective {
   /// Takes this long, as measured on a real machine, whatever the platform's links say. Its bytes are still those of
   /// the algorithm, but they load no links.
   std::optional<Seconds> measured = std::nullopt;
+  int rings = 0;  ///< of an algorithm that has_rings(): over so many the vector is divided; 0: as many as carry more
 };
 
 using Work = std::variant<Compute, Transfer, Collective>;
@@ -164,6 +165,8 @@ class CyclicTaskGraph {
   void set_measured_time(TaskId task, Seconds time) { std::get<Collective>(tasks_[index(task)].work).measured = time; }
   /// REQUIRES: `task` is a collective. s per byte reduced.
   void set_reduction_cost(TaskId task, double gamma) { std::get<Collective>(tasks_[index(task)].work).gamma = gamma; }
+  /// REQUIRES: `task` is a collective; count >= 0.
+  void set_rings(TaskId task, int count) { std::get<Collective>(tasks_[index(task)].work).rings = count; }
   void set_version_effect(TaskId task, VersionEffect effect) { tasks_[index(task)].version = effect; }
 
   std::span<const Group> groups() const { return groups_; }

@@ -1,7 +1,9 @@
 #include "sim/collectives/plan.hpp"
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
+#include <utility>
 
 namespace epocast {
 namespace {
@@ -69,6 +71,60 @@ Round all_repetitions(Round round) {
   return round;
 }
 
+/// Whether the collective can use the rings of the network at all: a flat ring only where it stays inside one node.
+bool can_use_rings(const Collective& collective, const GroupNetwork& network) {
+  return has_rings(collective.algorithm, collective.op) &&
+         (network.one_node || collective.algorithm == CollectiveAlgorithm::hierarchical);
+}
+
+/// A round in which every ring moves its share of each message, between the ranks that stand where the message's ranks
+/// do. Each ring combines its share at its share of the rank's rate, which takes as long as all at the whole rate.
+/// `own_ranks`: rank r of ring k is number k P + r, so that rings go on each at their own pace; else r's own number,
+/// and what several rings send from one rank to another is one message.
+Round on_rings(const Round& round, int ranks, const std::vector<Ring>& rings, bool own_ranks) {
+  Round out{.repeat = round.repeat};
+  std::map<std::pair<int, int>, std::size_t> known;  // source and target -> message
+  for (int k = 0; k < static_cast<int>(rings.size()); ++k)
+    for_each_message(round, ranks, [&](const Message& m) {
+      const Ring& ring = rings[k];
+      if (own_ranks) {
+        out.messages.push_back({k * ranks + m.from, k * ranks + m.to, m.bytes * ring.share, m.reduce_bytes});
+        return;
+      }
+      const int from = ring.order[m.from], to = ring.order[m.to];
+      const auto [place, is_new] = known.try_emplace({from, to}, out.messages.size());
+      if (is_new) out.messages.push_back({from, to, 0, m.reduce_bytes});
+      out.messages[place->second].bytes += m.bytes * ring.share;
+    });
+  return out;
+}
+
+/// s that the busiest link needs for all that crosses it: no order of the messages can be faster.
+double time_of_busiest_link(const CollectiveSchedule& schedule, const std::vector<int>& hosts, SimEngine& engine) {
+  std::unordered_map<int, double> load;
+  double time = 0;
+  for (const Round& round : schedule.rounds)
+    for_each_message(round, schedule.ranks, [&](const Message& m) {
+      for (const int link : engine.route(hosts[m.from], hosts[m.to]).links)
+        if (engine.link_sharing(link) == LinkSharing::kShared)
+          time = std::max(time, (load[link] += round.repeat * m.bytes) / engine.link_bandwidth(link));
+    });
+  return time;
+}
+
+/// Makes the plan's schedule one of all rings, as if every rank took part in each as a rank of its own.
+void plan_messages_on_rings(CollectivePlan& plan, const std::vector<int>& hosts, const std::vector<Ring>& rings,
+                            SimEngine& engine) {
+  const int ranks = plan.schedule.ranks;
+  for (Round& round : plan.schedule.rounds) round = on_rings(round, ranks, rings, true);
+  plan.schedule.ranks = ranks * static_cast<int>(rings.size());
+  for (const Ring& ring : rings)
+    for (const int rank : ring.order) plan.hosts.push_back(hosts[rank]);
+  // Messages of different rings share links, which the time of each alone does not tell.
+  plan.idle_time = std::max(idle_time_of_messages(plan.schedule, plan.hosts, plan.gamma, engine),
+                            time_of_busiest_link(plan.schedule, plan.hosts, engine));
+}
+
 }  // namespace
 
 CollectivePlan plan_collective(const Collective& collective, const std::vector<int>& hosts,
@@ -92,13 +148,17 @@ CollectivePlan plan_collective(const Collective& collective, const std::vector<i
     plan.measured = true;
   }
 
+  const std::vector<Ring> rings =
+      can_use_rings(collective, network) ? network.choose_rings(collective.rings) : std::vector<Ring>{};
   CollectiveSchedule schedule = make_schedule(collective.op, collective.algorithm, ranks, bytes, node_of);
   double uniform_bytes = 0, uniform_delay = 0, idle = 0;  // of the aggregated rounds since the last step
   const auto flush = [&] {
     if (uniform_delay > 0 || uniform_bytes > 0) plan.steps.push_back({uniform_delay, to_neighbour(uniform_bytes)});
     uniform_bytes = uniform_delay = 0;
   };
-  for (const Round& round : schedule.rounds) {
+  Round divided;
+  for (const Round& scheduled : schedule.rounds) {
+    const Round& round = rings.empty() ? scheduled : (divided = on_rings(scheduled, ranks, rings, false));
     const RoundTime time = measure(round, hosts, network, engine);
     const double delay = round.repeat * (time.latency + time.reduction_bytes * collective.gamma);
     idle += delay + round.repeat * time.transmission;
@@ -114,15 +174,22 @@ CollectivePlan plan_collective(const Collective& collective, const std::vector<i
   flush();
 
   plan.idle_time = idle;
-  if (plan.level == CollectiveLevel::closed_form)
+  if (plan.level == CollectiveLevel::closed_form && rings.empty())  // else the rounds' times add up to the formula
     plan.idle_time = closed_form_time(collective.op, collective.algorithm, ranks, bytes,
                                       {network.alpha, network.beta, collective.gamma}, node_of);
   if (collective.measured) plan.idle_time = collective.measured->value;
   if (plan.level == CollectiveLevel::message) {
-    plan.idle_time = idle_time_of_messages(schedule, hosts, collective.gamma, engine);
     plan.schedule = std::move(schedule);
+    if (rings.empty())
+      plan.idle_time = idle_time_of_messages(plan.schedule, hosts, collective.gamma, engine);
+    else
+      plan_messages_on_rings(plan, hosts, rings, engine);
   }
   return plan;
+}
+
+int most_rings(const Collective& collective, const GroupNetwork& network) {
+  return can_use_rings(collective, network) ? std::max(1, static_cast<int>(network.rings.size())) : 1;
 }
 
 }  // namespace epocast

@@ -35,7 +35,7 @@ void CollectiveRunner::start(const CollectivePlan& plan, const std::vector<int>&
   Active& active = *active_[slot];
   active = {};
   active.plan = &plan;
-  active.hosts = &hosts;
+  active.hosts = plan.hosts.empty() ? &hosts : &plan.hosts;
   active.id = id;
   switch (plan.level) {
     case CollectiveLevel::closed_form:

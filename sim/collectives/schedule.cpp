@@ -85,6 +85,11 @@ bool supports(CollectiveAlgorithm algorithm, CollectiveOp op) {
   return std::find(ops.begin(), ops.end(), op) != ops.end();
 }
 
+bool has_rings(CollectiveAlgorithm algorithm, CollectiveOp op) {
+  return (algorithm == CollectiveAlgorithm::ring || algorithm == CollectiveAlgorithm::hierarchical) &&
+         supports(CollectiveAlgorithm::ring, op);
+}
+
 CollectiveAlgorithm default_algorithm(CollectiveOp op) {
   switch (op) {
     case CollectiveOp::all_reduce:
