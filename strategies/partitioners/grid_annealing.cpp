@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -211,48 +212,151 @@ void take_over(GridState& state, const FilterNetwork& network, const Partition& 
   }
 }
 
+/// Positions, in a list of rougher bundles of the same layers, of those that hold the middles of finer ones.
+std::vector<int> places_of(const GridState& fine, const std::vector<int>& fine_list, const GridState& rough,
+                           const std::vector<int>& rough_list) {
+  std::vector<int> out;
+  std::size_t at = 0;
+  for (const int id : fine_list) {
+    const MapBundle& bundle = fine.bundles()[static_cast<std::size_t>(id)];
+    for (;; ++at) {
+      assert(at < rough_list.size());
+      const MapBundle& other = rough.bundles()[static_cast<std::size_t>(rough_list[at])];
+      if (other.layer == bundle.layer && bundle.first + bundle.size / 2 < other.first + other.size) break;
+    }
+    out.push_back(static_cast<int>(at));
+  }
+  return out;
+}
+
+/// Each cell where the rougher cell is that it lies in.
+void take_over(GridState& state, const GridState& rough) {
+  for (int g = 0; g < static_cast<int>(state.grids().size()); ++g) {
+    const TaskGrid& grid = state.grids()[static_cast<std::size_t>(g)];
+    const TaskGrid& other = rough.grids()[static_cast<std::size_t>(g)];
+    const std::vector<int> rows = places_of(state, grid.row, rough, other.row);
+    const std::vector<int> columns = places_of(state, grid.column, rough, other.column);
+    for (int r = 0; r < grid.rows(); ++r)
+      for (int c = 0; c < grid.columns(); ++c)
+        state.give(g, r, c, rough.owner(g, rows[static_cast<std::size_t>(r)], columns[static_cast<std::size_t>(c)]));
+  }
+}
+
+/// How roughly maps are bundled for a first search, and how hot that is: what leads to the best differs between few
+/// parts and many. On rough grids a step is faster, and moves more.
+struct FirstSearch {
+  int bundles;
+  double heat;
+};
+constexpr FirstSearch kFirstSearches[] = {{8, 1}, {16, 0.2}, {32, 0.05}, {64, 0.005}};
+constexpr std::size_t kFirstSearchesEach = 3;
+constexpr int kFewestCells = 10;  ///< of a part on average, for a grid to be of use
+
+long cells_of(const FilterNetwork& network, int bundles) {
+  const GridState state(network, 1, bundles);
+  long out = 0;
+  for (const TaskGrid& grid : state.grids())
+    if (!grid.whole) out += static_cast<long>(grid.owner.size());
+  return out;
+}
+
+/// Searches that share limits.
+class GridSearch {
+ public:
+  GridSearch(const FilterNetwork& network, const PartitionOptions& options)
+      : network_(network),
+        options_(options),
+        limit_(weight_limit(network.work(), options.parts, options.imbalance)),
+        slack_(1e-9 * network.work()) {}
+
+  /// The best of options.starts searches from tilings of rough grids is refined on fine ones.
+  void from_tilings(const FirstSearch& first) {
+    std::optional<GridState> best;
+    std::vector<double> best_limits;
+    std::pair<bool, double> least{true, std::numeric_limits<double>::infinity()};
+    for (int start = 0; start < options_.starts; ++start) {
+      GridState rough(network_, options_.parts, first.bundles);
+      int last = options_.parts;
+      const std::vector<double> limits = close_heavy(rough, [&](const TaskGrid&) { return --last; });
+      // Every other start keeps back a little more room to even out what rounding leaves.
+      std::vector<double> reduced = limits;
+      for (double& each : reduced) each *= 1 - 0.01 * (start / 2 % 4);
+      tile_grids(rough, reduced, start % 2 == 1);
+      const bool too_heavy = !anneal(rough, limits, start, 1, first.heat);  // what refining may mend
+      if (const std::pair figure{too_heavy, rough.cost()}; figure < least) {
+        least = figure;
+        best = std::move(rough);
+        best_limits = limits;
+      }
+    }
+    if (!best) return;
+    GridState state(network_, options_.parts);
+    take_over(state, *best);
+    keep(state, anneal(state, best_limits, 0, 0.25, 0.003));
+  }
+
+  /// From a partition of coarse_grain(network), which already gives heavy layers the last parts.
+  void from_coarse(const Partition& coarse) {
+    GridState state(network_, options_.parts);
+    take_over(state, network_, coarse);
+    const std::vector<double> limits = close_heavy(state, [](const TaskGrid& grid) { return grid.owner.front(); });
+    keep(state, anneal(state, limits, options_.starts, 0.5, 0.05));
+  }
+
+  Partition take() {
+    if (best_) return std::move(*best_);
+    throw PartitionError(
+        fmt::format("found no partition into {} parts of at most {:.6g} each; allow more imbalance than "
+                    "{:.6g}, or search longer",
+                    options_.parts, limit_, options_.imbalance));
+  }
+
+ private:
+  /// Puts layers that are too heavy for any part into `own_part` of theirs. Limits of all parts; 0 for theirs.
+  template <typename OwnPart>
+  std::vector<double> close_heavy(GridState& state, OwnPart own_part) {
+    std::vector<double> limits(static_cast<std::size_t>(options_.parts), limit_);
+    for (int g = 0; g < static_cast<int>(state.grids().size()); ++g) {
+      const TaskGrid& grid = state.grids()[static_cast<std::size_t>(g)];
+      if (!grid.whole || network_.layers[static_cast<std::size_t>(grid.layer)].work <= limit_ + slack_) continue;
+      const int own = own_part(grid);
+      for (int r = 0; r < grid.rows(); ++r) state.give(g, r, 0, own);
+      limits[static_cast<std::size_t>(own)] = 0;
+    }
+    return limits;
+  }
+
+  std::optional<double> anneal(GridState& state, const std::vector<double>& limits, int start, double length,
+                               double heat) const {
+    return GridAnnealing(state, limits, slack_, options_.seed + static_cast<std::uint64_t>(start))
+        .run(length * kStepsPerStart * options_.effort, heat);
+  }
+
+  void keep(const GridState& state, std::optional<double> cost) {
+    if (!cost || *cost >= best_cost_) return;
+    best_cost_ = *cost;
+    best_ = state.partition(network_);
+  }
+
+  const FilterNetwork& network_;
+  const PartitionOptions& options_;
+  double limit_, slack_;
+  std::optional<Partition> best_;
+  double best_cost_ = std::numeric_limits<double>::infinity();
+};
+
 }  // namespace
 
 Partition partition_grids(const FilterNetwork& network, const PartitionOptions& options,
                           const std::vector<Partition>& coarse) {
-  const double total = network.work(), limit = weight_limit(total, options.parts, options.imbalance);
-  const double slack = 1e-9 * total;
-  std::optional<Partition> best;
-  double best_cost = std::numeric_limits<double>::infinity();
-  const int runs = options.starts + static_cast<int>(coarse.size());
-  for (int run = 0; run < runs; ++run) {
-    GridState state(network, options.parts);
-    std::vector<double> limits(static_cast<std::size_t>(options.parts), limit);
-    const bool from_tiling = run < options.starts;
-    if (!from_tiling) take_over(state, network, coarse[static_cast<std::size_t>(run - options.starts)]);
-    int last = options.parts;
-    for (int g = 0; g < static_cast<int>(state.grids().size()); ++g) {
-      const TaskGrid& grid = state.grids()[static_cast<std::size_t>(g)];
-      const double work = network.layers[static_cast<std::size_t>(grid.layer)].work;
-      if (!grid.whole || work <= limit + slack) continue;
-      // A coarse partition already gives heavy layers the last parts.
-      const int own = from_tiling ? --last : grid.owner.front();
-      for (int r = 0; r < grid.rows(); ++r) state.give(g, r, 0, own);
-      limits[static_cast<std::size_t>(own)] = 0;
-    }
-    if (from_tiling) {
-      // Every other start keeps back a little more room to even out what rounding leaves.
-      const double fill = 1 - 0.01 * (run / 2 % 4);
-      std::vector<double> reduced = limits;
-      for (double& each : reduced) each *= fill;
-      tile_grids(state, reduced, run % 2 == 0);
-    }
-    GridAnnealing search(state, limits, slack, options.seed + static_cast<std::uint64_t>(run));
-    const std::optional<double> cost = search.run(kStepsPerStart * options.effort, from_tiling ? 0.005 : 0.05);
-    if (!cost || *cost >= best_cost) continue;
-    best_cost = *cost;
-    best = state.partition(network);
-  }
-  if (best) return *best;
-  throw PartitionError(
-      fmt::format("found no partition into {} parts of at most {:.6g} each; allow more imbalance than "
-                  "{:.6g}, or search longer",
-                  options.parts, limit, options.imbalance));
+  GridSearch search(network, options);
+  std::size_t roughest = 0;
+  while (roughest + kFirstSearchesEach < std::size(kFirstSearches) &&
+         cells_of(network, kFirstSearches[roughest].bundles) < kFewestCells * options.parts)
+    ++roughest;
+  for (std::size_t i = roughest; i < roughest + kFirstSearchesEach; ++i) search.from_tilings(kFirstSearches[i]);
+  for (const Partition& partition : coarse) search.from_coarse(partition);
+  return search.take();
 }
 
 Partition partition_fine_grain(const FilterNetwork& network, const PartitionOptions& options) {

@@ -2,8 +2,9 @@
 // Partitions the fine-grain hypergraph of a network of layers by the shape of its grids: rectangles are cheap, because
 // a part with r rows and c columns of a layer takes part in r + c nets only.
 //
-// A start tiles each layer with the parts that it fills, strip by strip ("jagged" rectangles), or takes over a
-// coarse-grain partition. Annealing then moves row and column segments between parts.
+// A start tiles each layer with the parts that it fills, strip by strip ("jagged" rectangles), on rough grids of a few
+// bundles of maps; annealing moves row and column segments between parts; the best are refined on fine grids, and so is
+// a coarse-grain partition.
 // Scope: networks without element-wise additions between layers. Limits: a heuristic; maps beyond 64 per layer move in
 // bundles.
 
@@ -11,8 +12,8 @@
 
 namespace epocast {
 
-/// The best partition of fine_grain(network) that `starts` searches from tilings, and one from each of `coarse`
-/// (partitions of coarse_grain(network)), find. Throws PartitionError if none is within the limit.
+/// The best partition of fine_grain(network) that `starts` searches from tilings of three sizes of grids, and one from
+/// each of `coarse` (partitions of coarse_grain(network)), find. Throws PartitionError if none is within the limit.
 Partition partition_grids(const FilterNetwork& network, const PartitionOptions& options,
                           const std::vector<Partition>& coarse = {});
 
