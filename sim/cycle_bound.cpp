@@ -1,34 +1,29 @@
 #include "sim/cycle_bound.hpp"
 
 #include <algorithm>
-#include <boost/graph/adjacency_list.hpp>
-#include <boost/graph/howard_cycle_ratio.hpp>
-#include <boost/graph/strong_components.hpp>
 #include <cassert>
 #include <map>
-#include <memory>
+
+#include "sim/cycle_ratio.hpp"
 
 namespace epocast {
 namespace {
 
-struct Arc {
-  double duration = 0;  ///< of the instance that it leaves
-  double lag = 0;       ///< after retiming, never negative
-  int true_lag = 0;
-};
-using Graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, boost::no_property, Arc>;
+/// Arcs between instances, with the duration of the one that they leave, and lags that are never negative (retimed).
+struct RetimedGraph {
+  std::vector<RatioArc> arcs;
+  std::vector<int> lags;  ///< by arc: the lag before retiming
 
-/// Boost's own traits stop improving within 0.005, absolute. Weights here are scaled to a sum of 1.
-struct FineFloat {
-  using value_type = double;
-  static double infinity() { return std::numeric_limits<double>::infinity(); }
-  static double epsilon() { return -1e-13; }
+  void add(std::uint64_t from, std::uint64_t to, double duration, std::int64_t lag, std::int64_t true_lag) {
+    arcs.push_back({from, to, duration, static_cast<double>(lag)});
+    lags.push_back(static_cast<int>(true_lag));
+  }
 };
 
 /// Adds an edge from each instance to the one served next on its slot. In a steady state of period 1 the last
 /// beginnings on a slot are one of each of its instances, in the order of service.
 void add_service_order(const CompiledGraph& graph, const std::function<double(Instance)>& duration,
-                       const std::vector<ServiceCount>& counts, Graph& out) {
+                       const std::vector<ServiceCount>& counts, RetimedGraph& out) {
   std::map<std::int32_t, std::vector<const ServiceCount*>> by_slot;
   for (const ServiceCount& c : counts)
     if (c.slot >= 0) by_slot[c.slot].push_back(&c);
@@ -40,25 +35,25 @@ void add_service_order(const CompiledGraph& graph, const std::function<double(In
       const ServiceCount& to = *served[(k + 1) % served.size()];
       const int lag = k + 1 == served.size() ? 1 : 0;  // the next round
       const Instance before{from.task, from.rank};
-      boost::add_edge(graph.instance_id(before), graph.instance_id({to.task, to.rank}),
-                      Arc{duration(before), static_cast<double>(lag), static_cast<int>(lag + to.begun - from.begun)},
-                      out);
+      out.add(graph.instance_id(before), graph.instance_id({to.task, to.rank}), duration(before), lag,
+              lag + to.begun - from.begun);
     }
   }
 }
 
-/// Adds all arcs to `out`. Every lag is replaced by lag + begun(before) - begun(after). This "retiming" leaves the
-/// ratio of each cycle as it is and makes all lags non-negative, as Howard's algorithm needs, service order included:
-/// nothing begins its iteration k before what it waits for has begun its iteration k - lag.
-void build(const CompiledGraph& graph, const std::function<double(Instance)>& duration,
-           const std::vector<ServiceCount>& counts, Graph& out) {
+/// All arcs. Every lag is replaced by lag + begun(before) - begun(after). This "retiming" leaves the ratio of each
+/// cycle as it is and makes all lags non-negative, as Howard's algorithm needs, service order included: nothing begins
+/// its iteration k before what it waits for has begun its iteration k - lag.
+RetimedGraph retime(const CompiledGraph& graph, const std::function<double(Instance)>& duration,
+                    const std::vector<ServiceCount>& counts) {
+  RetimedGraph out;
   std::vector<std::int64_t> begun(graph.instances, 0);
   for (const ServiceCount& c : counts) begun[graph.instance_id({c.task, c.rank})] = c.begun;
   for (std::uint32_t t = 0; t < graph.tasks.size(); ++t) {
     // Waiting for one's own previous firing.
     for (std::uint32_t r = 0; r < graph.tasks[t].width; ++r) {
       const auto id = graph.instance_id({t, r});
-      boost::add_edge(id, id, Arc{duration({t, r}), 1, 1}, out);
+      out.add(id, id, duration({t, r}), 1, 1);
     }
   }
   for (const CompiledEdge& edge : graph.edges) {
@@ -68,68 +63,32 @@ void build(const CompiledGraph& graph, const std::function<double(Instance)>& du
       const auto before = graph.instance_id(from), after = graph.instance_id(to);
       const auto lag = static_cast<std::int64_t>(edge.lag) + begun[before] - begun[after];
       assert(lag >= 0);
-      boost::add_edge(before, after, Arc{duration(from), static_cast<double>(lag), static_cast<int>(edge.lag)}, out);
+      out.add(before, after, duration(from), lag, edge.lag);
     }
   }
   add_service_order(graph, duration, counts, out);
+  return out;
 }
 
 }  // namespace
 
 CycleBound maximum_cycle_ratio(const CompiledGraph& graph, const std::function<double(Instance)>& duration,
                                const std::vector<ServiceCount>& counts) {
-  const auto owner = std::make_unique<Graph>(graph.instances);
-  build(graph, duration, counts, *owner);
-  const Graph& whole = *owner;
+  CycleBound bound;
+  const RetimedGraph retimed = retime(graph, duration, counts);
+  const CriticalCycle cycle = critical_cycle(graph.instances, retimed.arcs);
+  if (cycle.ratio <= 0) return bound;
+
   std::vector<std::uint32_t> task_of(graph.instances);
   for (std::uint32_t t = 0; t < graph.tasks.size(); ++t)
     for (std::uint32_t r = 0; r < graph.tasks[t].width; ++r) task_of[graph.instance_id({t, r})] = t;
-
-  double scale = 0;
-  for (std::uint64_t v = 0; v < graph.instances; ++v)
-    for (const auto& e : boost::make_iterator_range(boost::out_edges(v, whole))) scale += whole[e].duration;
-  CycleBound best;
-  if (scale <= 0) return best;
-
-  // Boost's implementation compares all vertices with the best cycle found anywhere, which needs a strongly connected
-  // graph.
-  std::vector<std::size_t> component(graph.instances), local(graph.instances);
-  const std::size_t components = boost::strong_components(
-      whole, boost::make_iterator_property_map(component.begin(), boost::get(boost::vertex_index, whole)));
-  std::vector<std::size_t> size(components, 0);
-  std::vector<std::vector<std::uint64_t>> members(components);
-  for (std::uint64_t v = 0; v < graph.instances; ++v) {
-    local[v] = size[component[v]]++;
-    members[component[v]].push_back(v);
+  bound.seconds = cycle.ratio;
+  for (const std::size_t a : cycle.arcs) {
+    bound.tasks.push_back(task_of[retimed.arcs[a].from]);
+    bound.lags.push_back(retimed.lags[a]);
+    bound.durations.push_back(retimed.arcs[a].weight);
   }
-  double best_ratio = -1;
-  for (std::size_t c = 0; c < components; ++c) {
-    Graph part(size[c]);
-    for (const std::uint64_t v : members[c])
-      for (const auto& e : boost::make_iterator_range(boost::out_edges(v, whole)))
-        if (const auto to = boost::target(e, whole); component[to] == c) {
-          Arc arc = whole[e];
-          arc.duration /= scale;
-          boost::add_edge(local[v], local[to], arc, part);
-        }
-    std::vector<boost::graph_traits<Graph>::edge_descriptor> cycle;
-    const double ratio =
-        boost::maximum_cycle_ratio(part, boost::get(boost::vertex_index, part), boost::get(&Arc::duration, part),
-                                   boost::get(&Arc::lag, part), &cycle, FineFloat());
-    if (cycle.empty() || ratio <= best_ratio) continue;
-    best_ratio = ratio;
-    best = {};
-    double seconds = 0, lag = 0;
-    for (const auto& e : cycle) {
-      best.tasks.push_back(task_of[members[c][boost::source(e, part)]]);
-      best.lags.push_back(part[e].true_lag);
-      best.durations.push_back(part[e].duration * scale);
-      seconds += best.durations.back();
-      lag += part[e].lag;
-    }
-    best.seconds = seconds / lag;
-  }
-  return best;
+  return bound;
 }
 
 }  // namespace epocast

@@ -20,7 +20,7 @@ struct ServiceCount {
   std::uint64_t order = 0;  ///< when it began the last of them, in the sequence of all beginnings
 };
 
-/// The cycle with the largest sum of durations per iteration of lag (Howard's algorithm; Cochet-Terrasson et al. 1998).
+/// The cycle with the largest sum of durations per iteration of lag.
 /// `duration(instance)` is in s on an idle network. `counts`, if not empty, must have all instances, at a moment of a
 /// steady state of period 1; then the order of service adds edges from each instance to the next on its slot. Where
 /// nothing contends, this is the period of the steady state.

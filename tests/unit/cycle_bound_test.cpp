@@ -139,6 +139,34 @@ TEST_CASE("program order is a cycle", "[cycle_bound]") {
   CHECK(bound.tasks.size() == 3);
 }
 
+TEST_CASE("a long cycle is found whole", "[cycle_bound]") {
+  // 1 + 2 + .. + 3000 s on one stream, beside a queue whose single task, of 1e6 s, is slower than any of them alone.
+  CyclicTaskGraph graph;
+  const GroupId device = graph.add_group("device", {0});
+  const QueueId other = graph.add_queue("other", device, QueueRole::communication, Discipline::program_order);
+  const QueueId queue = graph.add_queue("queue", device, QueueRole::compute, Discipline::program_order);
+  graph.compute(other, Seconds(1e6), {"other", ""});
+  for (int k = 1; k <= 3000; ++k) graph.compute(queue, Seconds(k), {"task", ""});
+  const CycleBound bound = bound_of(graph);
+  CHECK(bound.seconds == Approx(3000 * 3001 / 2).epsilon(1e-12));
+  CHECK(bound.tasks.size() == 3000);
+}
+
+TEST_CASE("long ways that part and meet again are told apart", "[cycle_bound]") {
+  // 500 times two tasks side by side, of which the slower one counts, in both orders; back to the front with lag 1. In
+  // each pair 2 s and 3 s, or 3 s and 2 s: 500 x 3 s.
+  std::vector<double> duration;
+  std::vector<Arc> arcs;
+  for (std::size_t k = 0; k < 500; ++k) {
+    duration.insert(duration.end(), {k % 2 == 0 ? 2.0 : 3.0, k % 2 == 0 ? 3.0 : 2.0});
+    for (const std::size_t from : {2 * k, 2 * k + 1})
+      for (const std::size_t to : {2 * k + 2, 2 * k + 3}) arcs.push_back({from, to % 1000, to < 1000 ? 0 : 1});
+  }
+  const CycleBound bound = bound_of(graph_of(duration, arcs));
+  CHECK(bound.seconds == Approx(1500).epsilon(1e-12));
+  CHECK(std::all_of(bound.durations.begin(), bound.durations.end(), [](double d) { return d == 3; }));
+}
+
 TEST_CASE("nothing to do has no bound", "[cycle_bound]") {
   CHECK(bound_of(graph_of({0, 0}, {{0, 1, 0}, {1, 0, 1}})).seconds == 0);
 }

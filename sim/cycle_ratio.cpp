@@ -1,0 +1,141 @@
+#include "sim/cycle_ratio.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace epocast {
+namespace {
+
+/// A policy is one arc out of each vertex. Following it leads from anywhere to one of its cycles. The policy changes
+/// where another arc leads to a better cycle, or, for the same cycle, by a longer way.
+class PolicyIteration {
+ public:
+  PolicyIteration(std::size_t vertices, const std::vector<RatioArc>& arcs)
+      : arcs_(arcs),
+        first_(vertices + 1, 0),
+        leaving_(arcs.size()),
+        policy_(vertices),
+        ratio_(vertices),
+        way_(vertices) {
+    for (const RatioArc& arc : arcs) {
+      ++first_[arc.from + 1];
+      tolerance_ += kTolerance * arc.weight;
+    }
+    for (std::size_t v = 0; v < vertices; ++v) first_[v + 1] += first_[v];
+    std::vector<std::size_t> next(first_.begin(), first_.end() - 1);
+    for (std::size_t a = 0; a < arcs.size(); ++a) leaving_[next[arcs[a].from]++] = a;
+    // A start near the end: on with the same iteration, to another vertex if there is one.
+    for (std::size_t v = 0; v < vertices; ++v)
+      policy_[v] =
+          *std::min_element(begin(v), end(v), [&](std::size_t a, std::size_t b) { return haste(a) < haste(b); });
+  }
+
+  CriticalCycle run() {
+    evaluate();
+    for (int k = 0; k < kMaxIterations && (choose_better_cycles() || choose_longer_ways()); ++k) evaluate();
+    const auto best = static_cast<std::size_t>(std::max_element(ratio_.begin(), ratio_.end()) - ratio_.begin());
+    std::size_t v = best;  // leads to its cycle within as many steps as there are vertices
+    for (std::size_t k = 0; k < policy_.size(); ++k) v = follow(v);
+    CriticalCycle cycle{ratio_[best], {}};
+    for (const std::size_t start = v; cycle.arcs.empty() || v != start; v = follow(v)) cycle.arcs.push_back(policy_[v]);
+    return cycle;
+  }
+
+ private:
+  static constexpr double kTolerance = 1e-13;  ///< of all weights: what counts as longer and not as rounding
+  /// Far more than needed. Whatever the policy, its cycles are cycles: to stop early weakens the result, no more.
+  static constexpr int kMaxIterations = 10000;
+
+  std::pair<double, bool> haste(std::size_t a) const { return {arcs_[a].lag, arcs_[a].from == arcs_[a].to}; }
+  std::vector<std::size_t>::const_iterator begin(std::size_t v) const {
+    return leaving_.begin() + static_cast<std::ptrdiff_t>(first_[v]);
+  }
+  std::vector<std::size_t>::const_iterator end(std::size_t v) const {
+    return leaving_.begin() + static_cast<std::ptrdiff_t>(first_[v + 1]);
+  }
+  std::size_t follow(std::size_t v) const { return arcs_[policy_[v]].to; }
+  /// From v by arc a, as far as the cycle's root, where each lag takes off the cycle's ratio.
+  double way_by(std::size_t v, std::size_t a) const {
+    return arcs_[a].weight - ratio_[v] * arcs_[a].lag + way_[arcs_[a].to];
+  }
+
+  /// For each vertex the ratio of the cycle that it leads to, and the way there.
+  void evaluate() {
+    enum class Mark : char { none, on_path, done };
+    std::vector<Mark> mark(policy_.size(), Mark::none);
+    std::vector<std::size_t> path;
+    for (std::size_t start = 0; start < policy_.size(); ++start) {
+      std::size_t v = start;
+      for (path.clear(); mark[v] == Mark::none; v = follow(v)) {
+        mark[v] = Mark::on_path;
+        path.push_back(v);
+      }
+      if (mark[v] == Mark::on_path) {
+        const auto entry = std::find(path.begin(), path.end(), v);
+        evaluate_cycle({entry, path.end()});
+        for (auto on_cycle = entry; on_cycle != path.end(); ++on_cycle) mark[*on_cycle] = Mark::done;
+        path.erase(entry, path.end());
+      }
+      for (; !path.empty(); path.pop_back()) {
+        const std::size_t u = path.back();
+        ratio_[u] = ratio_[follow(u)];
+        way_[u] = way_by(u, policy_[u]);
+        mark[u] = Mark::done;
+      }
+    }
+  }
+
+  /// The root is the smallest vertex, so that the same cycle has the same values, to the last bit, whenever it is met.
+  void evaluate_cycle(std::vector<std::size_t> cycle) {
+    std::rotate(cycle.begin(), std::min_element(cycle.begin(), cycle.end()), cycle.end());
+    double weight = 0, lag = 0;
+    for (const std::size_t v : cycle) {
+      weight += arcs_[policy_[v]].weight;
+      lag += arcs_[policy_[v]].lag;
+    }
+    for (const std::size_t v : cycle) ratio_[v] = weight / lag;
+    for (std::size_t k = cycle.size(); k-- > 1;) way_[cycle[k]] = way_by(cycle[k], policy_[cycle[k]]);
+  }
+
+  /// Each change is used at once by the vertices before, which spreads a better cycle along a chain in one pass.
+  bool choose_better_cycles() {
+    bool any = false;
+    for (bool again = true; again; any = any || again) {
+      again = false;
+      for (std::size_t v = policy_.size(); v-- > 0;)
+        for (auto a = begin(v); a != end(v); ++a)
+          if (ratio_[arcs_[*a].to] > ratio_[v]) {
+            ratio_[v] = ratio_[arcs_[*a].to];
+            policy_[v] = *a;
+            again = true;
+          }
+    }
+    return any;
+  }
+
+  bool choose_longer_ways() {
+    bool any = false;
+    for (std::size_t v = policy_.size(); v-- > 0;)
+      for (auto a = begin(v); a != end(v); ++a)
+        if (ratio_[arcs_[*a].to] == ratio_[v] && way_by(v, *a) > way_[v] + tolerance_) {
+          way_[v] = way_by(v, *a);
+          policy_[v] = *a;
+          any = true;
+        }
+    return any;
+  }
+
+  const std::vector<RatioArc>& arcs_;
+  std::vector<std::size_t> first_, leaving_;  ///< arcs by the vertex that they leave
+  std::vector<std::size_t> policy_;           ///< by vertex: an arc
+  std::vector<double> ratio_, way_;           ///< by vertex
+  double tolerance_ = 0;
+};
+
+}  // namespace
+
+CriticalCycle critical_cycle(std::size_t vertices, const std::vector<RatioArc>& arcs) {
+  return vertices == 0 ? CriticalCycle{} : PolicyIteration(vertices, arcs).run();
+}
+
+}  // namespace epocast
