@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 
+#include "experiments/svg.hpp"
 #include "sim/config.hpp"
 #include "sim/error.hpp"
 
@@ -17,9 +17,6 @@ namespace epocast {
 namespace {
 
 constexpr double kLeft = 80, kTop = 40, kWidth = 560, kHeight = 340;
-// Distinguishable also without colour vision (Okabe and Ito 2008).
-constexpr const char* kColours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
-                                    "#e69f00", "#56b4e9", "#000000", "#999933"};
 
 struct Line {
   std::string name;
@@ -83,12 +80,6 @@ double tick_distance(double range) {
   return 10 * power;
 }
 
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) out += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : std::string(1, c);
-  return out;
-}
-
 }  // namespace
 
 void check_plot_column(const std::string& column) {
@@ -121,39 +112,31 @@ std::string line_plot_svg(const std::vector<ScenarioResult>& results, const std:
   const auto x = [&](double at) { return kLeft + kWidth * (at - low) / (high - low); };
   const auto y = [&](double value) { return kTop + kHeight * (1 - value / top); };
 
-  std::string out;
-  auto to = std::back_inserter(out);
-  fmt::format_to(to,
-                 "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"680\" height=\"{:.0f}\" font-family=\"sans-serif\" "
-                 "font-size=\"13\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
-                 kTop + kHeight + 56 + 18 * static_cast<double>(lines.size()));
-  for (double value = 0; value <= top * 1.0001; value += y_tick)
-    fmt::format_to(to,
-                   "<path d=\"M{} {:.1f} H{}\" stroke=\"#ddd\"/><text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{:g}"
-                   "</text>\n",
-                   kLeft, y(value), kLeft + kWidth, kLeft - 6, y(value) + 4, value);
+  using enum SvgAnchor;
+  constexpr double kRight = kLeft + kWidth, kBottom = kTop + kHeight;
+  SvgPicture picture(kRight + 40, kBottom + 56 + 18 * static_cast<double>(lines.size()), 13);
+  for (double value = 0; value <= top * 1.0001; value += y_tick) {
+    picture.path(fmt::format("M{} {:.1f} H{}", kLeft, y(value), kRight), "#ddd");
+    picture.text(kLeft - 6, y(value) + 4, fmt::format("{:g}", value), {.anchor = end});
+  }
   const double x_tick = tick_distance(high - low);
   for (double at = std::ceil(low / x_tick) * x_tick; at <= high * 1.0001; at += x_tick)
-    fmt::format_to(to, "<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{:g}</text>\n", x(at), kTop + kHeight + 18,
-                   std::abs(at) < x_tick / 1e6 ? 0 : at);
-  fmt::format_to(to, "<text x=\"{}\" y=\"24\">{}</text>\n", kLeft, escaped(column));
-  fmt::format_to(to, "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>\n", kLeft + kWidth, kTop + kHeight + 36,
-                 escaped(axis));
+    picture.text(x(at), kBottom + 18, fmt::format("{:g}", std::abs(at) < x_tick / 1e6 ? 0 : at), {.anchor = middle});
+  picture.text(kLeft, 24, column);
+  picture.text(kRight, kBottom + 36, axis, {.anchor = end});
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    const char* colour = kColours[i % std::size(kColours)];
+    const char* colour = series_colour(i);
     std::string path;
     for (const auto& [at, value] : lines[i].points) {
       path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : " L", x(at), y(value));
-      fmt::format_to(to, "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"{}\"/>\n", x(at), y(value), colour);
+      picture.circle(x(at), y(value), 3, colour);
     }
-    const double legend = kTop + kHeight + 54 + 18 * static_cast<double>(i);
-    fmt::format_to(to, "<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.5\"/>\n", path, colour);
-    fmt::format_to(to,
-                   "<path d=\"M{} {:.1f} h14\" stroke=\"{}\" stroke-width=\"3\"/><text x=\"{}\" y=\"{:.1f}\">{}"
-                   "</text>\n",
-                   kLeft, legend - 4, colour, kLeft + 22, legend, escaped(lines[i].name));
+    picture.path(path, colour, 1.5);
+    const double legend = kBottom + 54 + 18 * static_cast<double>(i);
+    picture.path(fmt::format("M{} {:.1f} h14", kLeft, legend - 4), colour, 3);
+    picture.text(kLeft + 22, legend, lines[i].name);
   }
-  return out + "</svg>\n";
+  return picture.document();
 }
 
 }  // namespace epocast

@@ -4,34 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 
+#include "experiments/svg.hpp"
 #include "sim/quantity.hpp"
 
 namespace epocast {
 namespace {
 
 constexpr double kLeft = 80, kTop = 50, kSize = 540;
-// Distinguishable also without colour vision (Okabe and Ito 2008).
-constexpr const char* kColours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
-                                    "#e69f00", "#56b4e9", "#000000", "#999933"};
-
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '<')
-      out += "&lt;";
-    else if (c == '>')
-      out += "&gt;";
-    else if (c == '&')
-      out += "&amp;";
-    else if (c == '"')
-      out += "&quot;";
-    else
-      out += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
-  }
-  return out;
-}
 
 }  // namespace
 
@@ -50,39 +30,28 @@ std::string scatter_svg(const std::string& title, const std::string& predicted_a
   const auto x = [&](double time) { return kLeft + along(time); };
   const auto y = [&](double time) { return kTop + kSize - along(time); };
 
-  std::string out;
-  auto at = std::back_inserter(out);
-  fmt::format_to(
-      at,
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"640\" height=\"{:.0f}\" font-family=\"sans-serif\" "
-      "font-size=\"13\">\n"
-      "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n<text x=\"{}\" y=\"28\" font-size=\"15\">{}</text>\n",
-      kTop + kSize + 60 + 18 * static_cast<double>(series.size()), kLeft, escaped(title));
+  using enum SvgAnchor;
+  constexpr double kRight = kLeft + kSize, kBottom = kTop + kSize;
+  SvgPicture picture(kRight + 20, kBottom + 60 + 18 * static_cast<double>(series.size()), 13);
+  picture.text(kLeft, 28, title, {.size = 15});
   for (double decade = from; decade <= to; ++decade) {
     const double time = std::pow(10, decade);
     const std::string label = to_string(Seconds(time));
-    fmt::format_to(at, "<path d=\"M{0:.1f} {1} V{2} M{3} {4:.1f} H{5}\" stroke=\"#ddd\"/>\n", x(time), kTop,
-                   kTop + kSize, kLeft, y(time), kLeft + kSize);
-    fmt::format_to(at, "<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", x(time), kTop + kSize + 18,
-                   label);
-    fmt::format_to(at, "<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n", kLeft - 6, y(time) + 4, label);
+    picture.path(fmt::format("M{:.1f} {} V{} M{} {:.1f} H{}", x(time), kTop, kBottom, kLeft, y(time), kRight), "#ddd");
+    picture.text(x(time), kBottom + 18, label, {.anchor = middle});
+    picture.text(kLeft - 6, y(time) + 4, label, {.anchor = end});
   }
-  fmt::format_to(at, "<path d=\"M{0} {1} L{2} {3}\" stroke=\"#888\"/>\n", kLeft, kTop + kSize, kLeft + kSize, kTop);
-  fmt::format_to(at, "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">measured</text>\n", kLeft + kSize / 2,
-                 kTop + kSize + 38);
-  fmt::format_to(at, "<text transform=\"translate(16 {}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n",
-                 kTop + kSize / 2, escaped(predicted_axis));
+  picture.path(fmt::format("M{} {} L{} {}", kLeft, kBottom, kRight, kTop), "#888");
+  picture.text(kLeft + kSize / 2, kBottom + 38, "measured", {.anchor = middle});
+  picture.text(16, kTop + kSize / 2, predicted_axis, {.anchor = middle, .upwards = true});
   for (std::size_t i = 0; i < series.size(); ++i) {
-    const char* colour = kColours[i % std::size(kColours)];
-    for (const PlotPoint& p : series[i].points)
-      fmt::format_to(at, "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"{}\" fill-opacity=\"0.6\"/>\n",
-                     x(p.measured), y(p.predicted), colour);
-    const double line = kTop + kSize + 58 + 18 * static_cast<double>(i);
-    fmt::format_to(at,
-                   "<circle cx=\"{}\" cy=\"{:.1f}\" r=\"4\" fill=\"{}\"/><text x=\"{}\" y=\"{:.1f}\">{} ({})</text>\n",
-                   kLeft + 6, line - 4, colour, kLeft + 18, line, escaped(series[i].name), series[i].points.size());
+    const char* colour = series_colour(i);
+    for (const PlotPoint& p : series[i].points) picture.circle(x(p.measured), y(p.predicted), 3, colour, 0.6);
+    const double line = kBottom + 58 + 18 * static_cast<double>(i);
+    picture.circle(kLeft + 6, line - 4, 4, colour);
+    picture.text(kLeft + 18, line, fmt::format("{} ({})", series[i].name, series[i].points.size()));
   }
-  return out + "</svg>\n";
+  return picture.document();
 }
 
 }  // namespace epocast

@@ -1,0 +1,77 @@
+#include "experiments/svg.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <iterator>
+
+namespace epocast {
+namespace {
+
+/// No more digits than a tenth of a pixel.
+std::string pixels(double length) { return fmt::format("{:g}", std::round(length * 10) / 10); }
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '<')
+      out += "&lt;";
+    else if (c == '>')
+      out += "&gt;";
+    else if (c == '&')
+      out += "&amp;";
+    else if (c == '"')
+      out += "&quot;";
+    else
+      out += static_cast<unsigned char>(c) < ' ' ? ' ' : c;  // XML has no control characters
+  }
+  return out;
+}
+
+std::string opacity_attribute(double opacity) {
+  return opacity < 1 ? fmt::format(" fill-opacity=\"{:.3g}\"", opacity) : "";
+}
+
+}  // namespace
+
+const char* series_colour(std::size_t i) {
+  static constexpr const char* kColours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
+                                             "#e69f00", "#56b4e9", "#000000", "#999933"};
+  return kColours[i % std::size(kColours)];
+}
+
+SvgPicture::SvgPicture(double width, double height, int font_size)
+    : out_(fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "
+                       "font-family=\"sans-serif\" font-size=\"{2}\">\n"
+                       "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
+                       pixels(width), pixels(height), font_size)) {}
+
+void SvgPicture::text(double x, double y, std::string_view text, SvgTextStyle style) {
+  const std::string place = style.upwards
+                                ? fmt::format("transform=\"translate({} {}) rotate(-90)\"", pixels(x), pixels(y))
+                                : fmt::format("x=\"{}\" y=\"{}\"", pixels(x), pixels(y));
+  const char* anchor = style.anchor == SvgAnchor::middle ? " text-anchor=\"middle\""
+                       : style.anchor == SvgAnchor::end  ? " text-anchor=\"end\""
+                                                         : "";
+  out_ += fmt::format("<text {}{}{}>{}</text>\n", place, anchor,
+                      style.size > 0 ? fmt::format(" font-size=\"{}\"", style.size) : "", escaped(text));
+}
+
+void SvgPicture::circle(double x, double y, double radius, std::string_view colour, double opacity) {
+  out_ += fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"{}\" fill=\"{}\"{}/>\n", pixels(x), pixels(y), pixels(radius),
+                      colour, opacity_attribute(opacity));
+}
+
+void SvgPicture::path(std::string_view path, std::string_view colour, double width) {
+  out_ +=
+      fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\"/>\n", path, colour, pixels(width));
+}
+
+void SvgPicture::rectangle(double x, double y, double width, double height, std::string_view colour, double opacity,
+                           std::string_view tip) {
+  out_ += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\"{}><title>{}</title></rect>\n",
+                      pixels(x), pixels(y), pixels(width), pixels(height), colour, opacity_attribute(opacity),
+                      escaped(tip));
+}
+
+}  // namespace epocast
