@@ -4,11 +4,10 @@
 #include <catch2/catch.hpp>
 
 #include "tests/support/hand_timeline.hpp"
-#include "tests/support/two_layer_network.hpp"
 
 using namespace epocast;
 using testing::check;
-using testing::two_layer_network;
+using testing::two_layers;
 
 namespace {
 
@@ -16,6 +15,13 @@ const std::string kStrategy = "layerwise_data_parallel";
 
 /// Adding two halves of A's 10 MB: reads 10 MB and writes 5 MB at 500 GB/s.
 constexpr double kSum = 0.03;
+
+/// Forward 10 + 20, input's gradient of B 15, half of its parameters' for both samples 15, backward A 40, half of the
+/// updates 1.5.
+constexpr double kPcnnCompute = 101.5 + kSum;
+/// What each of two workers sends of B: 2 of the activations' 4, its errors of 2, half of the parameters, 10; of A
+/// twice half of the parameters, 10.
+constexpr double kPcnnMegabytes = 2 * (2 + 2 + 10 + 10);
 
 }  // namespace
 
@@ -30,8 +36,7 @@ TEST_CASE("all_reduce without overlap: each layer's is waited for at once", "[la
                   {"update B", 82, 84},
                   {"backward A", 84, 124},
                   {"all-reduce A", 124, 136},  // 2 + 10
-                  {"update A", 136, 137}}},
-        two_layer_network);
+                  {"update A", 136, 137}}});
 }
 
 TEST_CASE("all_reduce behind the backward pass", "[layerwise]") {
@@ -45,8 +50,7 @@ TEST_CASE("all_reduce behind the backward pass", "[layerwise]") {
                   {"all-reduce B", 60, 82},
                   {"all-reduce A", 100, 112},
                   {"update B", 100, 102},
-                  {"update A", 112, 113}}},
-        two_layer_network);
+                  {"update A", 112, 113}}});
 }
 
 TEST_CASE("all_reduce into the next forward pass: each layer is updated just before it is needed", "[layerwise]") {
@@ -61,8 +65,7 @@ TEST_CASE("all_reduce into the next forward pass: each layer is updated just bef
                   {"backward B", 33, 63},
                   {"backward A", 63, 103},
                   {"all-reduce B", 63, 85},
-                  {"all-reduce A", 103, 115}}},
-        two_layer_network);
+                  {"all-reduce A", 103, 115}}});
 }
 
 TEST_CASE("reduce_scatter, sharded update, all_gather without overlap", "[layerwise]") {
@@ -78,8 +81,8 @@ TEST_CASE("reduce_scatter, sharded update, all_gather without overlap", "[layerw
                   {"backward A", 83, 123},
                   {"reduce-scatter A", 123, 129},  // 1 + 10/2
                   {"update A", 129, 129.5},
-                  {"all-gather parameters A", 129.5, 135.5}}},
-        two_layer_network);
+                  {"all-gather parameters A", 129.5, 135.5}},
+         .compute = 101.5});
 }
 
 TEST_CASE("reduce_scatter behind the backward pass: the next forward pass waits for all parameters", "[layerwise]") {
@@ -95,8 +98,8 @@ TEST_CASE("reduce_scatter behind the backward pass: the next forward pass waits 
                   {"update A", 106, 106.5},  // in forward order
                   {"all-gather parameters A", 106.5, 112.5},
                   {"update B", 106.5, 107.5},
-                  {"all-gather parameters B", 112.5, 123.5}}},
-        two_layer_network);
+                  {"all-gather parameters B", 112.5, 123.5}},
+         .compute = 101.5});
 }
 
 TEST_CASE("reduce_scatter into the next forward pass: B's parameters travel while A computes", "[layerwise]") {
@@ -114,8 +117,9 @@ TEST_CASE("reduce_scatter into the next forward pass: B's parameters travel whil
                   {"all-gather parameters A", 107.5, 113.5},
                   {"update B", 107.5, 108.5},
                   {"all-gather parameters B", 113.5, 124.5}},
-         .settled = 1},
-        two_layer_network, -1);  // the first iteration has B's parameters at once, and ends 1 earlier
+         .compute = 101.5,
+         .iterations = {1, 7, 19},
+         .first = -1});  // the first iteration has B's parameters at once, and ends 1 earlier
 }
 
 TEST_CASE("pcnn without overlap: three exchanges for B, two for A", "[layerwise]") {
@@ -134,8 +138,9 @@ TEST_CASE("pcnn without overlap: three exchanges for B, two for A", "[layerwise]
                   {"all-to-all gradients A", 118, 124},
                   {"sum A", 124, 124 + kSum},
                   {"update A", 124 + kSum, 124.5 + kSum},
-                  {"all-gather parameters A", 124.5 + kSum, 130.5 + kSum}}},
-        two_layer_network);
+                  {"all-gather parameters A", 124.5 + kSum, 130.5 + kSum}},
+         .compute = kPcnnCompute,
+         .megabytes = kPcnnMegabytes});
 }
 
 TEST_CASE("pcnn behind the backward pass", "[layerwise]") {
@@ -154,8 +159,9 @@ TEST_CASE("pcnn behind the backward pass", "[layerwise]") {
                   {"all-gather parameters A", 91.5 + kSum, 97.5 + kSum},
                   {"gradient B", 91.5 + kSum, 106.5 + kSum},
                   {"update B", 106.5 + kSum, 107.5 + kSum},
-                  {"all-gather parameters B", 107.5 + kSum, 118.5 + kSum}}},
-        two_layer_network);
+                  {"all-gather parameters B", 107.5 + kSum, 118.5 + kSum}},
+         .compute = kPcnnCompute,
+         .megabytes = kPcnnMegabytes});
 }
 
 TEST_CASE("pcnn into the next forward pass", "[layerwise]") {
@@ -177,12 +183,14 @@ TEST_CASE("pcnn into the next forward pass", "[layerwise]") {
                   {"gradient B", 92.5 + kSum, 107.5 + kSum},
                   {"update B", 107.5 + kSum, 108.5 + kSum},
                   {"all-gather parameters B", 108.5 + kSum, 119.5 + kSum}},
-         .settled = 1},
-        two_layer_network, -1);
+         .compute = kPcnnCompute,
+         .megabytes = kPcnnMegabytes,
+         .iterations = {1, 7, 19},
+         .first = -1});
 }
 
 TEST_CASE("normalisations travel with the convolution before them", "[layerwise]") {
-  WorkloadTrace trace = two_layer_network(1);
+  WorkloadTrace trace = two_layers(1);
   LayerTrace norm = testing::layer("N", 1e-3, 1e-3, 1e-4, {1e3, 1e3});
   norm.kind = LayerKind::batch_norm;
   norm.inputs = {1};
@@ -205,7 +213,7 @@ TEST_CASE("sharded updates shard the optimizer's state", "[layerwise]") {
     const ConfigNode node = ConfigNode::load_text(options, "options");
     return builtin_strategies()
         .make(kStrategy, node, node)
-        ->compile({cluster, {0, 1}, 2, two_layer_network, {}, Optimizer::adam})
+        ->compile({cluster, {0, 1}, 2, two_layers, {}, Optimizer::adam})
         .memory.front()
         .use.optimizer_state.value;
   };

@@ -3,8 +3,8 @@
 
 #include "experiments/overlap_report.hpp"
 #include "strategies/register.hpp"
+#include "tests/support/hand_timeline.hpp"
 #include "tests/support/simulate.hpp"
-#include "tests/support/two_layer_network.hpp"
 
 using namespace epocast;
 
@@ -14,9 +14,8 @@ namespace {
 OverlapReport report(const std::string& strategy, const std::string& options) {
   const testing::Star star(2, 1e9, 1e-3);
   const ConfigNode node = ConfigNode::load_text(options, "options");
-  const TrainingStep step = builtin_strategies()
-                                .make(strategy, node, node)
-                                ->compile({star.cluster(), {0, 1}, 2, testing::two_layer_network, {}});
+  const TrainingStep step =
+      builtin_strategies().make(strategy, node, node)->compile({star.cluster(), {0, 1}, 2, testing::two_layers, {}});
   return *measure_overlap(step.graph,
                           testing::simulate(star.cluster(), step.graph, {.iterations = 50, .record_timeline = true}));
 }

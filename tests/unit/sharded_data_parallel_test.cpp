@@ -1,97 +1,102 @@
 // Sharded data parallelism on two workers and two layers, worked out by hand. All times are in ms. Half an all-reduce
 // of n MB between two ranks takes 1 + n/2: reduce-scatter and all-gather of A (10 MB) take 6, of B (20 MB) 11. Each
 // worker updates half: A 0.5, B 1, so that it computes 101.5.
-#include "tests/support/two_layers.hpp"
+#include "tests/support/hand_timeline.hpp"
 
 using namespace epocast;
-using testing::check_two_layers;
+using testing::check;
 
 TEST_CASE("stages 1 and 2: updated parameters are gathered in the order of the next forward pass", "[sharded]") {
   // From the second iteration on forward A starts 1 before the iteration's date, and forward B waits for all-gather B:
   // 11 + 20 + 30 + 40 + 6 + 0.5 + 6 around all-gather B, forward B, backward, reduce-scatter A, update A, all-gather A.
   for (const char* stage : {"1", "2"})
-    check_two_layers("sharded_data_parallel", std::string("{unit: 1 B, stage: ") + stage + "}",
-                     {113.5,
-                      {{"forward A", -1, 9},
-                       {"forward B", 10, 30},
-                       {"backward B", 30, 60},
-                       {"backward A", 60, 100},
-                       {"reduce-scatter B", 60, 71},
-                       {"reduce-scatter A", 100, 106},
-                       {"update B", 100, 101},
-                       {"update A", 106, 106.5},
-                       {"all-gather A", 106.5, 112.5},
-                       {"all-gather B", 112.5, 123.5}},
-                      101.5,
-                      60,
-                      {1, 7, 19}});
+    check({"sharded_data_parallel",
+           std::string("{unit: 1 B, stage: ") + stage + "}",
+           113.5,
+           {{"forward A", -1, 9},
+            {"forward B", 10, 30},
+            {"backward B", 30, 60},
+            {"backward A", 60, 100},
+            {"reduce-scatter B", 60, 71},
+            {"reduce-scatter A", 100, 106},
+            {"update B", 100, 101},
+            {"update A", 106, 106.5},
+            {"all-gather A", 106.5, 112.5},
+            {"all-gather B", 112.5, 123.5}},
+           101.5,
+           60,
+           {1, 7, 19}});
 }
 
 TEST_CASE("one unit: all parameters travel together", "[sharded]") {
-  check_two_layers("sharded_data_parallel", "{unit: 25 MB, stage: 2}",
-                   {133.5,
-                    {{"forward A", 0, 10},
-                     {"forward B", 10, 30},
-                     {"backward B", 30, 60},
-                     {"backward A", 60, 100},
-                     {"reduce-scatter A..B", 100, 116},
-                     {"update A..B", 116, 117.5},
-                     {"all-gather A..B", 117.5, 133.5}},
-                    101.5});
+  check({"sharded_data_parallel",
+         "{unit: 25 MB, stage: 2}",
+         133.5,
+         {{"forward A", 0, 10},
+          {"forward B", 10, 30},
+          {"backward B", 30, 60},
+          {"backward A", 60, 100},
+          {"reduce-scatter A..B", 100, 116},
+          {"update A..B", 116, 117.5},
+          {"all-gather A..B", 117.5, 133.5}},
+         101.5});
 }
 
 TEST_CASE("stage 3 without prefetch: each unit is gathered when it is needed, twice", "[sharded]") {
-  check_two_layers("sharded_data_parallel", "{unit: 1 B, prefetch: 0}",
-                   {151.5,
-                    {{"all-gather A", 0, 6},
-                     {"forward A", 6, 16},
-                     {"all-gather B", 16, 27},
-                     {"forward B", 27, 47},
-                     {"all-gather again B", 47, 58},
-                     {"backward B", 58, 88},
-                     {"reduce-scatter B", 88, 99},
-                     {"all-gather again A", 99, 105},  // one communication at a time
-                     {"backward A", 105, 145},
-                     {"reduce-scatter A", 145, 151},
-                     {"update B", 145, 146},
-                     {"update A", 151, 151.5}},
-                    101.5,
-                    1.5 * 60});
+  check({"sharded_data_parallel",
+         "{unit: 1 B, prefetch: 0}",
+         151.5,
+         {{"all-gather A", 0, 6},
+          {"forward A", 6, 16},
+          {"all-gather B", 16, 27},
+          {"forward B", 27, 47},
+          {"all-gather again B", 47, 58},
+          {"backward B", 58, 88},
+          {"reduce-scatter B", 88, 99},
+          {"all-gather again A", 99, 105},  // one communication at a time
+          {"backward A", 105, 145},
+          {"reduce-scatter A", 145, 151},
+          {"update B", 145, 146},
+          {"update A", 151, 151.5}},
+         101.5,
+         1.5 * 60});
 }
 
 TEST_CASE("stage 3 with prefetch: gathering hides behind the unit before", "[sharded]") {
-  check_two_layers("sharded_data_parallel", "{unit: 1 B, prefetch: 1}",
-                   {124.5,
-                    {{"all-gather A", 0, 6},
-                     {"all-gather B", 6, 17},
-                     {"forward A", 6, 16},
-                     {"forward B", 17, 37},
-                     {"all-gather again B", 37, 48},
-                     {"all-gather again A", 48, 54},
-                     {"backward B", 48, 78},
-                     {"backward A", 78, 118},
-                     {"reduce-scatter B", 78, 89},
-                     {"reduce-scatter A", 118, 124},
-                     {"update B", 118, 119},
-                     {"update A", 124, 124.5}},
-                    101.5,
-                    1.5 * 60});
+  check({"sharded_data_parallel",
+         "{unit: 1 B, prefetch: 1}",
+         124.5,
+         {{"all-gather A", 0, 6},
+          {"all-gather B", 6, 17},
+          {"forward A", 6, 16},
+          {"forward B", 17, 37},
+          {"all-gather again B", 37, 48},
+          {"all-gather again A", 48, 54},
+          {"backward B", 48, 78},
+          {"backward A", 78, 118},
+          {"reduce-scatter B", 78, 89},
+          {"reduce-scatter A", 118, 124},
+          {"update B", 118, 119},
+          {"update A", 124, 124.5}},
+         101.5,
+         1.5 * 60});
 }
 
 TEST_CASE("stage 3 without resharding: gathered once", "[sharded]") {
-  check_two_layers("sharded_data_parallel", "{unit: 1 B, reshard: false}",
-                   {113.5,
-                    {{"all-gather A", 0, 6},
-                     {"all-gather B", 6, 17},
-                     {"forward A", 6, 16},
-                     {"forward B", 17, 37},
-                     {"backward B", 37, 67},
-                     {"backward A", 67, 107},
-                     {"reduce-scatter B", 67, 78},
-                     {"reduce-scatter A", 107, 113},
-                     {"update B", 107, 108},
-                     {"update A", 113, 113.5}},
-                    101.5});
+  check({"sharded_data_parallel",
+         "{unit: 1 B, reshard: false}",
+         113.5,
+         {{"all-gather A", 0, 6},
+          {"all-gather B", 6, 17},
+          {"forward A", 6, 16},
+          {"forward B", 17, 37},
+          {"backward B", 37, 67},
+          {"backward A", 67, 107},
+          {"reduce-scatter B", 67, 78},
+          {"reduce-scatter A", 107, 113},
+          {"update B", 107, 108},
+          {"update A", 113, 113.5}},
+         101.5});
 }
 
 TEST_CASE("memory: each stage shards one thing more", "[sharded]") {

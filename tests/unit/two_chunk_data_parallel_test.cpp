@@ -4,11 +4,10 @@
 
 #include "tests/support/error_message.hpp"
 #include "tests/support/hand_timeline.hpp"
-#include "tests/support/two_layer_network.hpp"
 
 using namespace epocast;
 using testing::check;
-using testing::two_layer_network;
+using testing::two_layers;
 
 namespace {
 
@@ -17,7 +16,7 @@ TrainingStep compile(const std::string& options, const Cluster& cluster, std::ve
   const auto global = static_cast<std::int64_t>(workers.size());
   return builtin_strategies()
       .make("two_chunk_data_parallel", node, node)
-      ->compile({cluster, std::move(workers), global, two_layer_network, {}});
+      ->compile({cluster, std::move(workers), global, two_layers, {}});
 }
 
 }  // namespace
@@ -34,7 +33,7 @@ TEST_CASE("the first chunk hides behind the backward pass of the layers below it
                   {"all-reduce chunk 2", 100, 112},  // A: 2 + 10
                   {"update B", 100, 102},            // its chunk came long ago
                   {"update A", 112, 113}}},          // waits for its own
-        two_layer_network);
+        two_layers);
 }
 
 TEST_CASE("with all layers in the first chunk nothing is left for a second", "[two_chunk]") {
@@ -47,8 +46,7 @@ TEST_CASE("with all layers in the first chunk nothing is left for a second", "[t
                   {"backward A", 60, 100},
                   {"all-reduce chunk 1", 100, 132},
                   {"update B", 132, 134},
-                  {"update A", 134, 135}}},
-        two_layer_network);
+                  {"update A", 134, 135}}});
 }
 
 TEST_CASE("replicated gradients: gathers instead of a reduction, applied one iteration later", "[two_chunk]") {
@@ -67,8 +65,9 @@ TEST_CASE("replicated gradients: gathers instead of a reduction, applied one ite
                   {"backward A", 77, 117},
                   {"all-reduce chunk 2", 117, 129},
                   {"all-gather errors B", 129, 132},
-                  {"update A", 129, 130}}},
-        two_layer_network);
+                  {"update A", 129, 130}},
+         .compute = 118,         // 10 + 30 + 2 + 20 + 15 + 40 + 1
+         .megabytes = 2 * 16});  // each worker sends 10 of A, activations of 4, errors of 2
 }
 
 TEST_CASE("cores for communication slow down passes, the whole batch's gradient too", "[two_chunk]") {
