@@ -6,24 +6,18 @@
 #include <numeric>
 #include <utility>
 
+#include "sim/mix_bits.hpp"
+
 namespace epocast {
 namespace {
-
-/// SplitMix64 (Steele, Lea, Flood 2014): a bijective mixer good enough to hash counters into random bits.
-std::uint64_t mix(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15U;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
-  return x ^ (x >> 31);
-}
 
 /// Uniform in (0, 1): never 0, whose logarithm does not exist.
 double uniform(std::uint64_t bits) { return (static_cast<double>(bits >> 11) + 0.5) * 0x1p-53; }
 
 /// Box-Muller: one standard normal variate from two uniform ones.
 double normal(std::uint64_t key) {
-  return std::sqrt(-2 * std::log(uniform(mix(key)))) *
-         std::cos(2 * std::numbers::pi * uniform(mix(key ^ 0x5851f42d4c957f2dU)));
+  return std::sqrt(-2 * std::log(uniform(mix_bits(key)))) *
+         std::cos(2 * std::numbers::pi * uniform(mix_bits(key ^ 0x5851f42d4c957f2dU)));
 }
 
 double log_normal(double cv, std::uint64_t key) {
@@ -37,11 +31,11 @@ double gamma(double cv, std::uint64_t key) {
   const double shape = 1 / (cv * cv);
   const double boosted = shape < 1 ? shape + 1 : shape;
   const double d = boosted - 1.0 / 3, c = 1 / std::sqrt(9 * d);
-  const double power = shape < 1 ? std::pow(uniform(mix(key ^ 0x2545f4914f6cdd1dU)), 1 / shape) : 1;
-  for (std::uint64_t attempt = mix(key);; attempt = mix(attempt)) {
+  const double power = shape < 1 ? std::pow(uniform(mix_bits(key ^ 0x2545f4914f6cdd1dU)), 1 / shape) : 1;
+  for (std::uint64_t attempt = mix_bits(key);; attempt = mix_bits(attempt)) {
     const double x = normal(attempt), root = 1 + c * x, v = root * root * root;
     if (root <= 0) continue;
-    if (std::log(uniform(mix(attempt ^ 0xd1342543de82ef95U))) < 0.5 * x * x + d - d * v + d * std::log(v))
+    if (std::log(uniform(mix_bits(attempt ^ 0xd1342543de82ef95U))) < 0.5 * x * x + d - d * v + d * std::log(v))
       return d * v * power / shape;
   }
 }
@@ -64,13 +58,13 @@ std::shared_ptr<const NoiseTrace> NoiseTrace::from(std::vector<double> values) {
 double NoiseModel::draw(double cv, std::uint32_t task, std::uint32_t rank, std::int64_t iteration) const {
   if (cv <= 0) return 1;
   if (kind == NoiseKind::trace) {
-    const std::uint64_t begin = mix(mix(mix(seed)) ^ rank) % trace->factors.size();
+    const std::uint64_t begin = mix_bits(mix_bits(mix_bits(seed)) ^ rank) % trace->factors.size();
     const double f = trace->factors[(begin + static_cast<std::uint64_t>(iteration)) % trace->factors.size()];
     return 1 + (f - 1) * cv / trace->cv;
   }
   if (scope == NoiseScope::step) task = std::numeric_limits<std::uint32_t>::max();
   const std::uint64_t key =
-      mix(mix(mix(seed) ^ (std::uint64_t{task} << 32 | rank)) ^ static_cast<std::uint64_t>(iteration));
+      mix_bits(mix_bits(mix_bits(seed) ^ (std::uint64_t{task} << 32 | rank)) ^ static_cast<std::uint64_t>(iteration));
   return kind == NoiseKind::gamma ? gamma(cv, key) : log_normal(cv, key);
 }
 

@@ -7,6 +7,7 @@
 
 #include "strategies/choice.hpp"
 #include "strategies/message.hpp"
+#include "strategies/rate_option.hpp"
 
 namespace epocast {
 namespace {
@@ -177,7 +178,7 @@ FilterParallel::FilterParallel(const ConfigNode& options)
       exchange_(choose(options, "exchange", {{"direct", FilterExchange::direct}, {"root", FilterExchange::root}},
                        FilterExchange::direct)),
       in_flight_(static_cast<int>(options.get("in_flight", 1, Range{1, 1000}))),
-      copy_(options.has("copy_rate") ? 1 / options.at("copy_rate").as_bytes_per_second({1, 1e300}).value : 0) {
+      copy_(seconds_per_byte(options, "copy_rate")) {
   if (options.has("parts"))
     for (const std::string& name : options.at("parts").keys()) options.at("parts").at(name).mark_all_read();
   if (options.has("volume")) options.at("volume").as_bytes({1e-3, 1e15});

@@ -6,20 +6,14 @@
 #include <set>
 
 #include "strategies/choice.hpp"
+#include "strategies/rate_option.hpp"
 
 namespace epocast {
 namespace {
 
-constexpr Range kRate{1, 1e15};
-
 std::optional<int> read_servers(const ConfigNode& options) {
   if (!options.has("servers")) return 1;
   return count_or(options.at("servers"), "all", Range{1, 1e6});
-}
-
-/// Seconds per byte of an optional rate; 0 without one.
-double seconds_per_byte(const ConfigNode& options, const char* key) {
-  return options.has(key) ? 1 / options.at(key).as_bytes_per_second(kRate).value : 0;
 }
 
 }  // namespace
@@ -92,9 +86,11 @@ std::vector<DeviceId> ServerOptions::devices(const StrategyContext& context) con
   if (devices.size() < static_cast<std::size_t>(*servers)) {
     const ConfigNode at = options_.has("servers") ? options_.at("servers") : options_;
     throw at.error(location == Location::dedicated
-                       ? fmt::format("{} servers on hosts of their own, but the workers leave {} of the platform's {} "
-                                     "hosts; use fewer workers or servers, or location: colocated",
-                                     *servers, devices.size(), context.cluster.devices.size())
+                       ? fmt::format("{}, but the workers leave {} of the platform's {} hosts; use fewer workers or "
+                                     "servers, or location: colocated",
+                                     *servers == 1 ? "a server on a host of its own"
+                                                   : fmt::format("{} servers on hosts of their own", *servers),
+                                     devices.size(), context.cluster.devices.size())
                        : fmt::format("{} servers on the hosts of {} workers; set servers to at most {}", *servers,
                                      devices.size(), devices.size()));
   }

@@ -8,18 +8,12 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "sim/mix_bits.hpp"
+
 namespace epocast {
 namespace {
 
-/// A bijective mix of 64 bits (splitmix64).
-std::uint64_t mix(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15ULL;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-  return x ^ (x >> 31);
-}
-
-std::uint64_t bits(double value) { return mix(std::bit_cast<std::uint64_t>(value)); }
+std::uint64_t bits(double value) { return mix_bits(std::bit_cast<std::uint64_t>(value)); }
 
 /// Groups vertices by colour, or each by itself where its colour has been taken apart.
 std::vector<int> number_classes(const Hypergraph& graph, const std::vector<std::uint64_t>& colour,
@@ -99,12 +93,12 @@ std::vector<std::uint64_t> vertex_colours(const Hypergraph& graph) {
   std::vector<std::uint64_t> colour(vertices), next(vertices);
   for (std::size_t v = 0; v < vertices; ++v) colour[v] = bits(graph.weight(static_cast<int>(v)));
   for (std::size_t known = 0;;) {
-    for (std::size_t v = 0; v < vertices; ++v) next[v] = mix(colour[v]);
+    for (std::size_t v = 0; v < vertices; ++v) next[v] = mix_bits(colour[v]);
     for (int net = 0; net < graph.nets(); ++net) {
       std::uint64_t sum = bits(graph.cost(net));
-      for (const int pin : graph.pins(net)) sum += mix(colour[static_cast<std::size_t>(pin)]);
+      for (const int pin : graph.pins(net)) sum += mix_bits(colour[static_cast<std::size_t>(pin)]);
       for (const int pin : graph.pins(net))
-        next[static_cast<std::size_t>(pin)] += mix(sum ^ colour[static_cast<std::size_t>(pin)]);
+        next[static_cast<std::size_t>(pin)] += mix_bits(sum ^ colour[static_cast<std::size_t>(pin)]);
     }
     colour.swap(next);
     const std::size_t colours = std::unordered_set<std::uint64_t>(colour.begin(), colour.end()).size();
