@@ -17,7 +17,8 @@ bool never_measured(const Layer& layer) { return layer.kind == LayerKind::input 
 
 }  // namespace
 
-MeasuredTable::MeasuredTable(TimingsFile file, Optimizer optimizer) : file_(std::move(file)), optimizer_(optimizer) {
+MeasuredTable::MeasuredTable(TimingsFile file, Optimizer optimizer, std::string device_model)
+    : file_(std::move(file)), optimizer_(optimizer), device_model_(std::move(device_model)) {
   for (const TimingRow& row : file_.rows) {
     auto [found, is_new] = layers_.try_emplace(row.layer);
     LayerTimes& layer = found->second;
@@ -100,10 +101,16 @@ std::vector<std::string> MeasuredTable::caveats(std::int64_t batch) const {
     low = std::max(low, layer.update.begin()->first);
     high = std::min(high, layer.update.rbegin()->first);
   }
-  if (batch >= low && batch <= high) return {};
-  const std::string range = low >= high ? std::to_string(low) : std::to_string(low) + " to " + std::to_string(high);
-  return {"batch " + std::to_string(batch) + " is extrapolated: timings '" +
-          std::filesystem::path(file_.file).stem().string() + "' are for batch " + range};
+  const std::string name = std::filesystem::path(file_.file).stem().string();
+  std::vector<std::string> out;
+  // Timings files may go on after the device's name, as in "V100 (DGX-1)".
+  if (const std::string& measured = file_.header.at("device"); !measured.starts_with(device_model_))
+    out.push_back("timings '" + name + "' are of " + measured + "; the platform's device is " + device_model_);
+  if (batch < low || batch > high) {
+    const std::string range = low >= high ? std::to_string(low) : std::to_string(low) + " to " + std::to_string(high);
+    out.push_back("batch " + std::to_string(batch) + " is extrapolated: timings '" + name + "' are for batch " + range);
+  }
+  return out;
 }
 
 }  // namespace epocast

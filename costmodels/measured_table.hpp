@@ -1,10 +1,10 @@
 #pragma once
 // Measured: each layer takes the time that was measured for it, on the device it was measured on.
 //
-// Scope and limits: answers for the network and the device of the timings file; the platform's rates are used only for
-// updates that were not measured. Between measured batch sizes times are linear; outside them extrapolated (see
-// interpolation.hpp), which caveats() reports.
-// Validation: at a measured batch size it returns the file's numbers exactly (tests/unit/cost_model_test.cpp).
+// Scope and limits: answers for the network and the device of the timings file, whatever the platform's device is, with
+// a caveat; the platform's rates are used only for updates that were not measured. Between measured batch sizes times
+// are linear; outside them extrapolated (see interpolation.hpp), which caveats() reports. Validation: at a measured
+// batch size it returns the file's numbers exactly (tests/unit/cost_model_test.cpp).
 
 #include <map>
 #include <string>
@@ -19,7 +19,8 @@ namespace epocast {
 
 class MeasuredTable : public CostModel {
  public:
-  MeasuredTable(TimingsFile file, Optimizer optimizer);
+  /// `device_model`: what hardware the study is for, for a caveat if it is not what was measured; empty for none.
+  MeasuredTable(TimingsFile file, Optimizer optimizer, std::string device_model = "");
 
   /// Throws ConfigError if the file has rows for layers that the model does not have or that are of another kind there,
   /// or lacks layers that it needs.
@@ -40,6 +41,7 @@ class MeasuredTable : public CostModel {
 
   TimingsFile file_;
   Optimizer optimizer_;
+  std::string device_model_;
   std::map<std::string, LayerTimes> layers_;
 };
 

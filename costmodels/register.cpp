@@ -84,8 +84,9 @@ void require_fp32(const ConfigNode& place, const CostModelContext& context) {
 std::unique_ptr<CostModel> make_measured(const ConfigNode& options, const CostModelContext& context) {
   const auto folder = context.data_dir / "costmodels" / "timings";
   require_fp32(options.at("timings"), context);
-  auto table = std::make_unique<MeasuredTable>(
-      load_timings(find_data_file(options.at("timings"), {"timings", folder, ".csv"})), context.optimizer);
+  auto table =
+      std::make_unique<MeasuredTable>(load_timings(find_data_file(options.at("timings"), {"timings", folder, ".csv"})),
+                                      context.optimizer, context.device->model);
   table->check_covers(*context.model);
   return table;
 }

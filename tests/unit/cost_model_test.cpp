@@ -148,6 +148,20 @@ TEST_CASE("measured times are returned as they are, interpolated between batches
   CHECK_THAT(table.caveats(21).at(0), Catch::Contains("batch 21 is extrapolated"));
 }
 
+TEST_CASE("measured times on another device come with a caveat") {
+  Device on = device();
+  const auto caveats = [&](const std::string& model) {
+    on.model = model;
+    return make("{cost_model: measured, timings: skylake_tf1_vgg16}", load_model(kRoot / "workloads/models/vgg16.yaml"),
+                on)
+        ->caveats(32);
+  };
+  CHECK(caveats("2x Intel Xeon Platinum 8180").empty());  // the file's "(inferred ...)" is no difference
+  CHECK(caveats("NVIDIA H100 SXM5 80GB") ==
+        std::vector<std::string>{"timings 'skylake_tf1_vgg16' are of 2x Intel Xeon Platinum 8180 (inferred from 112 "
+                                 "logical cores a node); the platform's device is NVIDIA H100 SXM5 80GB"});
+}
+
 TEST_CASE("timings that do not fit the model are refused") {
   const Model net = mlp();
   const auto check = [&](const std::string& rows, const std::string& head) {
