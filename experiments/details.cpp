@@ -99,7 +99,7 @@ std::string details(const ScenarioSetup& setup, const std::vector<PhaseRun>& run
   for (std::size_t p = 0; p < runs.size(); ++p) {
     ordered_json phase;
     phase["workers"] = setup.phases[p].workers.size();
-    phase["global_batch"] = setup.phases[p].global_batch;
+    phase["global_batch"] = runs[p].batch;
     phase["steps"] = runs[p].step.steps;
     phase["memory"] = memory_section(runs[p].step.memory, setup.cluster);
     phase["by_worker"] = workers_section(runs[p].result, setup.cluster);

@@ -13,9 +13,11 @@ namespace epocast {
 
 struct PhaseRun {
   TrainingStep step;
+  std::int64_t batch = 0;          ///< samples of all workers that one step applies: without those that a quorum drops
+  std::int64_t iterations = 0;     ///< steps of all epochs
   std::set<std::int64_t> batches;  ///< that the strategy asked a device's times for
   ExecutionResult result;
-  double single_step = 0;                     ///< s: one worker doing the whole global batch; 0 without a model
+  double single_step = 0;                     ///< s: one worker doing the whole `batch`; 0 without a model
   std::optional<OverlapReport> overlap = {};  ///< if asked for, see measure_overlap
 
   /// Of something per iteration of the graph, the share of one step.

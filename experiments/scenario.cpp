@@ -18,13 +18,22 @@
 namespace epocast {
 namespace {
 
+/// Of a step's samples those that its updates use: an update with a quorum leaves out the workers that come late.
+std::int64_t applied_samples(const CyclicTaskGraph& graph, const PhaseSettings& phase) {
+  const auto workers = static_cast<std::int64_t>(phase.workers.size());
+  std::int64_t used = workers;
+  for (const Task& task : graph.tasks())
+    if (task.quorum > 0) used = std::min<std::int64_t>(used, task.quorum);
+  return phase.global_batch / workers * used;
+}
+
 /// Mean over phases, each weighted by its iterations.
 template <class Value>
-double per_iteration(const std::vector<PhaseRun>& runs, const std::vector<PhaseSettings>& phases, Value value) {
+double per_iteration(const std::vector<PhaseRun>& runs, Value value) {
   double sum = 0, iterations = 0;
-  for (std::size_t p = 0; p < runs.size(); ++p) {
-    sum += value(runs[p], phases[p]) * static_cast<double>(phases[p].iterations);
-    iterations += static_cast<double>(phases[p].iterations);
+  for (const PhaseRun& run : runs) {
+    sum += value(run) * static_cast<double>(run.iterations);
+    iterations += static_cast<double>(run.iterations);
   }
   return sum / iterations;
 }
@@ -33,39 +42,36 @@ void summarize(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs, Sc
   const auto& phases = setup.phases;
   // With a schedule, batch and workers are those of the last phase; times are averages over all.
   out.workers = static_cast<std::int64_t>(phases.back().workers.size());
-  out.global_batch = phases.back().global_batch;
+  out.global_batch = runs.back().batch;
 
   double epochs = 0, samples = 0, iterations = 0, workers = 0, single_total = 0;
   for (std::size_t p = 0; p < runs.size(); ++p) {
-    const auto n = static_cast<double>(phases[p].iterations);
+    const auto n = static_cast<double>(runs[p].iterations);
     out.total_s += runs[p].result.total;
     epochs += static_cast<double>(phases[p].epochs);
     iterations += n;
-    samples += n * static_cast<double>(phases[p].global_batch);
+    samples += n * static_cast<double>(runs[p].batch);
     workers += n * static_cast<double>(phases[p].workers.size());
     single_total += n * runs[p].single_step;
     out.iterations_simulated += runs[p].result.iterations_simulated * runs[p].step.steps;
     out.comm_bytes_per_epoch += runs[p].per_step(runs[p].result.metrics.bytes) * n;
     out.max_link_utilization = std::max(out.max_link_utilization, runs[p].result.metrics.max_link_utilization);
   }
-  const auto mean = [&](auto value) { return per_iteration(runs, phases, value); };
-  out.iteration_s = mean([](const PhaseRun& r, const PhaseSettings&) { return r.per_step(r.result.iteration); });
-  out.iteration_ci95 =
-      mean([](const PhaseRun& r, const PhaseSettings&) { return r.per_step(r.result.iteration_ci95); });
+  const auto mean = [&](auto value) { return per_iteration(runs, value); };
+  out.iteration_s = mean([](const PhaseRun& r) { return r.per_step(r.result.iteration); });
+  out.iteration_ci95 = mean([](const PhaseRun& r) { return r.per_step(r.result.iteration_ci95); });
   out.epoch_s = out.total_s / epochs;
   out.samples_per_s = samples / iterations / out.iteration_s;
   if (single_total > 0) {
     out.speedup = single_total / iterations / out.iteration_s;
     out.efficiency = *out.speedup / (workers / iterations);
-    const double computing =
-        mean([](const PhaseRun& r, const PhaseSettings&) { return r.per_step(r.result.metrics.compute); });
+    const double computing = mean([](const PhaseRun& r) { return r.per_step(r.result.metrics.compute); });
     const double idle = 1 - computing / out.iteration_s;
     out.bubble_fraction = idle > 1e-12 ? idle : 0;  // rounding
   }
-  out.compute_s = mean([](const PhaseRun& r, const PhaseSettings&) { return r.per_step(r.result.metrics.compute); });
-  out.comm_s = mean([](const PhaseRun& r, const PhaseSettings&) { return r.per_step(r.result.metrics.communication); });
-  out.exposed_comm_s =
-      mean([](const PhaseRun& r, const PhaseSettings&) { return r.per_step(r.result.metrics.exposed_communication); });
+  out.compute_s = mean([](const PhaseRun& r) { return r.per_step(r.result.metrics.compute); });
+  out.comm_s = mean([](const PhaseRun& r) { return r.per_step(r.result.metrics.communication); });
+  out.exposed_comm_s = mean([](const PhaseRun& r) { return r.per_step(r.result.metrics.exposed_communication); });
   if (out.comm_s > 0) out.overlap_ratio = 1 - out.exposed_comm_s / out.comm_s;
   out.comm_bytes_per_iteration = out.comm_bytes_per_epoch / iterations;
   out.comm_bytes_per_epoch /= epochs;
@@ -73,12 +79,11 @@ void summarize(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs, Sc
   const auto all = [&](auto test) { return std::all_of(runs.begin(), runs.end(), test); };
   out.exact = all([](const PhaseRun& r) { return r.result.exact; });
   if (all([](const PhaseRun& r) { return r.result.bound.has_value(); }))
-    out.bound_s = mean([](const PhaseRun& r, const PhaseSettings&) { return r.per_step(lower_bound(r.result)); });
+    out.bound_s = mean([](const PhaseRun& r) { return r.per_step(lower_bound(r.result)); });
   for (const PhaseRun& r : runs) {
     if (!r.result.metrics.mean_staleness) continue;
     out.max_staleness = std::max(out.max_staleness.value_or(0), *r.result.metrics.max_staleness);
-    out.mean_staleness =
-        mean([](const PhaseRun& run, const PhaseSettings&) { return run.result.metrics.mean_staleness.value_or(0); });
+    out.mean_staleness = mean([](const PhaseRun& run) { return run.result.metrics.mean_staleness.value_or(0); });
   }
   if (!setup.model.layers.empty() && setup.strategy->needs_model()) {
     double peak = 0;
@@ -108,7 +113,7 @@ void warn(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs, Scenari
         add({fmt::format("worker {} ({}) stands still for ever since {:.4g} s{} and did {} of {} steps", w,
                          setup.cluster.devices[static_cast<std::size_t>(worker.device)].name, *worker.stopped,
                          runs.size() > 1 ? fmt::format(" of phase {}", p + 1) : "", worker.steps * runs[p].step.steps,
-                         setup.phases[p].iterations)});
+                         runs[p].iterations)});
   if (!out.exact)
     out.warnings.push_back(fmt::format("total and epoch times are estimates: iteration {:.4g} s +- {:.2g} s (95 %)",
                                        out.iteration_s, out.iteration_ci95));
@@ -124,8 +129,10 @@ std::vector<PhaseRun> run_phases(const ScenarioSetup& setup, SimEngine& engine, 
     const StrategyContext context = setup.context(phase);
     PhaseRun run;
     run.step = setup.compile(phase, &run.batches);
-    if (setup.strategy->needs_model()) run.single_step = context.trace(phase.global_batch).compute_time().value;
-    ExecutionOptions how{.iterations = (phase.iterations + run.step.steps - 1) / run.step.steps,
+    run.batch = applied_samples(run.step.graph, phase);
+    run.iterations = phase.iterations_of(run.batch);
+    if (setup.strategy->needs_model()) run.single_step = context.trace(run.batch).compute_time().value;
+    ExecutionOptions how{.iterations = (run.iterations + run.step.steps - 1) / run.step.steps,
                          .shards = setup.shards,
                          .exact = options.exact,
                          .fold = options.fold,

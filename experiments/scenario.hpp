@@ -27,7 +27,14 @@ struct PhaseSettings {
   std::vector<DeviceId> workers;
   std::int64_t global_batch = 0;
   std::int64_t epochs = 0;
+  std::int64_t samples = 0;     ///< in an epoch
+  bool drop_last = false;       ///< leave out the last, incomplete batch
   std::int64_t iterations = 0;  ///< of all its epochs
+
+  /// The same if an iteration gets through only so many samples.
+  std::int64_t iterations_of(std::int64_t batch) const {
+    return (drop_last ? samples / batch : (samples + batch - 1) / batch) * epochs;
+  }
 };
 
 /// Vectors that fit into a cache are added up faster than others.

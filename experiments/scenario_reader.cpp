@@ -114,7 +114,7 @@ BatchSetting read_batch(const ConfigNode& batch) {
 PhaseSettings make_phase(const std::vector<DeviceId>& workers, const BatchSetting& batch, std::int64_t samples,
                          std::int64_t epochs, bool drop_last) {
   const auto count = static_cast<std::int64_t>(workers.size());
-  PhaseSettings phase{workers, batch.per_worker ? batch.value * count : batch.value, epochs, 0};
+  PhaseSettings phase{workers, batch.per_worker ? batch.value * count : batch.value, epochs, samples, drop_last};
   if (phase.global_batch % count != 0)
     throw batch.place.error(
         fmt::format("a global batch of {} cannot be divided over {} workers; nearest multiples: {} and {}", batch.value,
@@ -124,9 +124,7 @@ PhaseSettings make_phase(const std::vector<DeviceId>& workers, const BatchSettin
     throw batch.place.error(
         fmt::format("a global batch of {} is larger than the data set of {} samples; use a smaller batch",
                     phase.global_batch, samples));
-  const std::int64_t per_epoch =
-      drop_last ? samples / phase.global_batch : (samples + phase.global_batch - 1) / phase.global_batch;
-  phase.iterations = per_epoch * epochs;
+  phase.iterations = phase.iterations_of(phase.global_batch);
   return phase;
 }
 

@@ -87,3 +87,25 @@ TEST_CASE("with stealing a slow worker costs its own rate, not everybody's") {
                stolen = row({"dataset.shards=stealing"}, folder).at("samples_per_s");
   CHECK(stolen > 1.5 * fixed);
 }
+
+TEST_CASE("samples whose gradients come too late do not count") {
+  const TemporaryFolder folder;
+  folder.write("study.yaml", kAsync);
+  const auto with = [&](const std::string& strategy) {
+    return row({"workers=4", "batch.per_worker=32", "strategy={name: parameter_server, " + strategy + "}"}, folder);
+  };
+  // Equal workers, one of them spare: 3 x 32 of 4 x 32 samples are applied, 100 times an epoch instead of 75.
+  const ordered_json all = with("mode: backup, backup: 0"), three = with("mode: backup, backup: 1");
+  CHECK(all.at("global_batch") == 128);
+  CHECK(three.at("global_batch") == 96);
+  CHECK(three.at("workers") == 4);
+  for (const ordered_json& one : {all, three}) {
+    const double iteration = one.at("iteration_s"), batch = one.at("global_batch");
+    CHECK(one.at("samples_per_s").get<double>() == Approx(batch / iteration).epsilon(1e-12));
+    // Filling the pipeline of iterations is a small part.
+    CHECK(one.at("total_s").get<double>() == Approx(9600 / batch * iteration).epsilon(0.02));
+    const ordered_json alone =
+        row({"workers=1", "strategy=single", "batch.per_worker=" + one.at("global_batch").dump()}, folder);
+    CHECK(one.at("speedup").get<double>() == Approx(alone.at("iteration_s").get<double>() / iteration).epsilon(1e-9));
+  }
+}
