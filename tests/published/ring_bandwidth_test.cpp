@@ -56,7 +56,7 @@ double mean(const std::vector<double>& values) {
 }  // namespace
 
 TEST_CASE("all-reduces on 2 to 8 V100s over NVLink come within 22 % of NCCL's bandwidth") {
-  // NCCL keeps 88 to 91 % of the rings' nominal rate, 85 and 87 % with 4 and 7 GPUs. With 5, GPU 4 has NVLink to GPU 0
+  // NCCL keeps 90 to 92 % of the rings' nominal rate, 85 and 87 % with 4 and 7 GPUs. With 5, GPU 4 has NVLink to GPU 0
   // only: the ring closes over PCIe, at 31.5 GB/s in both directions, where NCCL finds 37.
   const NetworkMeasurements measured =
       read_network_measurements(CsvTable::load(kRoot / "costmodels/measurements/allreduce_v100_nvlink.csv"));

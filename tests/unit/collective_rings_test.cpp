@@ -136,9 +136,9 @@ TEST_CASE("hierarchical collectives run rings in every node at once", "[rings]")
 }
 
 TEST_CASE("one ring goes where links are, and so many carry their part", "[rings]") {
-  // Quad 0-3 of the V100s in the order 0, 1, 2, 3 of the study: 0-1 has one lane, so a ring in rank order has 25 GB/s.
-  // 0-3-2-1 has 2 lanes but between 0 and 1. Devices are numbered 0 3 2 1 5 6 7 4 there. In the order 0, 1, 5, 4 of the
-  // P100s all are neighbours; in the order 0, 5, 1, 4 none but 5-1 and 4-0.
+  // In the order 0, 1, 5, 4 of the P100s all are neighbours; in the order 0, 5, 1, 4 a ring in rank order would cross
+  // PCIe twice. Both are the same square of NVLinks, which carries one ring each way. All 8 GPUs carry four rings of 20
+  // GB/s.
   const Cluster cluster = testing::platform("dgx1_p100");
   const auto device = [&](const std::string& name) {
     for (std::size_t d = 0; d < cluster.devices.size(); ++d)
