@@ -7,7 +7,8 @@
 // iteration is one update of the whole batch. Limits: all stages' devices are taken to be as fast as the one that the
 // trace is for; no tensor parallelism inside a stage; a norm of all gradients, which would make all stages wait for
 // each other before an update, is not computed; every replica of a stage has the same share of each micro-batch.
-// Validation: closed forms of the schedules' papers to 1e-9 (tests/unit/pipeline_test.cpp); Eserol 2019, Table 5.15
+// Validation: closed forms of the schedules' papers to 1e-9 (tests/unit/pipeline_test.cpp); timelines by hand and all
+// splits tried out (tests/unit/pipeline_layout_test.cpp); Eserol 2019, Table 5.15
 // (docs/reproduce.md).
 
 #include <memory>

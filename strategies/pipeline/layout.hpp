@@ -4,8 +4,10 @@
 // Scope: the optimal contiguous split (strategies/partitioners/contiguous_split.hpp) with what a schedule does to
 // memory and to the time between batches.
 // Limits: stages with several chunks of layers (interleaved) are kept within their memory by giving each chunk the same
-// share of it, which may miss a faster split; so may stages of replicas that are to be chosen, for which one link
-// carries all that goes from a stage to the next (PipeDream's rule).
+// share of it, which may miss a faster split. Where numbers of replicas are to be chosen for many devices, one link
+// carries all that goes from a stage to the next (PipeDream's rule), whatever their replicas.
+// Validation: all splits of random networks tried out, with and without a limit of memory
+// (tests/unit/pipeline_layout_test.cpp).
 
 #include <cstdint>
 #include <map>
