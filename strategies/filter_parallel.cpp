@@ -15,7 +15,7 @@ namespace {
 /// The task graph of a network that is spread over devices.
 class Builder {
  public:
-  Builder(const WorkloadTrace& trace, const FilterParts& parts, FilterNetwork network, const StrategyContext& context,
+  Builder(const WorkloadTrace& trace, const FilterParts& parts, SpreadNetwork network, const StrategyContext& context,
           int in_flight, double copy)
       : trace_(trace), parts_(parts), network_(std::move(network)), in_flight_(in_flight), copy_(copy) {
     for (int d = 0; d < parts.devices(); ++d) {
@@ -130,7 +130,7 @@ class Builder {
 
   const WorkloadTrace& trace_;
   const FilterParts& parts_;
-  FilterNetwork network_;
+  SpreadNetwork network_;
   int in_flight_;
   double copy_;
   CyclicTaskGraph graph_;
@@ -138,7 +138,7 @@ class Builder {
   std::vector<TaskId> forward_, backward_;  ///< by node
 };
 
-MemoryUse memory_of(const WorkloadTrace& trace, const FilterParts& parts, const FilterNetwork& network, int device,
+MemoryUse memory_of(const WorkloadTrace& trace, const FilterParts& parts, const SpreadNetwork& network, int device,
                     int in_flight, Optimizer optimizer) {
   Bytes parameters, activations;
   for (std::size_t l = 0; l < trace.layers.size(); ++l) {
@@ -192,7 +192,7 @@ FilterParallel::FilterParallel(const ConfigNode& options)
     throw options.at("shares").error("shares say nothing of what is sent; give the volume of a forward pass as well");
 }
 
-std::pair<FilterParts, FilterNetwork> FilterParallel::divide(const WorkloadTrace& trace, int devices) const {
+std::pair<FilterParts, SpreadNetwork> FilterParallel::divide(const WorkloadTrace& trace, int devices) const {
   const Bytes volume =
       options_.has("volume") ? options_.at("volume").as_bytes() * static_cast<double>(trace.batch) : Bytes(0);
   if (options_.has("shares")) {
@@ -205,7 +205,7 @@ std::pair<FilterParts, FilterNetwork> FilterParallel::divide(const WorkloadTrace
   }
   const std::optional<ConfigNode> given = options_.has("parts") ? std::optional(options_.at("parts")) : std::nullopt;
   const FilterParts parts(trace, devices, exchange_, given ? &*given : nullptr);
-  FilterNetwork network = spread(trace, parts, exchange_);
+  SpreadNetwork network = spread(trace, parts, exchange_);
   if (volume.value > 0) {
     const Bytes have = network.volume();
     if (have.value <= 0)

@@ -25,7 +25,7 @@ class FilterParallel final : public Strategy {
   static EntryInfo info();
 
  private:
-  std::pair<FilterParts, FilterNetwork> divide(const WorkloadTrace& trace, int devices) const;
+  std::pair<FilterParts, SpreadNetwork> divide(const WorkloadTrace& trace, int devices) const;
 
   ConfigNode options_;
   FilterExchange exchange_;

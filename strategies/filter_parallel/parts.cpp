@@ -36,7 +36,7 @@ std::vector<double> read_shares(const ConfigNode& list, int devices) {
 }
 
 /// The network with nodes made one where the only way out of one is the only way into the other, on the same device.
-FilterNetwork joined(const FilterNetwork& network) {
+SpreadNetwork joined(const SpreadNetwork& network) {
   const std::size_t count = network.nodes.size();
   std::vector<int> out(count, 0), in(count, 0);
   for (const FilterLink& link : network.links) {
@@ -50,7 +50,7 @@ FilterNetwork joined(const FilterNetwork& network) {
     if (local && out[link.from] == 1 && in[to] == 1 && !network.nodes[link.from].gathers && !network.nodes[to].gathers)
       joins[to] = link.from;
   }
-  FilterNetwork made;
+  SpreadNetwork made;
   std::vector<std::size_t> place(count);  // in `made`
   for (std::size_t n = 0; n < count; ++n) {
     if (joins[n] == count) {
@@ -127,14 +127,14 @@ double FilterParts::overlap(std::size_t source, int from, std::size_t layer, int
   return last - first > 1e-12 ? last - first : 0;
 }
 
-Bytes FilterNetwork::volume() const {
+Bytes SpreadNetwork::volume() const {
   Bytes sum;
   for (const FilterLink& link : links) sum += link.bytes;
   return sum;
 }
 
-FilterNetwork spread(const WorkloadTrace& trace, const FilterParts& parts, FilterExchange exchange) {
-  FilterNetwork network;                                       // first, a node for every layer and device
+SpreadNetwork spread(const WorkloadTrace& trace, const FilterParts& parts, FilterExchange exchange) {
+  SpreadNetwork network;                                       // first, a node for every layer and device
   std::map<std::pair<std::size_t, int>, std::size_t> node_of;  // of a layer on a device
   std::map<std::size_t, std::size_t> gathered;                 // of a layer
   std::map<std::pair<std::size_t, int>, FilterLink> links;     // from a node to a device
@@ -181,8 +181,8 @@ FilterNetwork spread(const WorkloadTrace& trace, const FilterParts& parts, Filte
   return joined(network);
 }
 
-FilterNetwork chain_of_parts(const WorkloadTrace& trace, int devices, Bytes volume) {
-  FilterNetwork network;
+SpreadNetwork chain_of_parts(const WorkloadTrace& trace, int devices, Bytes volume) {
+  SpreadNetwork network;
   std::vector<std::size_t> layers;
   for (std::size_t l = 0; l < trace.layers.size(); ++l)
     if (trace.layers[l].kind != LayerKind::input) layers.push_back(l);

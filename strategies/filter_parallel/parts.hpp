@@ -61,7 +61,7 @@ struct FilterLink {
   Bytes bytes;                  ///< of the trace's batch; 0 on the same device
 };
 
-struct FilterNetwork {
+struct SpreadNetwork {
   std::vector<FilterNode> nodes;  ///< all layers but the input, in the network's order
   std::vector<FilterLink> links;  ///< in the order of `from`
 
@@ -69,10 +69,10 @@ struct FilterNetwork {
 };
 
 /// The network as it is spread over the devices. Input data is on every device.
-FilterNetwork spread(const WorkloadTrace& trace, const FilterParts& parts, FilterExchange exchange);
+SpreadNetwork spread(const WorkloadTrace& trace, const FilterParts& parts, FilterExchange exchange);
 
 /// A network of which no more is known than each device's share of the work and how much is sent: part after part, each
 /// passing on an equal share of `volume` to the next.
-FilterNetwork chain_of_parts(const WorkloadTrace& trace, int devices, Bytes volume);
+SpreadNetwork chain_of_parts(const WorkloadTrace& trace, int devices, Bytes volume);
 
 }  // namespace epocast

@@ -24,7 +24,7 @@ class RunningStep {
   /// Mean cross-entropy; runs the forward pass.
   double loss() {
     run({StepPass::forward});
-    const Tensor& out = step.output(static_cast<int>(model.layers.size()) - 1);
+    const KernelTensor& out = step.output(static_cast<int>(model.layers.size()) - 1);
     const auto samples = out.desc.dims()[0];
     const auto classes = out.desc.dims()[1];
     double sum = 0;

@@ -72,6 +72,22 @@ TEST_CASE("the search for includes finds both kinds") {
   CHECK((found[1].name == "simgrid/s4u.hpp" && !found[1].quoted));
 }
 
+TEST_CASE("a type's name belongs to one type") {
+  // Two headers that define different types of one name make programs that use both wrong, mostly without a diagnostic.
+  static const std::regex definition(R"re((?:^|\n)(?:struct|class|enum class) (\w+)(?: final)?(?: :[^;{]*)? \{)re");
+  std::map<std::string, std::string> header_of;
+  for (const auto& [folder, allowed] : kMayInclude)
+    for (const fs::path& file : files_in(kRoot / folder, {".hpp"})) {
+      const std::string text = read(file);
+      for (auto it = std::sregex_iterator(text.begin(), text.end(), definition); it != std::sregex_iterator(); ++it) {
+        const auto [known, added] = header_of.try_emplace((*it)[1], file.string());
+        INFO((*it)[1] << " in " << known->second << " and " << file.string());
+        CHECK(added);
+      }
+    }
+  CHECK(header_of.size() > 100);
+}
+
 TEST_CASE("a folder includes only what it may") {
   for (const auto& [folder, allowed] : kMayInclude) {
     const std::vector<fs::path> files = files_in(kRoot / folder, {".hpp", ".cpp"});

@@ -52,7 +52,7 @@ Buffer::Fill constant_values(float value);
 Buffer::Fill random_indices(std::int32_t below);
 
 /// A buffer with the meaning of its bytes.
-struct Tensor {
+struct KernelTensor {
   Buffer* buffer = nullptr;
   dnnl::memory::desc desc;
 };

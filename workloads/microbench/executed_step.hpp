@@ -25,8 +25,8 @@ namespace epocast {
 /// Parameters of a layer, with what training keeps beside them.
 struct Parameters {
   int layer = 0;
-  Tensor value, gradient;
-  std::vector<Tensor> state;
+  KernelTensor value, gradient;
+  std::vector<KernelTensor> state;
 };
 
 class ExecutedStep {
@@ -49,8 +49,8 @@ class ExecutedStep {
 
   // For tests.
   const std::vector<Parameters>& parameters() const { return parameters_; }
-  const Tensor& output(int layer) const { return outputs_[static_cast<std::size_t>(layer)]; }
-  const Tensor& labels() const { return labels_; }  ///< class of each sample, if the last layer is a softmax
+  const KernelTensor& output(int layer) const { return outputs_[static_cast<std::size_t>(layer)]; }
+  const KernelTensor& labels() const { return labels_; }  ///< class of each sample, if the last layer is a softmax
 
  private:
   friend class StepBuilder;
@@ -60,8 +60,8 @@ class ExecutedStep {
   std::deque<Buffer> buffers_;
   std::vector<Kernel> kernels_;
   std::vector<Parameters> parameters_;
-  std::vector<Tensor> outputs_;
-  Tensor labels_;
+  std::vector<KernelTensor> outputs_;
+  KernelTensor labels_;
   std::vector<std::string> left_out_;
 };
 

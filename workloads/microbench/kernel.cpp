@@ -10,11 +10,11 @@ const char* to_string(StepPass pass) {
   return kNames[static_cast<int>(pass)];
 }
 
-void Kernel::add(const std::string& what, std::function<void(dnnl::stream&)> action, const std::vector<Tensor>& reads,
-                 const std::vector<Tensor>& writes) {
+void Kernel::add(const std::string& what, std::function<void(dnnl::stream&)> action,
+                 const std::vector<KernelTensor>& reads, const std::vector<KernelTensor>& writes) {
   key_ += what;
-  for (const Tensor& tensor : reads) touch(tensor, false);
-  for (const Tensor& tensor : writes) touch(tensor, true);
+  for (const KernelTensor& tensor : reads) touch(tensor, false);
+  for (const KernelTensor& tensor : writes) touch(tensor, true);
   key_ += ';';
   actions_.push_back(std::move(action));
 }
@@ -23,7 +23,7 @@ void Kernel::allocate() const {
   for (const Operand& operand : operands_) operand.buffer->allocate();
 }
 
-void Kernel::touch(const Tensor& tensor, bool written) {
+void Kernel::touch(const KernelTensor& tensor, bool written) {
   key_ += (written ? " >" : " <") + to_string(tensor.desc);
   const std::size_t bytes = tensor.desc.get_size();
   const auto found = std::ranges::find(operands_, tensor.buffer, &Operand::buffer);

@@ -40,15 +40,15 @@ class Kernel {
   const std::string& key() const { return key_; }
 
   /// Adds a step. `what` tells it from others that have operands of the same shapes.
-  void add(const std::string& what, std::function<void(dnnl::stream&)> action, const std::vector<Tensor>& reads,
-           const std::vector<Tensor>& writes);
+  void add(const std::string& what, std::function<void(dnnl::stream&)> action, const std::vector<KernelTensor>& reads,
+           const std::vector<KernelTensor>& writes);
   void allocate() const;  ///< all operands
   void run(dnnl::stream& stream) const {
     for (const auto& action : actions_) action(stream);
   }
 
  private:
-  void touch(const Tensor& tensor, bool written);
+  void touch(const KernelTensor& tensor, bool written);
 
   int layer_;
   StepPass pass_;

@@ -80,21 +80,21 @@ void build_convolution(StepBuilder& b, int index) {
   Parameters* shift = has_bias ? &b.parameters(index, bias, constant_values(0)) : nullptr;
 
   Kernel& f = b.kernel(index, StepPass::forward);
-  const Tensor input = b.in_layout(b.output(producer), forward.src_desc(), f);
+  const KernelTensor input = b.in_layout(b.output(producer), forward.src_desc(), f);
   b.output(index) = b.make(forward.dst_desc(), constant_values(0));
   std::vector<StepBuilder::Argument> reads{{DNNL_ARG_SRC, input}, {DNNL_ARG_WEIGHTS, weight.value}};
   if (has_bias) reads.push_back({DNNL_ARG_BIAS, shift->value});
   b.run(f, forward, what, reads, {{DNNL_ARG_DST, b.output(index)}});
 
-  b.on_backward(index, [=, &b, &weight](const Tensor& gradient) {
+  b.on_backward(index, [=, &b, &weight](const KernelTensor& gradient) {
     if (b.needs_gradient(producer)) {
       const convolution_backward_data::primitive_desc pd(
           convolution_backward_data::desc(algorithm, src, weights, dst, w.stride, w.before, w.after),
           StepBuilder::attributes(), cpu_engine(), forward);
       Kernel& k = b.kernel(index, StepPass::backward_data);
-      const Tensor diff_dst = b.in_layout(gradient, pd.diff_dst_desc(), k);
-      const Tensor filters = b.in_layout(weight.value, pd.weights_desc(), k);
-      const Tensor diff_src = b.make(pd.diff_src_desc(), constant_values(0));
+      const KernelTensor diff_dst = b.in_layout(gradient, pd.diff_dst_desc(), k);
+      const KernelTensor filters = b.in_layout(weight.value, pd.weights_desc(), k);
+      const KernelTensor diff_src = b.make(pd.diff_src_desc(), constant_values(0));
       b.run(k, pd, what, {{DNNL_ARG_DIFF_DST, diff_dst}, {DNNL_ARG_WEIGHTS, filters}}, {{DNNL_ARG_DIFF_SRC, diff_src}});
       b.hand_back(producer, diff_src);
     }
@@ -103,10 +103,10 @@ void build_convolution(StepBuilder& b, int index) {
                  : convolution_backward_weights::desc(algorithm, src, weights, dst, w.stride, w.before, w.after),
         StepBuilder::attributes(), cpu_engine(), forward);
     Kernel& k = b.kernel(index, StepPass::backward_weights);
-    const Tensor source = b.in_layout(input, pd.src_desc(), k);
-    const Tensor diff_dst = b.in_layout(gradient, pd.diff_dst_desc(), k);
+    const KernelTensor source = b.in_layout(input, pd.src_desc(), k);
+    const KernelTensor diff_dst = b.in_layout(gradient, pd.diff_dst_desc(), k);
     const bool same = pd.diff_weights_desc() == weight.gradient.desc;
-    const Tensor made = same ? weight.gradient : b.make(pd.diff_weights_desc(), constant_values(0));
+    const KernelTensor made = same ? weight.gradient : b.make(pd.diff_weights_desc(), constant_values(0));
     std::vector<StepBuilder::Argument> writes{{DNNL_ARG_DIFF_WEIGHTS, made}};
     if (shift != nullptr) writes.push_back({DNNL_ARG_DIFF_BIAS, shift->gradient});
     b.run(k, pd, what, {{DNNL_ARG_SRC, source}, {DNNL_ARG_DIFF_DST, diff_dst}}, writes);
@@ -122,7 +122,7 @@ void build_pooling(StepBuilder& b, int index) {
       l.variant == "max" ? dnnl::algorithm::pooling_max : dnnl::algorithm::pooling_avg_include_padding;
   if (b.output(producer).desc.dims() != b.dims(l.input) || (l.input.depth > 1 && l.output.depth == 1))
     return b.leave_out(index);
-  const Tensor input = b.output(producer);
+  const KernelTensor input = b.output(producer);
   const Desc dst(b.dims(l.output), kFloat, kAnyTag);
   const dnnl::pooling_forward::primitive_desc forward(
       dnnl::pooling_forward::desc(dnnl::prop_kind::forward_training, algorithm, input.desc, dst, w.stride, w.kernel,
@@ -132,21 +132,21 @@ void build_pooling(StepBuilder& b, int index) {
   Kernel& f = b.kernel(index, StepPass::forward);
   b.output(index) = b.make(forward.dst_desc(), constant_values(0));
   std::vector<StepBuilder::Argument> writes{{DNNL_ARG_DST, b.output(index)}};
-  Tensor workspace;
+  KernelTensor workspace;
   if (forward.workspace_desc().get_size() > 0) {
     workspace = b.make(forward.workspace_desc(), Buffer::Fill());
     writes.push_back({DNNL_ARG_WORKSPACE, workspace});
   }
   b.run(f, forward, what, {{DNNL_ARG_SRC, input}}, writes);
 
-  b.on_backward(index, [=, &b](const Tensor& gradient) {
+  b.on_backward(index, [=, &b](const KernelTensor& gradient) {
     const dnnl::pooling_backward::primitive_desc pd(
         dnnl::pooling_backward::desc(algorithm, input.desc, forward.dst_desc(), w.stride, w.kernel, w.before, w.after),
         StepBuilder::attributes(), cpu_engine(), forward);
     Kernel& k = b.kernel(index, StepPass::backward_data);
     std::vector<StepBuilder::Argument> reads{{DNNL_ARG_DIFF_DST, b.in_layout(gradient, pd.diff_dst_desc(), k)}};
     if (workspace.buffer != nullptr) reads.push_back({DNNL_ARG_WORKSPACE, workspace});
-    const Tensor diff_src = b.make(pd.diff_src_desc(), constant_values(0));
+    const KernelTensor diff_src = b.make(pd.diff_src_desc(), constant_values(0));
     b.run(k, pd, what, reads, {{DNNL_ARG_DIFF_SRC, diff_src}});
     b.hand_back(producer, diff_src);
   });

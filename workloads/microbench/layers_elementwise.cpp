@@ -29,22 +29,22 @@ void build_activation(StepBuilder& b, int index) {
   const Layer& l = b.layer(index);
   const int producer = l.inputs.front();
   const Function function = function_of(l.variant);
-  const Tensor input = b.output(producer);
+  const KernelTensor input = b.output(producer);
   const auto algorithm = function.from_output ? function.backward : function.forward;
   const dnnl::eltwise_forward::primitive_desc forward(
       dnnl::eltwise_forward::desc(dnnl::prop_kind::forward_training, algorithm, input.desc, 0.0F, 0.0F),
       StepBuilder::attributes(), cpu_engine());
   Kernel& f = b.kernel(index, StepPass::forward);
-  const Tensor output = b.make(forward.dst_desc(), constant_values(0));
+  const KernelTensor output = b.make(forward.dst_desc(), constant_values(0));
   b.output(index) = output;
   b.run(f, forward, l.variant, {{DNNL_ARG_SRC, input}}, {{DNNL_ARG_DST, output}});
-  b.on_backward(index, [=, &b](const Tensor& gradient) {
+  b.on_backward(index, [=, &b](const KernelTensor& gradient) {
     const dnnl::eltwise_backward::primitive_desc pd(
         dnnl::eltwise_backward::desc(algorithm, input.desc, input.desc, 0.0F, 0.0F), StepBuilder::attributes(),
         cpu_engine(), forward);
     Kernel& k = b.kernel(index, StepPass::backward_data);
-    const Tensor diff_dst = b.in_layout(gradient, pd.diff_dst_desc(), k);
-    const Tensor diff_src = b.make(pd.diff_src_desc(), constant_values(0));
+    const KernelTensor diff_dst = b.in_layout(gradient, pd.diff_dst_desc(), k);
+    const KernelTensor diff_src = b.make(pd.diff_src_desc(), constant_values(0));
     const StepBuilder::Argument known =
         function.from_output ? StepBuilder::Argument{DNNL_ARG_DST, output} : StepBuilder::Argument{DNNL_ARG_SRC, input};
     b.run(k, pd, b.layer(index).variant, {{DNNL_ARG_DIFF_DST, diff_dst}, known}, {{DNNL_ARG_DIFF_SRC, diff_src}});
@@ -56,24 +56,24 @@ void build_softmax(StepBuilder& b, int index) {
   const Layer& l = b.layer(index);
   const int producer = l.inputs.front();
   Kernel& f = b.kernel(index, StepPass::forward);
-  const Tensor input = b.in_layout(b.output(producer), b.channels_last(l.input), f);
+  const KernelTensor input = b.in_layout(b.output(producer), b.channels_last(l.input), f);
   const dnnl::softmax_forward::primitive_desc forward(
       dnnl::softmax_forward::desc(dnnl::prop_kind::forward_training, input.desc, 1), StepBuilder::attributes(),
       cpu_engine());
-  const Tensor output = b.make(forward.dst_desc(), constant_values(0));
+  const KernelTensor output = b.make(forward.dst_desc(), constant_values(0));
   b.output(index) = output;
   b.run(f, forward, "softmax", {{DNNL_ARG_SRC, input}}, {{DNNL_ARG_DST, output}});
   const bool is_loss = b.is_last(index) && l.output.positions() == 1;
   if (is_loss) b.make_labels(l.output.channels);
-  b.on_backward(index, [=, &b](const Tensor& gradient) {
+  b.on_backward(index, [=, &b](const KernelTensor& gradient) {
     Kernel& k = b.kernel(index, StepPass::backward_data);
-    const Tensor diff_src = b.make(input.desc, constant_values(0));
+    const KernelTensor diff_src = b.make(input.desc, constant_values(0));
     if (is_loss) {
       add_cross_entropy_gradient(k, output, b.labels(), diff_src);
     } else {
       const dnnl::softmax_backward::primitive_desc pd(dnnl::softmax_backward::desc(input.desc, input.desc, 1),
                                                       StepBuilder::attributes(), cpu_engine(), forward);
-      const Tensor diff_dst = b.in_layout(gradient, pd.diff_dst_desc(), k);
+      const KernelTensor diff_dst = b.in_layout(gradient, pd.diff_dst_desc(), k);
       b.run(k, pd, "softmax", {{DNNL_ARG_DIFF_DST, diff_dst}, {DNNL_ARG_DST, output}}, {{DNNL_ARG_DIFF_SRC, diff_src}});
     }
     b.hand_back(producer, diff_src);
@@ -87,7 +87,7 @@ void build_add(StepBuilder& b, int index) {
   std::vector<Desc> descs;
   std::vector<StepBuilder::Argument> reads;
   for (std::size_t i = 0; i < l.inputs.size(); ++i) {
-    const Tensor input = b.in_layout(b.output(l.inputs[i]), layout, f);
+    const KernelTensor input = b.in_layout(b.output(l.inputs[i]), layout, f);
     descs.push_back(input.desc);
     reads.push_back({DNNL_ARG_MULTIPLE_SRC + static_cast<int>(i), input});
   }
@@ -95,7 +95,7 @@ void build_add(StepBuilder& b, int index) {
                                      StepBuilder::attributes());
   b.output(index) = b.make(layout, constant_values(0));
   b.run(f, pd, "sum", reads, {{DNNL_ARG_DST, b.output(index)}});
-  b.on_backward(index, [=, &b](const Tensor& gradient) {
+  b.on_backward(index, [=, &b](const KernelTensor& gradient) {
     for (const int input : b.layer(index).inputs) b.hand_back(input, gradient);
   });
 }
@@ -115,25 +115,25 @@ void build_concat(StepBuilder& b, int index) {
                                            b.output(input).desc.dims()[1] % blocking.inner_blks[0] == 0));
   }
   for (std::size_t i = 0; i < l.inputs.size(); ++i) {
-    Tensor part = b.output(l.inputs[i]);
+    KernelTensor part = b.output(l.inputs[i]);
     if (!equal || part.desc.data.format_desc.blocking.inner_nblks == 0)
       part = b.in_layout(part, b.channels_last(b.layer(l.inputs[i]).output), f);
     descs.push_back(part.desc);
     reads.push_back({DNNL_ARG_MULTIPLE_SRC + static_cast<int>(i), part});
   }
   const dnnl::concat::primitive_desc pd(1, descs, cpu_engine(), StepBuilder::attributes());
-  const Tensor output = b.make(pd.dst_desc(), constant_values(0));
+  const KernelTensor output = b.make(pd.dst_desc(), constant_values(0));
   b.output(index) = output;
   b.run(f, pd, "concat", reads, {{DNNL_ARG_DST, output}});
-  b.on_backward(index, [=, &b](const Tensor& gradient) {
+  b.on_backward(index, [=, &b](const KernelTensor& gradient) {
     Kernel& k = b.kernel(index, StepPass::backward_data);
-    const Tensor whole = b.in_layout(gradient, output.desc, k);
+    const KernelTensor whole = b.in_layout(gradient, output.desc, k);
     dnnl::memory::dim offset = 0;
     for (std::size_t i = 0; i < descs.size(); ++i) {
       Dims offsets(static_cast<std::size_t>(whole.desc.data.ndims), 0);
       offsets[1] = offset;
       offset += descs[i].dims()[1];
-      const Tensor part = b.make(descs[i], constant_values(0));
+      const KernelTensor part = b.make(descs[i], constant_values(0));
       b.reorder({whole.buffer, whole.desc.submemory_desc(descs[i].dims(), offsets)}, part, k);
       b.hand_back(b.layer(index).inputs[i], part);
     }
@@ -142,14 +142,15 @@ void build_concat(StepBuilder& b, int index) {
 
 void build_dropout(StepBuilder& b, int index) {
   const int producer = b.layer(index).inputs.front();
-  const Tensor input = b.output(producer);
+  const KernelTensor input = b.output(producer);
   const auto bytes = static_cast<dnnl::memory::dim>(input.desc.get_size() / sizeof(float));
-  const Tensor mask = b.make(Desc({bytes}, dnnl::memory::data_type::u8, dnnl::memory::format_tag::a), Buffer::Fill());
+  const KernelTensor mask =
+      b.make(Desc({bytes}, dnnl::memory::data_type::u8, dnnl::memory::format_tag::a), Buffer::Fill());
   b.output(index) = b.make(input.desc, constant_values(0));
   add_dropout(b.kernel(index, StepPass::forward), input, mask, b.output(index));
-  b.on_backward(index, [=, &b](const Tensor& gradient) {
+  b.on_backward(index, [=, &b](const KernelTensor& gradient) {
     Kernel& k = b.kernel(index, StepPass::backward_data);
-    const Tensor diff_src = b.make(input.desc, constant_values(0));
+    const KernelTensor diff_src = b.make(input.desc, constant_values(0));
     add_dropout_gradient(k, b.in_layout(gradient, input.desc, k), mask, diff_src);
     b.hand_back(producer, diff_src);
   });
@@ -159,25 +160,25 @@ void build_flatten(StepBuilder& b, int index) {
   // Another view of the same memory; what follows is told the dimensions that it has.
   const int producer = b.layer(index).inputs.front();
   b.output(index) = b.output(producer);
-  b.on_backward(index, [=, &b](const Tensor& gradient) { b.hand_back(producer, gradient); });
+  b.on_backward(index, [=, &b](const KernelTensor& gradient) { b.hand_back(producer, gradient); });
 }
 
 void build_multiply(StepBuilder& b, int index) {
   const Layer& l = b.layer(index);
   if (l.inputs.size() != 2) return b.leave_out(index);
   Kernel& f = b.kernel(index, StepPass::forward);
-  const Tensor first = b.output(l.inputs[0]);
-  const Tensor second = b.in_layout(b.output(l.inputs[1]), first.desc, f);
+  const KernelTensor first = b.output(l.inputs[0]);
+  const KernelTensor second = b.in_layout(b.output(l.inputs[1]), first.desc, f);
   b.output(index) = b.make(first.desc, constant_values(0));
   add_product(f, first, second, b.output(index));
-  b.on_backward(index, [=, &b](const Tensor& gradient) {
+  b.on_backward(index, [=, &b](const KernelTensor& gradient) {
     Kernel& k = b.kernel(index, StepPass::backward_data);
-    const Tensor diff_dst = b.in_layout(gradient, first.desc, k);
-    const Tensor other[] = {second, first};
+    const KernelTensor diff_dst = b.in_layout(gradient, first.desc, k);
+    const KernelTensor other[] = {second, first};
     for (int i = 0; i < 2; ++i) {
       const int producer = b.layer(index).inputs[static_cast<std::size_t>(i)];
       if (!b.needs_gradient(producer)) continue;
-      const Tensor diff_src = b.make(first.desc, constant_values(0));
+      const KernelTensor diff_src = b.make(first.desc, constant_values(0));
       add_product(k, diff_dst, other[i], diff_src);
       b.hand_back(producer, diff_src);
     }

@@ -24,24 +24,24 @@ void build_batch_norm(StepBuilder& b, int index) {
   const Layer& l = b.layer(index);
   const int producer = l.inputs.front();
   const auto flags = dnnl::normalization_flags::use_scale_shift;
-  const Tensor input = b.output(producer);
+  const KernelTensor input = b.output(producer);
   const dnnl::batch_normalization_forward::primitive_desc forward(
       dnnl::batch_normalization_forward::desc(dnnl::prop_kind::forward_training, input.desc, kEpsilon, flags),
       StepBuilder::attributes(), cpu_engine());
   const Parameters& p = b.parameters(index, forward.weights_desc(), unit_scale());
-  const Tensor mean = b.make(forward.mean_desc(), constant_values(0));
-  const Tensor variance = b.make(forward.variance_desc(), constant_values(1));
+  const KernelTensor mean = b.make(forward.mean_desc(), constant_values(0));
+  const KernelTensor variance = b.make(forward.variance_desc(), constant_values(1));
   Kernel& f = b.kernel(index, StepPass::forward);
   b.output(index) = b.make(forward.dst_desc(), constant_values(0));
   b.run(f, forward, "batch norm", {{DNNL_ARG_SRC, input}, {DNNL_ARG_SCALE_SHIFT, p.value}},
         {{DNNL_ARG_DST, b.output(index)}, {DNNL_ARG_MEAN, mean}, {DNNL_ARG_VARIANCE, variance}});
-  b.on_backward(index, [=, &b, &p](const Tensor& gradient) {
+  b.on_backward(index, [=, &b, &p](const KernelTensor& gradient) {
     const dnnl::batch_normalization_backward::primitive_desc pd(
         dnnl::batch_normalization_backward::desc(dnnl::prop_kind::backward, input.desc, input.desc, kEpsilon, flags),
         StepBuilder::attributes(), cpu_engine(), forward);
     Kernel& k = b.kernel(index, StepPass::backward);
-    const Tensor diff_dst = b.in_layout(gradient, pd.diff_dst_desc(), k);
-    const Tensor diff_src = b.make(pd.diff_src_desc(), constant_values(0));
+    const KernelTensor diff_dst = b.in_layout(gradient, pd.diff_dst_desc(), k);
+    const KernelTensor diff_src = b.make(pd.diff_src_desc(), constant_values(0));
     b.run(k, pd, "batch norm",
           {{DNNL_ARG_SRC, input},
            {DNNL_ARG_DIFF_DST, diff_dst},
@@ -63,21 +63,21 @@ void build_layer_norm(StepBuilder& b, int index) {
       dnnl::layer_normalization_forward::desc(dnnl::prop_kind::forward_training, rows, kEpsilon, flags),
       StepBuilder::attributes(), cpu_engine());
   const Parameters& p = b.parameters(index, forward.weights_desc(), unit_scale());
-  const Tensor mean = b.make(forward.mean_desc(), constant_values(0));
-  const Tensor variance = b.make(forward.variance_desc(), constant_values(1));
+  const KernelTensor mean = b.make(forward.mean_desc(), constant_values(0));
+  const KernelTensor variance = b.make(forward.variance_desc(), constant_values(1));
   Kernel& f = b.kernel(index, StepPass::forward);
-  const Tensor input{b.in_layout(b.output(producer), image, f).buffer, rows};
-  const Tensor made = b.make(rows, constant_values(0));
+  const KernelTensor input{b.in_layout(b.output(producer), image, f).buffer, rows};
+  const KernelTensor made = b.make(rows, constant_values(0));
   b.output(index) = {made.buffer, image};
   b.run(f, forward, "layer norm", {{DNNL_ARG_SRC, input}, {DNNL_ARG_SCALE_SHIFT, p.value}},
         {{DNNL_ARG_DST, made}, {DNNL_ARG_MEAN, mean}, {DNNL_ARG_VARIANCE, variance}});
-  b.on_backward(index, [=, &b, &p](const Tensor& gradient) {
+  b.on_backward(index, [=, &b, &p](const KernelTensor& gradient) {
     const dnnl::layer_normalization_backward::primitive_desc pd(
         dnnl::layer_normalization_backward::desc(dnnl::prop_kind::backward, rows, rows, kEpsilon, flags),
         StepBuilder::attributes(), cpu_engine(), forward);
     Kernel& k = b.kernel(index, StepPass::backward);
-    const Tensor diff_dst{b.in_layout(gradient, image, k).buffer, rows};
-    const Tensor diff_src = b.make(rows, constant_values(0));
+    const KernelTensor diff_dst{b.in_layout(gradient, image, k).buffer, rows};
+    const KernelTensor diff_src = b.make(rows, constant_values(0));
     b.run(k, pd, "layer norm",
           {{DNNL_ARG_SRC, input},
            {DNNL_ARG_DIFF_DST, diff_dst},
@@ -95,7 +95,7 @@ void build_local_response_norm(StepBuilder& b, int index) {
   // Constants of Krizhevsky et al. 2012, 3.3.
   constexpr float kAlpha = 1e-4F, kBeta = 0.75F, kShift = 2;
   const auto algorithm = dnnl::algorithm::lrn_across_channels;
-  const Tensor input = b.output(producer);
+  const KernelTensor input = b.output(producer);
   const std::string what = fmt::format("lrn {}", l.neighbours);
   const dnnl::lrn_forward::primitive_desc forward(
       dnnl::lrn_forward::desc(dnnl::prop_kind::forward_training, algorithm, input.desc, l.neighbours, kAlpha, kBeta,
@@ -104,13 +104,13 @@ void build_local_response_norm(StepBuilder& b, int index) {
   Kernel& f = b.kernel(index, StepPass::forward);
   b.output(index) = b.make(forward.dst_desc(), constant_values(0));
   std::vector<StepBuilder::Argument> writes{{DNNL_ARG_DST, b.output(index)}};
-  Tensor workspace;
+  KernelTensor workspace;
   if (forward.workspace_desc().get_size() > 0) {
     workspace = b.make(forward.workspace_desc(), Buffer::Fill());
     writes.push_back({DNNL_ARG_WORKSPACE, workspace});
   }
   b.run(f, forward, what, {{DNNL_ARG_SRC, input}}, writes);
-  b.on_backward(index, [=, &b](const Tensor& gradient) {
+  b.on_backward(index, [=, &b](const KernelTensor& gradient) {
     const dnnl::lrn_backward::primitive_desc pd(
         dnnl::lrn_backward::desc(algorithm, input.desc, input.desc, b.layer(index).neighbours, kAlpha, kBeta, kShift),
         StepBuilder::attributes(), cpu_engine(), forward);
@@ -118,7 +118,7 @@ void build_local_response_norm(StepBuilder& b, int index) {
     std::vector<StepBuilder::Argument> reads{{DNNL_ARG_SRC, input},
                                              {DNNL_ARG_DIFF_DST, b.in_layout(gradient, pd.diff_dst_desc(), k)}};
     if (workspace.buffer != nullptr) reads.push_back({DNNL_ARG_WORKSPACE, workspace});
-    const Tensor diff_src = b.make(pd.diff_src_desc(), constant_values(0));
+    const KernelTensor diff_src = b.make(pd.diff_src_desc(), constant_values(0));
     b.run(k, pd, what, reads, {{DNNL_ARG_DIFF_SRC, diff_src}});
     b.hand_back(producer, diff_src);
   });

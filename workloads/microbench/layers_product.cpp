@@ -12,17 +12,17 @@ using Tag = dnnl::memory::format_tag;
 
 struct Product {
   int index = 0;
-  Tensor input;           ///< samples first
+  KernelTensor input;     ///< samples first
   Desc source;            ///< its dimensions, any layout
   std::int64_t rows = 0;  ///< samples, or samples times positions
-  Tensor tied;            ///< the weight to use, if it is another layer's
-  Tensor tied_gradient;
+  KernelTensor tied;      ///< the weight to use, if it is another layer's
+  KernelTensor tied_gradient;
 };
 
 /// Plans output = input * weight + bias. `seen` gives the output its shape; `hand_back` takes the input's gradient.
-void build_product(StepBuilder& b, const Product& p, const std::function<Tensor(const Tensor&)>& seen,
-                   const std::function<Tensor(const Tensor&, Kernel&)>& as_rows,
-                   const std::function<void(const Tensor&)>& hand_back) {
+void build_product(StepBuilder& b, const Product& p, const std::function<KernelTensor(const KernelTensor&)>& seen,
+                   const std::function<KernelTensor(const KernelTensor&, Kernel&)>& as_rows,
+                   const std::function<void(const KernelTensor&)>& hand_back) {
   using namespace dnnl;
   const Layer& l = b.layer(p.index);
   const std::int64_t units = l.output.channels;
@@ -39,8 +39,8 @@ void build_product(StepBuilder& b, const Product& p, const std::function<Tensor(
                : inner_product_forward::desc(prop_kind::forward_training, p.source, weights, dst),
       attributes, cpu_engine());
 
-  Tensor value = p.tied;
-  Tensor value_gradient = p.tied_gradient;
+  KernelTensor value = p.tied;
+  KernelTensor value_gradient = p.tied_gradient;
   if (!is_tied) {
     const double fan_in = static_cast<double>(l.parameters.front().values) / static_cast<double>(units);
     const Parameters& weight =
@@ -48,7 +48,7 @@ void build_product(StepBuilder& b, const Product& p, const std::function<Tensor(
     value = weight.value;
     value_gradient = weight.gradient;
   }
-  Tensor shift, shift_gradient;
+  KernelTensor shift, shift_gradient;
   if (has_bias) {
     const Parameters& parameters = b.parameters(p.index, bias, constant_values(0));
     shift = parameters.value;
@@ -56,23 +56,23 @@ void build_product(StepBuilder& b, const Product& p, const std::function<Tensor(
   }
 
   Kernel& f = b.kernel(p.index, StepPass::forward);
-  const Tensor input = b.in_layout(p.input, forward.src_desc(), f);
-  const Tensor rows = b.make(dst, constant_values(0));
+  const KernelTensor input = b.in_layout(p.input, forward.src_desc(), f);
+  const KernelTensor rows = b.make(dst, constant_values(0));
   std::vector<StepBuilder::Argument> reads{{DNNL_ARG_SRC, input}, {DNNL_ARG_WEIGHTS, value}};
   if (has_bias) reads.push_back({DNNL_ARG_BIAS, shift});
   b.run(f, forward, "product", reads, {{DNNL_ARG_DST, rows}});
   b.output(p.index) = seen(rows);
 
-  b.on_backward(p.index, [=, &b](const Tensor& gradient) {
+  b.on_backward(p.index, [=, &b](const KernelTensor& gradient) {
     const int producer = b.layer(p.index).inputs.front();
     if (b.needs_gradient(producer)) {
       const inner_product_backward_data::primitive_desc pd(
           inner_product_backward_data::desc(p.source, weights, Desc({p.rows, units}, kFloat, Tag::any)), attributes,
           cpu_engine(), forward);
       Kernel& k = b.kernel(p.index, StepPass::backward_data);
-      const Tensor diff_dst = b.in_layout(as_rows(gradient, k), pd.diff_dst_desc(), k);
-      const Tensor matrix = b.in_layout(value, pd.weights_desc(), k);
-      const Tensor diff_src = b.make(pd.diff_src_desc(), constant_values(0));
+      const KernelTensor diff_dst = b.in_layout(as_rows(gradient, k), pd.diff_dst_desc(), k);
+      const KernelTensor matrix = b.in_layout(value, pd.weights_desc(), k);
+      const KernelTensor diff_src = b.make(pd.diff_src_desc(), constant_values(0));
       b.run(k, pd, "product", {{DNNL_ARG_DIFF_DST, diff_dst}, {DNNL_ARG_WEIGHTS, matrix}},
             {{DNNL_ARG_DIFF_SRC, diff_src}});
       hand_back(diff_src);
@@ -83,10 +83,10 @@ void build_product(StepBuilder& b, const Product& p, const std::function<Tensor(
                  : inner_product_backward_weights::desc(p.source, weights, any),
         attributes, cpu_engine(), forward);
     Kernel& k = b.kernel(p.index, StepPass::backward_weights);
-    const Tensor source = b.in_layout(input, pd.src_desc(), k);
-    const Tensor diff_dst = b.in_layout(as_rows(gradient, k), pd.diff_dst_desc(), k);
+    const KernelTensor source = b.in_layout(input, pd.src_desc(), k);
+    const KernelTensor diff_dst = b.in_layout(as_rows(gradient, k), pd.diff_dst_desc(), k);
     const bool direct = pd.diff_weights_desc() == value_gradient.desc;
-    const Tensor made = direct ? value_gradient : b.make(pd.diff_weights_desc(), constant_values(0));
+    const KernelTensor made = direct ? value_gradient : b.make(pd.diff_weights_desc(), constant_values(0));
     std::vector<StepBuilder::Argument> writes{{DNNL_ARG_DIFF_WEIGHTS, made}};
     if (has_bias) writes.push_back({DNNL_ARG_DIFF_BIAS, shift_gradient});
     b.run(k, pd, "product", {{DNNL_ARG_SRC, source}, {DNNL_ARG_DIFF_DST, diff_dst}}, writes);
@@ -110,13 +110,15 @@ void build_fully_connected(StepBuilder& b, int index) {
   const Desc shape = b.output(producer).desc;
   build_product(
       b, p,
-      [&](const Tensor& rows) {
-        return Tensor{rows.buffer, rows.desc.reshape(b.dims(b.layer(index).output))};
+      [&](const KernelTensor& rows) {
+        return KernelTensor{rows.buffer, rows.desc.reshape(b.dims(b.layer(index).output))};
       },
-      [=, &b](const Tensor& gradient, Kernel& kernel) {
+      [=, &b](const KernelTensor& gradient, Kernel& kernel) {
         return b.reshaped(gradient, {p.rows, b.layer(index).output.channels}, kernel);
       },
-      [=, &b](const Tensor& gradient) { b.hand_back(producer, b.reshaped(gradient, shape.dims(), b.last_kernel())); });
+      [=, &b](const KernelTensor& gradient) {
+        b.hand_back(producer, b.reshaped(gradient, shape.dims(), b.last_kernel()));
+      });
 }
 
 void build_linear(StepBuilder& b, int index) {
@@ -143,13 +145,13 @@ void build_linear(StepBuilder& b, int index) {
   const std::int64_t units = l.output.channels;
   build_product(
       b, p,
-      [=](const Tensor& made) {
-        return Tensor{made.buffer, image_out};
+      [=](const KernelTensor& made) {
+        return KernelTensor{made.buffer, image_out};
       },
-      [=, &b](const Tensor& gradient, Kernel& kernel) {
-        return Tensor{b.in_layout(gradient, image_out, kernel).buffer, Desc({rows, units}, kFloat, Tag::ab)};
+      [=, &b](const KernelTensor& gradient, Kernel& kernel) {
+        return KernelTensor{b.in_layout(gradient, image_out, kernel).buffer, Desc({rows, units}, kFloat, Tag::ab)};
       },
-      [=, &b](const Tensor& gradient) {
+      [=, &b](const KernelTensor& gradient) {
         // Any layout of a matrix but rows is rare here.
         if (gradient.desc == tokens) {
           b.hand_back(producer, {gradient.buffer, image_in});

@@ -17,12 +17,12 @@ void build_position_embedding(StepBuilder& b, int index) {
   const Desc layout = b.channels_last(l.output);
   const Parameters& table = b.parameters(index, Desc({l.parameter_count()}, kFloat, Tag::a), uniform_values(0.02F));
   Kernel& f = b.kernel(index, StepPass::forward);
-  const Tensor input = b.in_layout(b.output(producer), layout, f);
+  const KernelTensor input = b.in_layout(b.output(producer), layout, f);
   b.output(index) = b.make(layout, constant_values(0));
   add_positions(f, input, table.value, b.output(index));
-  b.on_backward(index, [=, &b, &table](const Tensor& gradient) {
+  b.on_backward(index, [=, &b, &table](const KernelTensor& gradient) {
     Kernel& k = b.kernel(index, StepPass::backward_weights);
-    const Tensor diff_dst = b.in_layout(gradient, layout, k);
+    const KernelTensor diff_dst = b.in_layout(gradient, layout, k);
     add_positions_gradient(k, diff_dst, table.gradient);
     b.hand_back(producer, diff_dst);
   });
@@ -41,13 +41,13 @@ void build_embedding(StepBuilder& b, int index) {
   const std::int64_t units = l.output.channels;
   const std::int64_t vocabulary = l.parameter_count() / units;
   const Parameters& table = b.parameters(index, Desc({vocabulary, units}, kFloat, Tag::ab), uniform_values(0.02F));
-  const Tensor tokens = b.make(Desc({b.batch() * l.output.positions()}, dnnl::memory::data_type::s32, Tag::a),
-                               random_indices(static_cast<std::int32_t>(vocabulary)));
+  const KernelTensor tokens = b.make(Desc({b.batch() * l.output.positions()}, dnnl::memory::data_type::s32, Tag::a),
+                                     random_indices(static_cast<std::int32_t>(vocabulary)));
   b.output(index) = b.make(b.channels_last(l.output), constant_values(0));
   add_gather(b.kernel(index, StepPass::forward), table.value, tokens, units, b.output(index));
   bool is_shared = false;
   for (const Layer& other : b.model().layers) is_shared = is_shared || other.tied_to == index;
-  b.on_backward(index, [=, &b, &table](const Tensor& gradient) {
+  b.on_backward(index, [=, &b, &table](const KernelTensor& gradient) {
     Kernel& k = b.kernel(index, StepPass::backward_weights);
     // The layer that shares the table comes later in the network, so its gradient is already there.
     if (!is_shared) add_clear(k, table.gradient);
@@ -81,10 +81,10 @@ void build_lstm(StepBuilder& b, int index) {
   Kernel& f = b.kernel(index, StepPass::forward);
   const Desc image_in = b.channels_last(l.input);
   const Desc image_out = b.channels_last(l.output);
-  const Tensor input{b.in_layout(b.output(producer), image_in, f).buffer, src};
-  const Tensor output = b.make(dst, constant_values(0));
+  const KernelTensor input{b.in_layout(b.output(producer), image_in, f).buffer, src};
+  const KernelTensor output = b.make(dst, constant_values(0));
   b.output(index) = {output.buffer, image_out};
-  const Tensor workspace = b.make(forward.workspace_desc(), Buffer::Fill());
+  const KernelTensor workspace = b.make(forward.workspace_desc(), Buffer::Fill());
   b.run(f, forward, "lstm",
         {{DNNL_ARG_SRC_LAYER, input},
          {DNNL_ARG_WEIGHTS_LAYER, to_gates.value},
@@ -92,18 +92,18 @@ void build_lstm(StepBuilder& b, int index) {
          {DNNL_ARG_BIAS, shift.value}},
         {{DNNL_ARG_DST_LAYER, output}, {DNNL_ARG_WORKSPACE, workspace}});
 
-  b.on_backward(index, [=, &b, &to_gates, &to_state, &shift](const Tensor& gradient) {
+  b.on_backward(index, [=, &b, &to_gates, &to_state, &shift](const KernelTensor& gradient) {
     const lstm_backward::primitive_desc pd(
         lstm_backward::desc(prop_kind::backward, direction, src, none, none, any_layer, any_iter, bias, dst, none, none,
                             src, none, none, any_layer, any_iter, bias, dst, none, none),
         StepBuilder::attributes(), cpu_engine(), forward);
     Kernel& k = b.kernel(index, StepPass::backward);
-    const Tensor diff_dst{b.in_layout(gradient, image_out, k).buffer, dst};
-    const Tensor diff_src = b.make(src, constant_values(0));
-    const Tensor diff_gates = b.make(pd.diff_weights_layer_desc(), constant_values(0));
-    const Tensor diff_state = b.make(pd.diff_weights_iter_desc(), constant_values(0));
+    const KernelTensor diff_dst{b.in_layout(gradient, image_out, k).buffer, dst};
+    const KernelTensor diff_src = b.make(src, constant_values(0));
+    const KernelTensor diff_gates = b.make(pd.diff_weights_layer_desc(), constant_values(0));
+    const KernelTensor diff_state = b.make(pd.diff_weights_iter_desc(), constant_values(0));
     // The primitive adds to what is there.
-    for (const Tensor& sum : {diff_gates, diff_state, shift.gradient}) add_clear(k, sum);
+    for (const KernelTensor& sum : {diff_gates, diff_state, shift.gradient}) add_clear(k, sum);
     b.run(k, pd, "lstm",
           {{DNNL_ARG_SRC_LAYER, input},
            {DNNL_ARG_WEIGHTS_LAYER, b.in_layout(to_gates.value, pd.weights_layer_desc(), k)},

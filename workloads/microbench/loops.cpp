@@ -15,7 +15,7 @@ constexpr float kBeta1 = 0.9F, kBeta2 = 0.999F, kEpsilon = 1e-8F;
 
 using Index = std::int64_t;
 
-Index values_of(const Tensor& tensor) { return static_cast<Index>(tensor.desc.get_size() / sizeof(float)); }
+Index values_of(const KernelTensor& tensor) { return static_cast<Index>(tensor.desc.get_size() / sizeof(float)); }
 
 /// Places differ in all bits after this (Wang's integer hash).
 std::uint32_t hash(std::uint32_t x) {
@@ -30,8 +30,8 @@ std::uint32_t hash(std::uint32_t x) {
 
 void add_update(Kernel& kernel, const Parameters& p, Optimizer optimizer) {
   const Index n = values_of(p.value);
-  std::vector<Tensor> reads{p.gradient};
-  std::vector<Tensor> writes{p.value};
+  std::vector<KernelTensor> reads{p.gradient};
+  std::vector<KernelTensor> writes{p.value};
   writes.insert(writes.end(), p.state.begin(), p.state.end());
   Buffer* value = p.value.buffer;
   Buffer* gradient = p.gradient.buffer;
@@ -66,8 +66,8 @@ void add_update(Kernel& kernel, const Parameters& p, Optimizer optimizer) {
       reads, writes);
 }
 
-void add_cross_entropy_gradient(Kernel& kernel, const Tensor& probabilities, const Tensor& labels,
-                                const Tensor& gradient) {
+void add_cross_entropy_gradient(Kernel& kernel, const KernelTensor& probabilities, const KernelTensor& labels,
+                                const KernelTensor& gradient) {
   const Index batch = probabilities.desc.dims()[0];
   const Index classes = values_of(probabilities) / batch;
   kernel.add("cross entropy gradient",
@@ -82,7 +82,7 @@ void add_cross_entropy_gradient(Kernel& kernel, const Tensor& probabilities, con
              {probabilities, labels}, {gradient});
 }
 
-void add_dropout(Kernel& kernel, const Tensor& from, const Tensor& mask, const Tensor& to) {
+void add_dropout(Kernel& kernel, const KernelTensor& from, const KernelTensor& mask, const KernelTensor& to) {
   const Index n = values_of(from);
   kernel.add("dropout",
              [=, x = from.buffer, m = mask.buffer, y = to.buffer, calls = std::uint32_t{0}](dnnl::stream&) mutable {
@@ -100,7 +100,8 @@ void add_dropout(Kernel& kernel, const Tensor& from, const Tensor& mask, const T
              {from}, {mask, to});
 }
 
-void add_dropout_gradient(Kernel& kernel, const Tensor& gradient, const Tensor& mask, const Tensor& to) {
+void add_dropout_gradient(Kernel& kernel, const KernelTensor& gradient, const KernelTensor& mask,
+                          const KernelTensor& to) {
   const Index n = values_of(gradient);
   kernel.add("dropout gradient",
              [=, x = gradient.buffer, m = mask.buffer, y = to.buffer](dnnl::stream&) {
@@ -113,7 +114,7 @@ void add_dropout_gradient(Kernel& kernel, const Tensor& gradient, const Tensor& 
              {gradient, mask}, {to});
 }
 
-void add_product(Kernel& kernel, const Tensor& a, const Tensor& b, const Tensor& to) {
+void add_product(Kernel& kernel, const KernelTensor& a, const KernelTensor& b, const KernelTensor& to) {
   const Index n = values_of(to);
   kernel.add("product",
              [=, x = a.buffer, y = b.buffer, z = to.buffer](dnnl::stream&) {
@@ -126,7 +127,8 @@ void add_product(Kernel& kernel, const Tensor& a, const Tensor& b, const Tensor&
              {a, b}, {to});
 }
 
-void add_gather(Kernel& kernel, const Tensor& table, const Tensor& indices, std::int64_t units, const Tensor& to) {
+void add_gather(Kernel& kernel, const KernelTensor& table, const KernelTensor& indices, std::int64_t units,
+                const KernelTensor& to) {
   const Index rows = values_of(to) / units;
   kernel.add("gather",
              [=, t = table.buffer, at = indices.buffer, out = to.buffer](dnnl::stream&) {
@@ -137,8 +139,8 @@ void add_gather(Kernel& kernel, const Tensor& table, const Tensor& indices, std:
              {table, indices}, {to});
 }
 
-void add_scatter(Kernel& kernel, const Tensor& gradient, const Tensor& indices, std::int64_t units,
-                 const Tensor& table) {
+void add_scatter(Kernel& kernel, const KernelTensor& gradient, const KernelTensor& indices, std::int64_t units,
+                 const KernelTensor& table) {
   const Index rows = values_of(gradient) / units;
   kernel.add("scatter",
              [=, g = gradient.buffer, at = indices.buffer, t = table.buffer](dnnl::stream&) {
@@ -153,7 +155,7 @@ void add_scatter(Kernel& kernel, const Tensor& gradient, const Tensor& indices, 
              {gradient, indices}, {table});
 }
 
-void add_clear(Kernel& kernel, const Tensor& tensor) {
+void add_clear(Kernel& kernel, const KernelTensor& tensor) {
   const Index n = values_of(tensor);
   kernel.add("clear",
              [=, t = tensor.buffer](dnnl::stream&) {
@@ -164,7 +166,7 @@ void add_clear(Kernel& kernel, const Tensor& tensor) {
              {}, {tensor});
 }
 
-void add_positions(Kernel& kernel, const Tensor& from, const Tensor& table, const Tensor& to) {
+void add_positions(Kernel& kernel, const KernelTensor& from, const KernelTensor& table, const KernelTensor& to) {
   const Index n = values_of(to);
   const Index period = n / to.desc.dims()[0];
   kernel.add("positions",
@@ -175,7 +177,7 @@ void add_positions(Kernel& kernel, const Tensor& from, const Tensor& table, cons
              {from, table}, {to});
 }
 
-void add_positions_gradient(Kernel& kernel, const Tensor& gradient, const Tensor& table) {
+void add_positions_gradient(Kernel& kernel, const KernelTensor& gradient, const KernelTensor& table) {
   const Index samples = gradient.desc.dims()[0];
   const Index period = values_of(gradient) / samples;
   kernel.add("positions gradient",

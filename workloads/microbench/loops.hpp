@@ -13,24 +13,26 @@ namespace epocast {
 void add_update(Kernel& kernel, const Parameters& parameters, Optimizer optimizer);
 
 /// Gradient of the mean cross-entropy of `batch` samples: (probability - 1 at the label) / batch.
-void add_cross_entropy_gradient(Kernel& kernel, const Tensor& probabilities, const Tensor& labels,
-                                const Tensor& gradient);
+void add_cross_entropy_gradient(Kernel& kernel, const KernelTensor& probabilities, const KernelTensor& labels,
+                                const KernelTensor& gradient);
 
 /// Zeroes half of the values, chosen by a hash of place and a count of calls, and doubles the others; remembers which.
-void add_dropout(Kernel& kernel, const Tensor& from, const Tensor& mask, const Tensor& to);
-void add_dropout_gradient(Kernel& kernel, const Tensor& gradient, const Tensor& mask, const Tensor& to);
+void add_dropout(Kernel& kernel, const KernelTensor& from, const KernelTensor& mask, const KernelTensor& to);
+void add_dropout_gradient(Kernel& kernel, const KernelTensor& gradient, const KernelTensor& mask,
+                          const KernelTensor& to);
 
 /// to = a * b.
-void add_product(Kernel& kernel, const Tensor& a, const Tensor& b, const Tensor& to);
+void add_product(Kernel& kernel, const KernelTensor& a, const KernelTensor& b, const KernelTensor& to);
 
 /// Copies the rows of `table` (units values each) that `indices` names.
-void add_gather(Kernel& kernel, const Tensor& table, const Tensor& indices, std::int64_t units, const Tensor& to);
+void add_gather(Kernel& kernel, const KernelTensor& table, const KernelTensor& indices, std::int64_t units,
+                const KernelTensor& to);
 /// Adds the rows of `gradient` to those of `table` that `indices` names.
-void add_scatter(Kernel& kernel, const Tensor& gradient, const Tensor& indices, std::int64_t units,
-                 const Tensor& table);
-void add_clear(Kernel& kernel, const Tensor& tensor);
+void add_scatter(Kernel& kernel, const KernelTensor& gradient, const KernelTensor& indices, std::int64_t units,
+                 const KernelTensor& table);
+void add_clear(Kernel& kernel, const KernelTensor& tensor);
 /// to = from + table, the table once for each sample; and its gradient, the sum over samples.
-void add_positions(Kernel& kernel, const Tensor& from, const Tensor& table, const Tensor& to);
-void add_positions_gradient(Kernel& kernel, const Tensor& gradient, const Tensor& table);
+void add_positions(Kernel& kernel, const KernelTensor& from, const KernelTensor& table, const KernelTensor& to);
+void add_positions_gradient(Kernel& kernel, const KernelTensor& gradient, const KernelTensor& table);
 
 }  // namespace epocast

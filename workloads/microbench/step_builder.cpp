@@ -58,7 +58,7 @@ Desc StepBuilder::channels_last(const Shape& shape) const {
   return {dims(shape), dnnl::memory::data_type::f32, shape.depth == 1 ? Tag::acdb : Tag::acdeb};
 }
 
-Tensor StepBuilder::make(const Desc& desc, Buffer::Fill fill) {
+KernelTensor StepBuilder::make(const Desc& desc, Buffer::Fill fill) {
   return {&step_.buffers_.emplace_back(desc.get_size(), std::move(fill)), desc};
 }
 
@@ -73,26 +73,26 @@ Parameters& StepBuilder::parameters(int layer, const Desc& desc, Buffer::Fill fi
 
 Kernel& StepBuilder::kernel(int layer, StepPass pass) { return kernels_.emplace_back(layer, pass); }
 
-Tensor StepBuilder::in_layout(const Tensor& tensor, const Desc& desc, Kernel& kernel) {
+KernelTensor StepBuilder::in_layout(const KernelTensor& tensor, const Desc& desc, Kernel& kernel) {
   if (tensor.desc == desc) return tensor;
   for (const auto& [from, to] : reorders_)
     if (from.buffer == tensor.buffer && from.desc == tensor.desc && to.desc == desc) return to;
-  const Tensor copy = make(desc, constant_values(0));
+  const KernelTensor copy = make(desc, constant_values(0));
   reorder(tensor, copy, kernel);
   reorders_.emplace_back(tensor, copy);
   return copy;
 }
 
-Tensor StepBuilder::reshaped(const Tensor& tensor, const Dims& dims, Kernel& kernel) {
+KernelTensor StepBuilder::reshaped(const KernelTensor& tensor, const Dims& dims, Kernel& kernel) {
   if (const Desc view = tensor.desc.reshape(dims, true)) return {tensor.buffer, view};
   const Dims old = tensor.desc.dims();
   Dims strides(old.size(), 1);
   for (std::size_t i = old.size() - 1; i-- > 0;) strides[i] = strides[i + 1] * old[i + 1];
-  const Tensor rows = in_layout(tensor, Desc(old, dnnl::memory::data_type::f32, strides), kernel);
+  const KernelTensor rows = in_layout(tensor, Desc(old, dnnl::memory::data_type::f32, strides), kernel);
   return {rows.buffer, rows.desc.reshape(dims)};
 }
 
-void StepBuilder::reorder(const Tensor& from, const Tensor& to, Kernel& kernel) {
+void StepBuilder::reorder(const KernelTensor& from, const KernelTensor& to, Kernel& kernel) {
   const dnnl::reorder::primitive_desc pd(cpu_engine(), from.desc, cpu_engine(), to.desc, attributes());
   run(kernel, pd, "reorder", {{DNNL_ARG_FROM, from}}, {{DNNL_ARG_TO, to}});
 }
@@ -100,7 +100,7 @@ void StepBuilder::reorder(const Tensor& from, const Tensor& to, Kernel& kernel) 
 void StepBuilder::run(Kernel& kernel, const dnnl::primitive& primitive, const Desc& scratch, const std::string& what,
                       const std::vector<Argument>& reads, const std::vector<Argument>& writes) {
   std::unordered_map<int, dnnl::memory> arguments;
-  std::vector<Tensor> read, written;
+  std::vector<KernelTensor> read, written;
   for (const Argument& a : reads) {
     arguments.emplace(a.slot, a.tensor.buffer->view(a.tensor.desc, cpu_engine()));
     read.push_back(a.tensor);
@@ -117,7 +117,7 @@ void StepBuilder::run(Kernel& kernel, const dnnl::primitive& primitive, const De
       what, [primitive, arguments](dnnl::stream& stream) { primitive.execute(stream, arguments); }, read, written);
 }
 
-void StepBuilder::hand_back(int input, const Tensor& gradient) {
+void StepBuilder::hand_back(int input, const KernelTensor& gradient) {
   if (needs_gradient(input)) gradients_[static_cast<std::size_t>(input)].push_back(gradient);
 }
 
@@ -168,8 +168,8 @@ void StepBuilder::backward(int index) {
   backward_[static_cast<std::size_t>(index)](gradient_of(index));
 }
 
-Tensor StepBuilder::gradient_of(int index) {
-  std::vector<Tensor>& parts = gradients_[static_cast<std::size_t>(index)];
+KernelTensor StepBuilder::gradient_of(int index) {
+  std::vector<KernelTensor>& parts = gradients_[static_cast<std::size_t>(index)];
   // Nobody reads it: the loss does. A softmax at the end knows its own gradient (build_softmax).
   if (parts.empty()) return make(output(index).desc, uniform_values(1e-3F));
   if (parts.size() == 1) return parts.front();
@@ -177,11 +177,11 @@ Tensor StepBuilder::gradient_of(int index) {
   std::vector<Desc> descs;
   std::vector<Argument> reads;
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    const Tensor part = in_layout(parts[i], parts.front().desc, k);
+    const KernelTensor part = in_layout(parts[i], parts.front().desc, k);
     descs.push_back(part.desc);
     reads.push_back({DNNL_ARG_MULTIPLE_SRC + static_cast<int>(i), part});
   }
-  const Tensor sum = make(parts.front().desc, constant_values(0));
+  const KernelTensor sum = make(parts.front().desc, constant_values(0));
   const dnnl::sum::primitive_desc pd(sum.desc, std::vector<float>(parts.size(), 1.0F), descs, cpu_engine(),
                                      attributes());
   run(k, pd, "sum", reads, {{DNNL_ARG_DST, sum}});

@@ -24,7 +24,7 @@ class StepBuilder {
   const Model& model() const { return step_.model(); }
   const Layer& layer(int index) const { return step_.model().layers[static_cast<std::size_t>(index)]; }
   std::int64_t batch() const { return step_.batch(); }
-  Tensor& output(int index) { return step_.outputs_[static_cast<std::size_t>(index)]; }
+  KernelTensor& output(int index) { return step_.outputs_[static_cast<std::size_t>(index)]; }
   bool needs_gradient(int index) const { return needs_gradient_[static_cast<std::size_t>(index)]; }
   bool is_last(int index) const { return index + 1 == static_cast<int>(step_.model().layers.size()); }
 
@@ -34,22 +34,22 @@ class StepBuilder {
   Desc plain(const Shape& shape) const;
   Desc channels_last(const Shape& shape) const;
 
-  Tensor make(const Desc& desc, Buffer::Fill fill);
+  KernelTensor make(const Desc& desc, Buffer::Fill fill);
   /// Trained parameters. `fan_in` scales their first values.
   Parameters& parameters(int layer, const Desc& desc, Buffer::Fill fill);
   Kernel& kernel(int layer, StepPass pass);
 
   /// `tensor` in another layout: itself, or a copy, made by `kernel` unless an earlier one of the step made it.
-  Tensor in_layout(const Tensor& tensor, const Desc& desc, Kernel& kernel);
+  KernelTensor in_layout(const KernelTensor& tensor, const Desc& desc, Kernel& kernel);
 
   /// `tensor` with other dimensions, through a copy in row-major order if its layout does not allow it.
-  Tensor reshaped(const Tensor& tensor, const Dims& dims, Kernel& kernel);
+  KernelTensor reshaped(const KernelTensor& tensor, const Dims& dims, Kernel& kernel);
   /// Copies between layouts.
-  void reorder(const Tensor& from, const Tensor& to, Kernel& kernel);
+  void reorder(const KernelTensor& from, const KernelTensor& to, Kernel& kernel);
 
   struct Argument {
     int slot;
-    Tensor tensor;
+    KernelTensor tensor;
   };
   /// Adds a primitive with its scratch memory. `what` names settings that operands do not show.
   template <class PrimitiveDesc>
@@ -59,9 +59,9 @@ class StepBuilder {
   }
 
   /// `tensor`'s values handed back to `input`, one of the inputs of a layer.
-  void hand_back(int input, const Tensor& gradient);
+  void hand_back(int input, const KernelTensor& gradient);
   /// What a layer does when the gradient of its output is known.
-  using Backward = std::function<void(const Tensor& gradient)>;
+  using Backward = std::function<void(const KernelTensor& gradient)>;
   void on_backward(int layer, Backward backward) { backward_[static_cast<std::size_t>(layer)] = std::move(backward); }
   void leave_out(int layer);
   /// The kernel planned last.
@@ -69,7 +69,7 @@ class StepBuilder {
   const std::deque<Parameters>& all_parameters() const { return parameters_; }
   /// The right class of each sample.
   void make_labels(std::int64_t classes);
-  const Tensor& labels() const { return step_.labels_; }
+  const KernelTensor& labels() const { return step_.labels_; }
 
   static dnnl::primitive_attr attributes();
 
@@ -78,7 +78,7 @@ class StepBuilder {
            const std::vector<Argument>& reads, const std::vector<Argument>& writes);
   void forward(int layer);
   void backward(int layer);
-  Tensor gradient_of(int layer);
+  KernelTensor gradient_of(int layer);
   void update();
 
   ExecutedStep& step_;
@@ -87,9 +87,9 @@ class StepBuilder {
   std::deque<Parameters> parameters_;
   Buffer* scratch_;
   std::vector<bool> needs_gradient_;
-  std::vector<Backward> backward_;                   // by layer
-  std::vector<std::vector<Tensor>> gradients_;       // by layer, from its readers
-  std::vector<std::pair<Tensor, Tensor>> reorders_;  // made so far: from, to
+  std::vector<Backward> backward_;                               // by layer
+  std::vector<std::vector<KernelTensor>> gradients_;             // by layer, from its readers
+  std::vector<std::pair<KernelTensor, KernelTensor>> reorders_;  // made so far: from, to
 };
 
 // Kinds of layers. Each plans the forward pass, sets output(index), and says what to do in the backward pass.
