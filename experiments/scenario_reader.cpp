@@ -44,12 +44,26 @@ ConfigNode child_or_empty(const ConfigNode& config, const char* key) {
   return child;
 }
 
-/// `strategy: NAME` is short for `strategy: {name: NAME}`, and data_parallel is the default. Messages keep their place.
+/// `key: NAME` is short for `key: {name_key: NAME}`. Messages keep their place.
+ConfigNode map_or_name(const ConfigNode& node, const std::string& key, const std::string& name_key) {
+  if (!node.is_scalar()) return node;
+  node.as_string();
+  return stand_in(node, "").with(key + "." + name_key, node).at(key);
+}
+
+/// The strategy, by default data_parallel.
 ConfigNode read_strategy(const ConfigNode& config) {
   const ConfigNode strategy = config.has("strategy") ? config.at("strategy") : stand_in(config, "data_parallel");
-  if (strategy.is_map()) return strategy;
-  strategy.as_string();
-  return stand_in(config, "").with("strategy.name", strategy).at("strategy");
+  if (!strategy.is_map()) strategy.as_string();  // throws for lists
+  return map_or_name(strategy, "strategy", "name");
+}
+
+/// How computing is timed; empty if it is left out.
+ConfigNode read_compute(const ConfigNode& config) {
+  if (!config.has("compute") || config.at("compute").is_null()) return stand_in(config, "{}");
+  const ConfigNode compute = map_or_name(config.at("compute"), "compute", "cost_model");
+  compute.keys();  // throws for anything but a map
+  return compute;
 }
 
 /// The child at `key`; without one, the usual error (which knows misspelt keys) with a remedy.
@@ -339,7 +353,7 @@ ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registri
   if (setup.strategy->needs_model() || config.has("model")) {
     setup.model = load_model_named(
         required(config, "model", "name a network, as in `model: vgg16`; `epocast list models` shows them"), data);
-    const ConfigNode compute = child_or_empty(config, "compute");
+    const ConfigNode compute = read_compute(config);
     const Device& device = setup.cluster.devices[static_cast<std::size_t>(setup.phases.front().workers.front())];
     setup.cost_model = make_cost_model(compute, {data, &setup.model, &device, setup.optimizer, setup.precision});
     compute.check_all_read();

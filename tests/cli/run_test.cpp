@@ -55,6 +55,14 @@ double number(const Csv& csv, std::size_t row, const std::string& column) {
 
 }  // namespace
 
+TEST_CASE("a strategy or cost model without parameters may be a word") {
+  const TemporaryFolder folder;
+  folder.write("long.yaml", kStudy + "strategy: {name: single}\ncompute: {cost_model: roofline}\n");
+  folder.write("short.yaml", kStudy + "strategy: single\ncompute: roofline\n");
+  CHECK(run_good({"run", "short.yaml", "--set", "workers=1", "--format", "csv"}, folder).out ==
+        run_good({"run", "long.yaml", "--set", "workers=1", "--format", "csv"}, folder).out);
+}
+
 TEST_CASE("the shipped studies run, in every format", "[studies]") {
   const TemporaryFolder folder;
   for (const auto& entry : std::filesystem::directory_iterator(kRoot / "experiments/studies")) {
