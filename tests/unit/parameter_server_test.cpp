@@ -104,7 +104,7 @@ TEST_CASE("without overlap a step begins when all updates of the last one have e
   }
 
   // Asynchronous workers wait for their own updates only.
-  const Executed two = run(star, 2, "{mode: async, overlap: false}", {1, 1.5}, two_layers);
+  const Executed two = run(star, 2, "{mode: async, overlap: false}", {1, 1.5, 1}, two_layers);
   for (const std::uint32_t rank : {0U, 1U})
     for (std::int64_t k = 1; k < 30; ++k) {
       const double updated = std::max(interval(two.graph, two.result, "update A", rank, k - 1).end,
