@@ -57,7 +57,8 @@ Reached reach(const Cell& cell) {
     out.max_work = max_load(graph, partition);
     return out;
   }
-  options.starts = 2;
+  // Few parts with little room are hard to balance, and quick to search.
+  options.starts = cell.workers <= 4 ? 8 : 2;
   const FilterNetwork network = vgg16_filters();
   const Hypergraph graph = coarse_grain(network);
   const VertexClasses classes = find_classes(graph);
