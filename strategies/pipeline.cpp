@@ -11,6 +11,7 @@
 #include "strategies/choice.hpp"
 #include "strategies/partitioners/contiguous_split.hpp"
 #include "strategies/pipeline/memory.hpp"
+#include "strategies/rate_option.hpp"
 
 namespace epocast {
 namespace {
@@ -124,7 +125,7 @@ Pipeline::Pipeline(const ConfigNode& options)
                         {{"collocated", GradientPlace::collocated}, {"one_processor", GradientPlace::one_processor}},
                         GradientPlace::collocated)),
       recompute_(options.get("recompute", false)),
-      copy_(options.has("copy_rate") ? 1 / options.at("copy_rate").as_bytes_per_second({1, 1e300}).value : 0),
+      copy_(seconds_per_byte(options, "copy_rate")),
       overlap_(options.get("overlap", true)),
       placement_(choose(options, "placement",
                         {{"stage_major", Placement::stage_major}, {"replica_major", Placement::replica_major}},
