@@ -167,7 +167,10 @@ inline std::map<std::string, std::vector<Variant>> strategy_variants() {
   for (const char* staleness : {"0", "2", "infinite"})
     parameter_server.push_back(
         {.options = std::string("{mode: stale, staleness: ") + staleness + ", overlap: false}", .workers = {1, 4}});
-  parameter_server.push_back({.options = "{mode: backup, backup: 1}", .min_workers = 2, .workers = {2, 5}});
+  for (const char* overlap : {"true", "false"})
+    parameter_server.push_back({.options = std::string("{mode: backup, backup: 1, overlap: ") + overlap + "}",
+                                .min_workers = 2,
+                                .workers = {2, 5}});
   parameter_server.push_back(
       {.options = "{mode: async, servers: all, location: device, placement: even}", .workers = {1, 4}});
   parameter_server.push_back({.options = "{servers: all, server_cores: 2}", .workers = {3}});
