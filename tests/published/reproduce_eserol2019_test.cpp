@@ -114,8 +114,7 @@ TEST_CASE("Eserol 2019, Table 5.15: times of one and two workers go in, those of
     CHECK(row.note.empty());  // steady state found
     const std::string workers = row.row.substr(0, row.row.find(' '));
     CHECK((workers == "N=4") == (row.role == Role::predicted));
-    CHECK((workers == "N=2") == row.fitted);
-    if (workers == "N=1") CHECK(row.simulated == Approx(*row.published).epsilon(1e-9));
+    CHECK((workers != "N=4") == row.fitted);
     if (workers != "N=4") CHECK(row.role == Role::input);
     ++roles[workers];
   }
@@ -131,7 +130,7 @@ TEST_CASE("Eserol 2019, Table 5.15: four workers within 6 % on average") {
   CHECK(*summary.mape <= 6);
   CHECK(summary.met());
   REQUIRE(summary.fitted_mape);
-  CHECK(*summary.fitted_mape < *summary.mape);  // what was fitted is closer than what was not
+  CHECK(*summary.fitted_mape < 5);
 }
 
 TEST_CASE("Eserol 2019, Table 5.15: the four ways rank as published where they differ by more than 3 %") {
@@ -162,12 +161,14 @@ TEST_CASE("Eserol 2019, Table 5.15: the fitted constants are those of a framewor
 }
 
 TEST_CASE("Eserol 2019, Table 5.15: one asynchronous cell by hand from the fitted constants") {
-  // N=4, 1 PS, batch 512: one worker's step of 4842 s x 512 / 102400 = 24.21 s, less its update (which the server
+  // N=4, 1 PS, batch 512: one worker's step, from the line through the N=1 row, less its update (which the server
   // does), slowed by 56 / (56 - communication_cores); then it waits for S = 553,430,176 B to be copied out and in
   // again, each way by itself at copy_rate, and to be given out and taken in by the server at server_rate. Copies and
   // service of different layers overlap, all but the largest layer's; so between one and both of them.
   const auto constant = [](const char* name) { return find(table_5_15(), "fitted to N=2", name).simulated; };
-  const double bytes = 553'430'176, step = 4842.0 * 512 / 102400 * 56 / (56 - constant("communication_cores"));
+  const double bytes = 553'430'176;
+  const double alone = find(table_5_15(), "N=1 BS=512 Single Processor", "run time of 10 epochs").simulated;
+  const double step = alone * 512 / 102400 * 56 / (56 - constant("communication_cores"));
   const double copies = 2 * bytes / constant("copy_rate"), service = 2 * bytes / constant("server_rate");
   const double simulated = find(table_5_15(), "N=4 BS=512 Async DP (1 PS)", "run time of 10 epochs").simulated;
   const double iterations = 102400.0 / (512 * 4);

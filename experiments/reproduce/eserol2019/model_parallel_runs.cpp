@@ -26,22 +26,13 @@ std::vector<Scenario> ModelParallelRuns::scenarios(const std::string& method, in
                                                    const std::string& batches) const {
   const std::string strategy = method == kSingleProcessor ? "{name: single}" : strategy_of(method, workers);
   Study study = load_study(folder_ / "table_5_15.yaml", {{"platform", "skylake_opa"},
-                                                         {"compute.step_time", step_times()},
+                                                         {"compute.step_time", single_processor_steps(times_)},
                                                          {"workers", std::to_string(workers)},
                                                          {"strategy", strategy},
                                                          {"sweep", "{batch.global: " + batches + "}"}});
   for (Scenario& scenario : study.scenarios)
     scenario.name = fmt::format("N={} BS={} {}", workers, scenario.axes.front().second, method);
   return study.scenarios;
-}
-
-std::string ModelParallelRuns::step_times() const {
-  std::string list;
-  for (const PublishedCell& cell : times_.cells())
-    if (cell.keys[1] == kSingleProcessor)
-      list += fmt::format("{}{{batch: {}, time: {} s}}", list.empty() ? "" : ", ", cell.keys[2],
-                          cell.value * std::stod(cell.keys[2]) / kImages);
-  return "[" + list + "]";
 }
 
 std::string ModelParallelRuns::strategy_of(const std::string& method, int workers) const {

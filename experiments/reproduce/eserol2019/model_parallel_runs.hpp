@@ -5,17 +5,15 @@
 #include <string>
 #include <vector>
 
-#include "experiments/reproduce/published_table.hpp"
+#include "experiments/reproduce/eserol2019/single_processor.hpp"
 #include "experiments/study.hpp"
 
 namespace epocast::eserol2019 {
 
-inline constexpr double kImages = 102400;  ///< 10 epochs of 10,240
-inline constexpr const char* kSingleProcessor = "Single Processor";
 inline constexpr const char* kHypergraph = "Coarse-grain Hypergraph MP";
 
 /// What goes in:
-///  - the N=1 row: how long a step of each batch size takes;
+///  - the N=1 row: how long a step takes (single_processor_steps());
 ///  - the cuts of the layer-wise parts; works and volume of the other parts (table_5_15_parts.csv says from where);
 ///  - the rate at which the framework copies messages, fitted to the parameter servers' cells of N=2 (transport.csv);
 ///  - from chapter 4: gradients are computed where their parameters are, and "whenever a processor becomes idle, it
@@ -32,7 +30,6 @@ class ModelParallelRuns {
   std::vector<Scenario> scenarios(const std::string& method, int workers, const std::string& batches) const;
 
  private:
-  std::string step_times() const;
   std::string strategy_of(const std::string& method, int workers) const;
 
   std::filesystem::path folder_;

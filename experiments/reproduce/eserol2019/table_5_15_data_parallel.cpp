@@ -1,5 +1,5 @@
 // Run times with parameter servers on 2 and 4 workers. What goes in:
-//  - the N=1 row: how long a step of each batch size takes;
+//  - the N=1 row: how long a step takes, as a line over the batch size;
 //  - the 24 cells of N=2: three constants of the framework are fitted to them, by simulating them (calibrate() below);
 //  - the thesis' text: one parameter server is a device beside the workers (section 1.1.1), distributed ones are the
 //    workers themselves, with layers placed greedily (section 5.2.3); parameters are there before the forward pass and
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "costmodels/robust_fit.hpp"
+#include "experiments/reproduce/eserol2019/single_processor.hpp"
 #include "experiments/reproduce/eserol2019/targets.hpp"
 #include "experiments/reproduce/published_table.hpp"
 #include "experiments/reproduce/simulate.hpp"
@@ -24,11 +25,8 @@
 namespace epocast::eserol2019 {
 namespace {
 
-constexpr double kImages = 102400;  // 10 epochs of 10,240
-constexpr const char* kSingle = "Single Processor";
 constexpr const char* kQuantity = "run time";
-constexpr double kBound = 6;          // percent, over the cells of N=4
-constexpr double kUsualError = 0.03;  // of a cell, for the fit: errors far beyond it count less than by their square
+constexpr double kBound = 6;  // percent, over the cells of N=4
 
 struct Variant {
   std::string method;  ///< as in the table
@@ -57,7 +55,7 @@ class Table {
       : folder_(data_directory() / "experiments" / "reproduce" / "eserol2019"),
         table_(PublishedTable::load(folder_ / "table_5_15.csv", {"workers", "method", "batch"})) {}
 
-  std::vector<Cell> single() const { return cells(kSingle, 1, "{name: single}"); }
+  std::vector<Cell> single() const { return cells(kSingleProcessor, 1, "{name: single}"); }
 
   /// All variants on so many workers, with these values of kConstants.
   std::vector<Cell> parameter_servers(int workers, const std::vector<double>& constants) const {
@@ -77,9 +75,9 @@ class Table {
 
  private:
   std::vector<Cell> cells(const std::string& method, int workers, const std::string& strategy) const {
-    const Study study =
-        load_study(folder_ / "table_5_15.yaml",
-                   {{"compute.step_time", step_times()}, {"workers", std::to_string(workers)}, {"strategy", strategy}});
+    const Study study = load_study(folder_ / "table_5_15.yaml", {{"compute.step_time", single_processor_steps(table_)},
+                                                                 {"workers", std::to_string(workers)},
+                                                                 {"strategy", strategy}});
     std::vector<Cell> out;
     for (const Scenario& scenario : study.scenarios) {
       const std::string batch = scenario.axes.front().second;
@@ -88,18 +86,6 @@ class Table {
       out.back().scenario.name = out.back().row;
     }
     return out;
-  }
-
-  /// The measured time of one worker's step at each batch size, as `compute.step_time` wants it.
-  std::string step_times() const {
-    std::string list;
-    for (const PublishedCell& cell : table_.cells()) {
-      if (cell.keys[1] != kSingle) continue;
-      const double iterations = kImages / std::stod(cell.keys[2]);
-      list +=
-          fmt::format("{}{{batch: {}, time: {} s}}", list.empty() ? "" : ", ", cell.keys[2], cell.value / iterations);
-    }
-    return "[" + list + "]";
   }
 
   std::filesystem::path folder_;
@@ -162,14 +148,13 @@ std::vector<TargetRow> run(const TargetContext& context) {
     for (Cell& cell : table.parameter_servers(workers, fit.values())) cells.push_back(std::move(cell));
   const std::vector<ScenarioResult> results = simulate(cells, context);
   for (std::size_t i = 0; i < results.size(); ++i) {
-    const bool single = i < singles, fitted = results[i].workers == 2;
+    const bool fitted = results[i].workers <= 2;
     rows.push_back({.row = cells[i].row,
                     .quantity = "run time of 10 epochs",
                     .unit = "s",
                     .published = cells[i].published,
                     .simulated = results[i].total_s,
-                    .role = single || fitted ? Role::input : Role::predicted,
-                    .tolerance = single ? 1e-9 * cells[i].published : 0,
+                    .role = fitted ? Role::input : Role::predicted,
                     .note = results[i].exact ? "" : "extrapolated without a steady state",
                     .fitted = fitted});
   }

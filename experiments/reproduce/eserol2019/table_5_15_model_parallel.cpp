@@ -38,8 +38,8 @@ std::vector<TargetRow> run(const TargetContext& context) {
                     .published = published,
                     .simulated = results[i].total_s,
                     .role = single ? Role::input : Role::predicted,
-                    .tolerance = single ? 1e-9 * published : 0,
-                    .note = results[i].exact ? "" : "extrapolated without a steady state"});
+                    .note = results[i].exact ? "" : "extrapolated without a steady state",
+                    .fitted = single});
   }
   return rows;
 }
