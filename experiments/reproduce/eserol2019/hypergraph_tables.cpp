@@ -23,9 +23,6 @@
 namespace epocast::eserol2019 {
 namespace {
 
-/// See simple_partition_tables.cpp.
-constexpr double kChannelTotal = 42738;
-
 /// For cells without a partition within the limits.
 constexpr double kNone = std::numeric_limits<double>::infinity();
 
@@ -45,11 +42,12 @@ double max_load(const Hypergraph& graph, const Partition& partition) { return lo
 
 Reached reach(const Cell& cell) {
   PartitionOptions options{.parts = cell.workers, .imbalance = cell.imbalance, .heavy_alone = true};
+  // Few parts with little room are hard to balance, and quick to search.
+  options.starts = cell.workers <= 4 ? 8 : 2;
   Reached out;
   if (cell.fine) {
-    const FilterNetwork network = vgg16_filters(kChannelTotal);
+    const FilterNetwork network = vgg16_filters(Vertex::channel);
     // Up to 8 parts few layers are cut, and a coarse-grain start leads to the best; beyond, tilings do.
-    options.starts = 2;
     options.effort = cell.workers <= 8 ? 0.1 : 0.3;
     const Partition partition = partition_fine_grain(network, options);
     const Hypergraph graph = fine_grain(network);
@@ -57,9 +55,7 @@ Reached reach(const Cell& cell) {
     out.max_work = max_load(graph, partition);
     return out;
   }
-  // Few parts with little room are hard to balance, and quick to search.
-  options.starts = cell.workers <= 4 ? 8 : 2;
-  const FilterNetwork network = vgg16_filters();
+  const FilterNetwork network = vgg16_filters(Vertex::filter);
   const Hypergraph graph = coarse_grain(network);
   const VertexClasses classes = find_classes(graph);
   const Partition partition = partition_by_annealing(graph, classes, CountObjective::connectivity, {}, options);
@@ -147,7 +143,7 @@ std::vector<TargetRow> volumes(const std::string& name, bool fine, double imbala
 std::vector<TargetRow> loads(const std::string& name, const std::string& volume_table, bool fine,
                              const TargetContext& context) {
   const PublishedTable works = partition_table(name), printed = partition_table(volume_table);
-  const double total = vgg16_filters(fine ? kChannelTotal : 0).work();
+  const double total = vgg16_filters(fine ? Vertex::channel : Vertex::filter).work();
   std::vector<std::string> workers;
   std::vector<Cell> cells;
   for (const PublishedCell& cell : works.cells()) {

@@ -14,20 +14,14 @@ constexpr int kBatch = 32;
 
 }  // namespace
 
-FilterNetwork vgg16_filters(double total) {
+FilterNetwork vgg16_filters(Vertex vertex) {
   const Model model = load_model(data_directory() / "workloads" / "models" / "vgg16.yaml");
   const PublishedTable works = PublishedTable::load(
       data_directory() / "experiments" / "reproduce" / "eserol2019" / "layer_works.csv", {"layer"});
+  const std::string quantity = vertex == Vertex::filter ? "work of filters" : "work of channels";
   std::vector<double> work;
-  double convolutions = 0, others = 0;
-  for (const Layer& layer : model.layers) {
-    const bool weighted = multiplies_weights(layer.kind);
-    work.push_back(weighted ? works.value({layer.name}, "work") : 0);
-    (layer.kind == LayerKind::convolution ? convolutions : others) += work.back();
-  }
-  if (total > 0)
-    for (std::size_t l = 0; l < work.size(); ++l)
-      if (model.layers[l].kind == LayerKind::convolution) work[l] *= (total - others) / convolutions;
+  for (const Layer& layer : model.layers)
+    work.push_back(multiplies_weights(layer.kind) ? works.value({layer.name}, quantity) : 0);
   FilterNetwork network = filter_network(model, kBatch, work);
   for (FilterLayer& layer : network.layers) {
     layer.sent /= kMega;

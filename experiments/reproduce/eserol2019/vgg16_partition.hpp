@@ -9,9 +9,12 @@
 
 namespace epocast::eserol2019 {
 
-/// Works are those of layer_works.csv, scaled so that the convolutions bring the total to `total` (0: as they are).
-/// Fully connected layers are exact and stay.
-FilterNetwork vgg16_filters(double total = 0);
+/// What a vertex is: a filter (coarse grain) or one channel of a filter (fine grain).
+enum class Vertex { filter, channel };
+
+/// With the works of layer_works.csv. The thesis rounds the work of a vertex, so that a layer's depends on what that
+/// is.
+FilterNetwork vgg16_filters(Vertex vertex);
 
 /// table_NAME.csv, with cells found by the number of workers.
 PublishedTable partition_table(const std::string& name);
