@@ -11,6 +11,9 @@ namespace {
 
 constexpr double kMega = 1024.0 * 1024;
 constexpr int kBatch = 32;
+/// Sum of all works of channels: maximum + minimum of N=2 are 42,739.0 to 42,740.5 in Tables 5.11 and A.6, and 42,738.5
+/// to 42,740 in A.4.
+constexpr double kChannelTotal = 42739.5;
 
 }  // namespace
 
@@ -18,10 +21,16 @@ FilterNetwork vgg16_filters(Vertex vertex) {
   const Model model = load_model(data_directory() / "workloads" / "models" / "vgg16.yaml");
   const PublishedTable works = PublishedTable::load(
       data_directory() / "experiments" / "reproduce" / "eserol2019" / "layer_works.csv", {"layer"});
-  const std::string quantity = vertex == Vertex::filter ? "work of filters" : "work of channels";
   std::vector<double> work;
-  for (const Layer& layer : model.layers)
-    work.push_back(multiplies_weights(layer.kind) ? works.value({layer.name}, quantity) : 0);
+  double convolutions = 0, others = 0;
+  for (const Layer& layer : model.layers) {
+    const bool weighted = multiplies_weights(layer.kind);
+    work.push_back(weighted ? works.value({layer.name}, "work") : 0);
+    (layer.kind == LayerKind::convolution ? convolutions : others) += work.back();
+  }
+  if (vertex == Vertex::channel)
+    for (std::size_t l = 0; l < work.size(); ++l)
+      if (model.layers[l].kind == LayerKind::convolution) work[l] *= (kChannelTotal - others) / convolutions;
   FilterNetwork network = filter_network(model, kBatch, work);
   for (FilterLayer& layer : network.layers) {
     layer.sent /= kMega;

@@ -12,8 +12,8 @@ namespace epocast::eserol2019 {
 /// What a vertex is: a filter (coarse grain) or one channel of a filter (fine grain).
 enum class Vertex { filter, channel };
 
-/// With the works of layer_works.csv. The thesis rounds the work of a vertex, so that a layer's depends on what that
-/// is.
+/// With the works of layer_works.csv, which are those of filters. The thesis rounds the work of each vertex in a way
+/// that is not known, so channels add up to less: for them the works of convolutions are scaled to their sum.
 FilterNetwork vgg16_filters(Vertex vertex);
 
 /// table_NAME.csv, with cells found by the number of workers.
