@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "costmodels/network_calibration.hpp"
+#include "tests/support/mean.hpp"
 #include "tests/support/simulate.hpp"
 
 using namespace epocast;
@@ -47,12 +48,6 @@ std::vector<double> errors(const std::string& platform, const std::vector<Point>
   return out;
 }
 
-double mean(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return sum / static_cast<double>(values.size());
-}
-
 }  // namespace
 
 TEST_CASE("all-reduces on 2 to 8 V100s over NVLink come within 22 % of NCCL's bandwidth") {
@@ -73,7 +68,7 @@ TEST_CASE("all-reduces on 2 to 8 V100s over NVLink come within 22 % of NCCL's ba
     CHECK(std::abs(all[i]) < (points[i].bytes < 64 * 1048576.0 ? 0.22 : 0.19));
     if (points[i].ranks == 8 && points[i].bytes > 5e8) large.push_back(all[i]);
   }
-  CHECK(mean(large) == Approx(0.11).margin(0.01));
+  CHECK(testing::mean(large) == Approx(0.11).margin(0.01));
 }
 
 TEST_CASE("all-reduces on P100s over NVLink come within 30 % of NCCL's bandwidth where it uses the same rings") {

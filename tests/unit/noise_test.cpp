@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/execution.hpp"
+#include "tests/support/mean.hpp"
 
 using namespace epocast;
 
@@ -25,12 +26,6 @@ std::vector<double> draws(const NoiseModel& noise) {
   return out;
 }
 
-double mean(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double v : values) sum += v;
-  return sum / static_cast<double>(values.size());
-}
-
 }  // namespace
 
 TEST_CASE("noise has mean 1 and the coefficient of variation asked for", "[noise]") {
@@ -38,7 +33,7 @@ TEST_CASE("noise has mean 1 and the coefficient of variation asked for", "[noise
     INFO("cv " << cv);
     const std::vector<double> values = draws({.compute_cv = cv, .seed = 7});
     // The mean of N draws has standard deviation cv / sqrt(N). 4 of them: a fair generator fails once in 16000.
-    CHECK(std::abs(mean(values) - 1) < 4 * cv / std::sqrt(kDraws));
+    CHECK(std::abs(testing::mean(values) - 1) < 4 * cv / std::sqrt(kDraws));
     double square = 0;
     for (const double v : values) square += (v - 1) * (v - 1);
     // The variance's own relative standard deviation is sqrt((kurtosis - 1) / N); a log-normal's kurtosis is
@@ -93,7 +88,7 @@ TEST_CASE("gamma noise has mean 1, its coefficient of variation, and is exponent
   for (const double cv : {0.1, 0.5, 1.0, 2.0}) {
     INFO("cv " << cv);
     const std::vector<double> values = draws({.compute_cv = cv, .seed = 3, .kind = NoiseKind::gamma});
-    CHECK(std::abs(mean(values) - 1) < 4 * cv / std::sqrt(kDraws));
+    CHECK(std::abs(testing::mean(values) - 1) < 4 * cv / std::sqrt(kDraws));
     double square = 0;
     for (const double v : values) square += (v - 1) * (v - 1);
     // As above, with a gamma's kurtosis of 3 + 6 cv^2.
