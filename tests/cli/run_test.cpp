@@ -180,11 +180,10 @@ TEST_CASE("a stage that does not fit its memory is named, with what it lacks") {
                    "study: large\nplatform: p100_cluster\nmodel: resnet152\nworkers: 8\nbatch: {global: 4096}\n"
                    "strategy: {name: pipeline, schedule: gpipe, split: even, micro_batches: 64}\n");
   // No split fits: split: time says so of the one that it falls back on.
-  for (const auto& [split, lacks_most] : {std::pair("even", "stage 0 (input to "), {"time", "stage 0 (input to "}}) {
-    const std::string out =
-        run_good({"run", study.string(), "--set", std::string("strategy.split=") + split}, folder).out;
+  for (const std::string split : {"even", "time"}) {
+    const std::string out = run_good({"run", study.string(), "--set", "strategy.split=" + split}, folder).out;
     INFO(out);
-    CHECK(out.find(std::string("warning: ") + lacks_most) != std::string::npos);
+    CHECK(out.find("warning: stage 0 (input to ") != std::string::npos);
     CHECK(out.find(" of memory, ") != std::string::npos);
     CHECK(out.find(" others lack less") != std::string::npos);
   }
