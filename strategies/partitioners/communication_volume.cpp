@@ -5,14 +5,27 @@
 namespace epocast {
 namespace {
 
+bool reads(const FilterLayer& reader, std::size_t layer) {
+  for (const auto* inputs : {&reader.reads, &reader.pairs})
+    if (std::find(inputs->begin(), inputs->end(), static_cast<int>(layer)) != inputs->end()) return true;
+  return false;
+}
+
 LayerShares shares(const FilterNetwork& network, const Partition& partition, const std::vector<int>& offset) {
+  const auto part_of = [&](int vertex) { return partition.part_of[static_cast<std::size_t>(vertex)]; };
   LayerShares out;
   for (std::size_t l = 0; l < network.layers.size(); ++l) {
     std::vector<double>& share = out.share.emplace_back(static_cast<std::size_t>(partition.parts));
     for (int v = offset[l]; v < offset[l + 1]; ++v)
-      share[static_cast<std::size_t>(partition.part_of[static_cast<std::size_t>(v)])] +=
-          1.0 / (offset[l + 1] - offset[l]);
-    out.root.push_back(partition.part_of[static_cast<std::size_t>(offset[l + 1]) - 1]);
+      share[static_cast<std::size_t>(part_of(v))] += 1.0 / (offset[l + 1] - offset[l]);
+    int root = part_of(offset[l + 1] - 1);
+    if (share[static_cast<std::size_t>(root)] < 1 - 1e-9)  // split: gathered where it is read first
+      for (std::size_t reader = l + 1; reader < network.layers.size(); ++reader)
+        if (reads(network.layers[reader], l)) {
+          root = part_of(offset[reader]);
+          break;
+        }
+    out.root.push_back(root);
   }
   return out;
 }
@@ -43,16 +56,14 @@ GatherBroadcast gather_broadcast(const FilterNetwork& network, const LayerShares
   GatherBroadcast out;
   for (std::size_t l = 0; l < network.layers.size(); ++l) {
     const auto root = static_cast<std::size_t>(shares.root[l]);
-    std::vector<bool> reads(shares.share[l].size());
-    for (std::size_t reader = 0; reader < network.layers.size(); ++reader) {
-      const FilterLayer& layer = network.layers[reader];
-      for (const auto* inputs : {&layer.reads, &layer.pairs})
-        if (std::find(inputs->begin(), inputs->end(), static_cast<int>(l)) != inputs->end())
-          for (std::size_t part = 0; part < reads.size(); ++part)
-            if (shares.share[reader][part] > 0) reads[part] = true;
-    }
-    reads[root] = false;
-    const double broadcast = network.layers[l].sent * static_cast<double>(std::count(reads.begin(), reads.end(), true));
+    std::vector<bool> receives(shares.share[l].size());
+    for (std::size_t reader = 0; reader < network.layers.size(); ++reader)
+      if (reads(network.layers[reader], l))
+        for (std::size_t part = 0; part < receives.size(); ++part)
+          if (shares.share[reader][part] > 0) receives[part] = true;
+    receives[root] = false;
+    const double broadcast =
+        network.layers[l].sent * static_cast<double>(std::count(receives.begin(), receives.end(), true));
     out.largest_broadcast = std::max(out.largest_broadcast, broadcast);
     out.volume += broadcast + network.layers[l].raw * std::max(0.0, 1 - shares.share[l][root]);
   }

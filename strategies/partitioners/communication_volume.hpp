@@ -4,10 +4,10 @@
 // connectivity      each feature map goes once to every other part that reads it (cut_cost of hypergraph.hpp).
 // gather_broadcast  Eserol 2019, decoded from Tables 5.4, 5.6 and 5.8: the unpooled maps of a layer are gathered in one
 //                   part, its root, and the pooled ones sent from there to every other part that has some of a layer
-//                   that reads them. The root holds the layer's last filter.
+//                   that reads them. The root of a layer that is split is the part with the first vertex that reads it:
+//                   a framework puts a layer's output together where it goes on.
 // message_bytes     what messages carry in training: fp32 values, each feature map forwards once to every other part
-// that
-//                   reads it, and its gradient back from each of them. Partial sums likewise.
+//                   that reads it, and its gradient back from each of them. Partial sums likewise.
 
 #include "sim/quantity.hpp"
 #include "strategies/partitioners/filter_network.hpp"
@@ -17,7 +17,7 @@ namespace epocast {
 /// How much of each layer each part has.
 struct LayerShares {
   std::vector<std::vector<double>> share;  ///< [layer][part], adds up to 1 over parts
-  std::vector<int> root;                   ///< [layer]: part with the last filter
+  std::vector<int> root;                   ///< [layer]: the part that gathers it
 };
 
 /// Shares of a partition of coarse_grain(network) or of fine_grain(network).

@@ -90,6 +90,9 @@ TEST_CASE("gather and broadcast of a partition by hand") {
   // By connectivity: both maps of a, and map 0 of b.
   CHECK(cut_cost(coarse_grain(small_network()), partition, CutObjective::connectivity) == 6 + 2);
   CHECK(message_bytes(8).value == 64);
+  // With c in a third part, b's two halves meet there: 4 are gathered, and nothing is sent on.
+  const Partition apart{3, {0, 0, 0, 0, 1, 2}};
+  CHECK(gather_broadcast(small_network(), coarse_shares(small_network(), apart)).volume == 6 + 4);
 }
 
 TEST_CASE("simple partitioners on a small network") {

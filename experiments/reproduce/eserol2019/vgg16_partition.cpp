@@ -1,6 +1,7 @@
 #include "experiments/reproduce/eserol2019/vgg16_partition.hpp"
 
 #include <cmath>
+#include <numeric>
 
 #include "sim/data_directory.hpp"
 #include "strategies/partitioners/model_filters.hpp"
@@ -15,6 +16,20 @@ constexpr int kBatch = 32;
 /// to 42,740 in A.4.
 constexpr double kChannelTotal = 42739.5;
 
+/// Takes the difference between the two sums from the layers that are cut into channels: from every channel in
+/// proportion to the square root of its work. The exponent is an input, from Table 5.8.
+void take_channel_losses(FilterNetwork& network) {
+  const std::vector<int> offset = fine_offsets(network);
+  std::vector<double> losses;
+  for (std::size_t l = 0; l < network.layers.size(); ++l) {
+    const FilterLayer& layer = network.layers[l];
+    const double channels = offset[l + 1] - offset[l] - layer.filters;  // the rest are reductions
+    losses.push_back(std::sqrt(layer.work * channels));                 // channels x sqrt(work / channels)
+  }
+  const double scale = (network.work() - kChannelTotal) / std::accumulate(losses.begin(), losses.end(), 0.0);
+  for (std::size_t l = 0; l < network.layers.size(); ++l) network.layers[l].work -= losses[l] * scale;
+}
+
 }  // namespace
 
 FilterNetwork vgg16_filters(Vertex vertex) {
@@ -22,16 +37,10 @@ FilterNetwork vgg16_filters(Vertex vertex) {
   const PublishedTable works = PublishedTable::load(
       data_directory() / "experiments" / "reproduce" / "eserol2019" / "layer_works.csv", {"layer"});
   std::vector<double> work;
-  double convolutions = 0, others = 0;
-  for (const Layer& layer : model.layers) {
-    const bool weighted = multiplies_weights(layer.kind);
-    work.push_back(weighted ? works.value({layer.name}, "work") : 0);
-    (layer.kind == LayerKind::convolution ? convolutions : others) += work.back();
-  }
-  if (vertex == Vertex::channel)
-    for (std::size_t l = 0; l < work.size(); ++l)
-      if (model.layers[l].kind == LayerKind::convolution) work[l] *= (kChannelTotal - others) / convolutions;
+  for (const Layer& layer : model.layers)
+    work.push_back(multiplies_weights(layer.kind) ? works.value({layer.name}, "work") : 0);
   FilterNetwork network = filter_network(model, kBatch, work);
+  if (vertex == Vertex::channel) take_channel_losses(network);
   for (FilterLayer& layer : network.layers) {
     layer.sent /= kMega;
     layer.raw /= kMega;

@@ -12,8 +12,8 @@ namespace epocast::eserol2019 {
 /// What a vertex is: a filter (coarse grain) or one channel of a filter (fine grain).
 enum class Vertex { filter, channel };
 
-/// With the works of layer_works.csv, which are those of filters. The thesis rounds the work of each vertex in a way
-/// that is not known, so channels add up to less: for them the works of convolutions are scaled to their sum.
+/// With the works of layer_works.csv, which are those of filters. Channels add up to less, in a way that the thesis
+/// does not explain: each has lost in proportion to the square root of its work.
 FilterNetwork vgg16_filters(Vertex vertex);
 
 /// table_NAME.csv, with cells found by the number of workers.
