@@ -13,7 +13,8 @@ namespace epocast {
 enum class FilterExchange {
   direct,  ///< each device sends what it made to every other that reads it (connectivity - 1)
   root,    ///< gathered on the device with the layer's last filters, pooled there, and sent on to those that read them
-           ///< (Eserol 2019, section 5.1.2)
+         ///< (like gather_broadcast of partitioners/communication_volume.hpp, whose root differs if a layer ends with a
+         ///< part)
 };
 
 /// Shares of every layer's channels by device, in contiguous ranges, device after device.

@@ -5,12 +5,6 @@
 namespace epocast {
 namespace {
 
-bool reads(const FilterLayer& reader, std::size_t layer) {
-  for (const auto* inputs : {&reader.reads, &reader.pairs})
-    if (std::find(inputs->begin(), inputs->end(), static_cast<int>(layer)) != inputs->end()) return true;
-  return false;
-}
-
 LayerShares shares(const FilterNetwork& network, const Partition& partition, const std::vector<int>& offset) {
   const auto part_of = [&](int vertex) { return partition.part_of[static_cast<std::size_t>(vertex)]; };
   LayerShares out;
@@ -18,14 +12,10 @@ LayerShares shares(const FilterNetwork& network, const Partition& partition, con
     std::vector<double>& share = out.share.emplace_back(static_cast<std::size_t>(partition.parts));
     for (int v = offset[l]; v < offset[l + 1]; ++v)
       share[static_cast<std::size_t>(part_of(v))] += 1.0 / (offset[l + 1] - offset[l]);
-    int root = part_of(offset[l + 1] - 1);
-    if (share[static_cast<std::size_t>(root)] < 1 - 1e-9)  // split: gathered where it is read first
-      for (std::size_t reader = l + 1; reader < network.layers.size(); ++reader)
-        if (reads(network.layers[reader], l)) {
-          root = part_of(offset[reader]);
-          break;
-        }
-    out.root.push_back(root);
+    const std::vector<int> readers = network.readers(static_cast<int>(l));
+    const bool split = std::count(share.begin(), share.end(), 0) + 1 < partition.parts;
+    out.root.push_back(split && !readers.empty() ? part_of(offset[static_cast<std::size_t>(readers.front())])
+                                                 : part_of(offset[l]));
   }
   return out;
 }
@@ -57,10 +47,9 @@ GatherBroadcast gather_broadcast(const FilterNetwork& network, const LayerShares
   for (std::size_t l = 0; l < network.layers.size(); ++l) {
     const auto root = static_cast<std::size_t>(shares.root[l]);
     std::vector<bool> receives(shares.share[l].size());
-    for (std::size_t reader = 0; reader < network.layers.size(); ++reader)
-      if (reads(network.layers[reader], l))
-        for (std::size_t part = 0; part < receives.size(); ++part)
-          if (shares.share[reader][part] > 0) receives[part] = true;
+    for (const int reader : network.readers(static_cast<int>(l)))
+      for (std::size_t part = 0; part < receives.size(); ++part)
+        if (shares.share[static_cast<std::size_t>(reader)][part] > 0) receives[part] = true;
     receives[root] = false;
     const double broadcast =
         network.layers[l].sent * static_cast<double>(std::count(receives.begin(), receives.end(), true));

@@ -5,7 +5,8 @@
 // gather_broadcast  Eserol 2019, decoded from Tables 5.4, 5.6 and 5.8: the unpooled maps of a layer are gathered in one
 //                   part, its root, and the pooled ones sent from there to every other part that has some of a layer
 //                   that reads them. The root of a layer that is split is the part with the first vertex that reads it:
-//                   a framework puts a layer's output together where it goes on.
+//                   a framework puts a layer's output together where it goes on. If nobody reads it, the part with its
+//                   first vertex.
 // message_bytes     what messages carry in training: fp32 values, each feature map forwards once to every other part
 //                   that reads it, and its gradient back from each of them. Partial sums likewise.
 

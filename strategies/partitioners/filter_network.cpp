@@ -15,8 +15,12 @@ int fine_vertices_per_filter(const FilterNetwork& network, int layer) {
   return network.layers[at(layer)].filters == 1 || layer == 0 ? 1 : network.channels(layer) + 1;
 }
 
-/// Layers that read each layer.
-std::vector<std::vector<int>> readers(const FilterNetwork& network, std::vector<int> FilterLayer::*relation) {
+bool contains(const std::vector<int>& layers, int layer) {
+  return std::find(layers.begin(), layers.end(), layer) != layers.end();
+}
+
+/// Layers that read each layer in this way.
+std::vector<std::vector<int>> readers_by(const FilterNetwork& network, std::vector<int> FilterLayer::*relation) {
   std::vector<std::vector<int>> out(network.layers.size());
   for (std::size_t l = 0; l < network.layers.size(); ++l)
     for (const int read : network.layers[l].*relation) out[at(read)].push_back(static_cast<int>(l));
@@ -52,6 +56,13 @@ int FilterNetwork::channels(int layer) const {
   return sum;
 }
 
+std::vector<int> FilterNetwork::readers(int layer) const {
+  std::vector<int> out;
+  for (std::size_t l = 0; l < layers.size(); ++l)
+    if (contains(layers[l].reads, layer) || contains(layers[l].pairs, layer)) out.push_back(static_cast<int>(l));
+  return out;
+}
+
 bool FilterNetwork::has_pairs() const {
   return std::any_of(layers.begin(), layers.end(), [](const FilterLayer& layer) { return !layer.pairs.empty(); });
 }
@@ -71,15 +82,15 @@ std::vector<int> fine_offsets(const FilterNetwork& network) {
 
 Hypergraph coarse_grain(const FilterNetwork& network) {
   const std::vector<int> offset = coarse_offsets(network);
-  const auto read_by = readers(network, &FilterLayer::reads), paired_by = readers(network, &FilterLayer::pairs);
+  const auto mixed_by = readers_by(network, &FilterLayer::reads), paired_by = readers_by(network, &FilterLayer::pairs);
   Hypergraph graph;
   for (const FilterLayer& layer : network.layers)
     for (int i = 0; i < layer.filters; ++i) graph.add_vertex(layer.work / layer.filters);
   for (std::size_t l = 0; l < network.layers.size(); ++l) {
     const FilterLayer& layer = network.layers[l];
-    if (read_by[l].empty() && paired_by[l].empty()) continue;
+    if (mixed_by[l].empty() && paired_by[l].empty()) continue;
     std::vector<int> pins{0};
-    for (const int reader : read_by[l])
+    for (const int reader : mixed_by[l])
       for (int v = offset[at(reader)]; v < offset[at(reader) + 1]; ++v) pins.push_back(v);
     const std::size_t common = pins.size();
     for (int i = 0; i < layer.filters; ++i) {
@@ -97,7 +108,7 @@ Hypergraph coarse_grain(const FilterNetwork& network) {
 
 Hypergraph fine_grain(const FilterNetwork& network) {
   const std::vector<int> offset = fine_offsets(network);
-  const auto read_by = readers(network, &FilterLayer::reads), paired_by = readers(network, &FilterLayer::pairs);
+  const auto mixed_by = readers_by(network, &FilterLayer::reads), paired_by = readers_by(network, &FilterLayer::pairs);
   std::vector<int> each;
   for (std::size_t l = 0; l < network.layers.size(); ++l)
     each.push_back(fine_vertices_per_filter(network, static_cast<int>(l)));
@@ -118,9 +129,9 @@ Hypergraph fine_grain(const FilterNetwork& network) {
         std::iota(pins.begin(), pins.end(), first);
         graph.add_net(layer.raw / layer.filters, pins);
       }
-      if (read_by[l].empty() && paired_by[l].empty()) continue;
+      if (mixed_by[l].empty() && paired_by[l].empty()) continue;
       pins.assign(1, result);
-      for (const int reader : read_by[l]) {
+      for (const int reader : mixed_by[l]) {
         const int channel = each[at(reader)] > 1 ? first_channel(network, reader, static_cast<int>(l)) + i : 0;
         for (int j = 0; j < network.layers[at(reader)].filters; ++j)
           pins.push_back(offset[at(reader)] + j * each[at(reader)] + channel);

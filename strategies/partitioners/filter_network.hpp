@@ -12,8 +12,8 @@ namespace epocast {
 /// belong to the filter that makes their input.
 struct FilterLayer {
   std::string name;
-  int filters =
-      1;  ///< feature maps that it hands on, and tasks it can be cut into; a fully connected layer is one task
+  /// Feature maps that it hands on, and tasks it can be cut into; a fully connected layer is one task.
+  int filters = 1;
   double work = 0;              ///< of all filters, in any unit
   double sent = 0;              ///< what its readers read, for a batch, in any unit
   double raw = 0;               ///< the same before pooling: what partial sums of a filter over its channels are
@@ -30,6 +30,8 @@ struct FilterNetwork {
   double work() const;
   /// Channels of each filter: feature maps of all layers that it reads.
   int channels(int layer) const;
+  /// Layers that read this one's feature maps, all or map by map, in order.
+  std::vector<int> readers(int layer) const;
   /// Whether any layer reads map by map.
   bool has_pairs() const;
 };

@@ -24,8 +24,7 @@ TargetResult result_of(const Target& target) {
 double volume_of(bool fine, int parts, double imbalance, double effort) {
   const FilterNetwork network =
       eserol2019::vgg16_filters(fine ? eserol2019::Vertex::channel : eserol2019::Vertex::filter);
-  PartitionOptions options{.parts = parts, .imbalance = imbalance, .heavy_alone = true};
-  options.starts = parts <= 4 ? 8 : 2;  // as the targets do
+  PartitionOptions options = eserol2019::search_options(parts, imbalance);
   options.effort = effort;
   const Hypergraph graph = fine ? fine_grain(network) : coarse_grain(network);
   const Partition partition = fine ? partition_fine_grain(network, options) : partition_by_annealing(graph, options);
@@ -73,7 +72,7 @@ TEST_CASE("a channel loses in proportion to the square root of its work") {
   const FilterNetwork filters = eserol2019::vgg16_filters(eserol2019::Vertex::filter);
   const FilterNetwork channels = eserol2019::vgg16_filters(eserol2019::Vertex::channel);
   CHECK((channels.work() >= 42739 && channels.work() < 42740));  // 21,761 + 20,978 in Table 5.11
-  double vertices = 0, constant = 0, inputs = 3;                 // the image's colours
+  double constant = 0, inputs = 3;                               // the image's colours
   for (std::size_t l = 1; l < filters.layers.size(); ++l) {
     const FilterLayer &of_filters = filters.layers[l], &of_channels = channels.layers[l];
     INFO(of_filters.name);
@@ -82,7 +81,7 @@ TEST_CASE("a channel loses in proportion to the square root of its work") {
       CHECK(lost == 0);
       continue;
     }
-    vertices = of_filters.filters * inputs;
+    const double vertices = of_filters.filters * inputs;
     const double each = lost / vertices / std::sqrt(of_filters.work / vertices);
     if (constant == 0) constant = each;
     CHECK(each == Approx(constant));

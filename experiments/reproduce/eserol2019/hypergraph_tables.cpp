@@ -41,9 +41,7 @@ struct Reached {
 double max_load(const Hypergraph& graph, const Partition& partition) { return load_balance(graph, partition).max; }
 
 Reached reach(const Cell& cell) {
-  PartitionOptions options{.parts = cell.workers, .imbalance = cell.imbalance, .heavy_alone = true};
-  // Few parts with little room are hard to balance, and quick to search.
-  options.starts = cell.workers <= 4 ? 8 : 2;
+  PartitionOptions options = search_options(cell.workers, cell.imbalance);
   Reached out;
   if (cell.fine) {
     const FilterNetwork network = vgg16_filters(Vertex::channel);

@@ -114,10 +114,9 @@ Judgement input(const PublishedCell& cell, double percent) {
   return {Role::input, std::max(cell.value * percent / 100, ratio ? 0.1001 : 0)};
 }
 
-/// One percent, and a last digit of what is printed with one after the point; the most that a layer sends is exact.
+/// The most that a layer sends is exact.
 Judgement input_volume(const PublishedCell& cell) {
-  if (cell.quantity == "max communication") return {Role::input, 1e-9};
-  return {Role::input, cell.value / 100 + (cell.quantity == "volume" ? 0 : 0.1001)};
+  return cell.quantity == "max communication" ? Judgement{Role::input, 1e-9} : input(cell, 1);
 }
 
 }  // namespace

@@ -19,12 +19,11 @@ constexpr double kChannelTotal = 42739.5;
 /// Takes the difference between the two sums from the layers that are cut into channels: from every channel in
 /// proportion to the square root of its work. The exponent is an input, from Table 5.8.
 void take_channel_losses(FilterNetwork& network) {
-  const std::vector<int> offset = fine_offsets(network);
   std::vector<double> losses;
   for (std::size_t l = 0; l < network.layers.size(); ++l) {
     const FilterLayer& layer = network.layers[l];
-    const double channels = offset[l + 1] - offset[l] - layer.filters;  // the rest are reductions
-    losses.push_back(std::sqrt(layer.work * channels));                 // channels x sqrt(work / channels)
+    const double channels = layer.filters == 1 ? 0 : layer.filters * network.channels(static_cast<int>(l));
+    losses.push_back(std::sqrt(layer.work * channels));  // channels x sqrt(work / channels)
   }
   const double scale = (network.work() - kChannelTotal) / std::accumulate(losses.begin(), losses.end(), 0.0);
   for (std::size_t l = 0; l < network.layers.size(); ++l) network.layers[l].work -= losses[l] * scale;
@@ -46,6 +45,12 @@ FilterNetwork vgg16_filters(Vertex vertex) {
     layer.raw /= kMega;
   }
   return network;
+}
+
+PartitionOptions search_options(int workers, double imbalance) {
+  PartitionOptions options{.parts = workers, .imbalance = imbalance, .heavy_alone = true};
+  options.starts = workers <= 4 ? 8 : 2;
+  return options;
 }
 
 PublishedTable partition_table(const std::string& name) {
