@@ -24,7 +24,7 @@ std::int64_t applied_samples(const CyclicTaskGraph& graph, const PhaseSettings& 
   std::int64_t used = workers;
   for (const Task& task : graph.tasks())
     if (task.quorum > 0) used = std::min<std::int64_t>(used, task.quorum);
-  return phase.global_batch / workers * used;
+  return phase.global_batch * used / workers;
 }
 
 /// Mean over phases, each weighted by its iterations.

@@ -125,14 +125,16 @@ BatchSetting read_batch(const ConfigNode& batch) {
   return {batch.at(key).as_int(Range{1, kMaxCount}), !batch.has("global"), batch.at(key)};
 }
 
-PhaseSettings make_phase(const std::vector<DeviceId>& workers, const BatchSetting& batch, std::int64_t samples,
-                         std::int64_t epochs, bool drop_last) {
+PhaseSettings make_phase(const std::vector<DeviceId>& workers, const BatchSetting& batch, const Strategy& strategy,
+                         std::int64_t samples, std::int64_t epochs, bool drop_last) {
   const auto count = static_cast<std::int64_t>(workers.size());
+  const std::int64_t divisor = strategy.batch_divisor(count);
   PhaseSettings phase{workers, batch.per_worker ? batch.value * count : batch.value, epochs, samples, drop_last};
-  if (phase.global_batch % count != 0)
-    throw batch.place.error(
-        fmt::format("a global batch of {} cannot be divided over {} workers; nearest multiples: {} and {}", batch.value,
-                    count, std::max<std::int64_t>(1, batch.value / count) * count, (batch.value / count + 1) * count));
+  if (phase.global_batch % divisor != 0)
+    throw batch.place.error(fmt::format(
+        "a global batch of {} cannot be divided over {} {}; nearest multiples: {} and {}", phase.global_batch, divisor,
+        divisor == count ? "workers" : "replicas", std::max<std::int64_t>(1, phase.global_batch / divisor) * divisor,
+        (phase.global_batch / divisor + 1) * divisor));
   // A smaller last batch is simulated as a whole one, but one that the data set cannot fill at all is a mistake.
   if (phase.global_batch > samples)
     throw batch.place.error(
@@ -153,20 +155,21 @@ BatchSetting entry_batch(const ConfigNode& entry, const BatchSetting& fallback) 
   return {value.as_int(Range{1, kMaxCount}), !global, value};
 }
 
-std::vector<PhaseSettings> read_phases(const ConfigNode& config, const Cluster& cluster, std::int64_t samples) {
+std::vector<PhaseSettings> read_phases(const ConfigNode& config, const Cluster& cluster, const Strategy& strategy,
+                                       std::int64_t samples) {
   const std::vector<DeviceId> workers =
       config.has("workers") ? read_workers(config.at("workers"), cluster) : std::vector<DeviceId>{0};
   const BatchSetting batch = config.has("batch") ? read_batch(config.at("batch")) : BatchSetting{32, true, config};
   const ConfigNode dataset = child_or_empty(config, "dataset");
   const bool drop_last = dataset.get("drop_last", false);
   const std::int64_t epochs = dataset.get("epochs", std::int64_t{1}, Range{1, static_cast<double>(kMaxEpochs)});
-  if (!config.has("schedule")) return {make_phase(workers, batch, samples, epochs, drop_last)};
+  if (!config.has("schedule")) return {make_phase(workers, batch, strategy, samples, epochs, drop_last)};
 
   std::vector<PhaseSettings> phases;
   for (const ConfigNode& entry : config.at("schedule").items()) {
     const std::int64_t phase_epochs = entry.at("epochs").as_int(Range{1, static_cast<double>(kMaxEpochs)});
     phases.push_back(make_phase(entry.has("workers") ? read_workers(entry.at("workers"), cluster) : workers,
-                                entry_batch(entry, batch), samples, phase_epochs, drop_last));
+                                entry_batch(entry, batch), strategy, samples, phase_epochs, drop_last));
   }
   if (phases.empty())
     throw config.at("schedule").error("a schedule needs at least one phase, as in `- {epochs: 10, batch.global: 64}`");
@@ -340,7 +343,7 @@ ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registri
   // ImageNet-1K (ILSVRC 2012) training images.
   setup.samples = dataset.get("samples", std::int64_t{1281167}, Range{1, kMaxCount});
   if (dataset.has("shards")) setup.shards = read_shards(dataset.at("shards"));
-  setup.phases = read_phases(config, setup.cluster, setup.samples);
+  setup.phases = read_phases(config, setup.cluster, *setup.strategy, setup.samples);
   setup.network = read_network(child_or_empty(config, "network"));
   setup.collective = read_collective(child_or_empty(config, "collective"));
   setup.cached_reduction = read_cached_reduction(child_or_empty(config, "collective"));

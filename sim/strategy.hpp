@@ -2,6 +2,7 @@
 // The interface of training strategies: a strategy compiles one training step to a cyclic task graph. It never sees the
 // simulator, never reads a file, never prints. Implementations live in strategies/, one pair of files each.
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -27,14 +28,18 @@ struct CollectiveSettings {
 struct StrategyContext {
   const Cluster& cluster;
   std::vector<DeviceId> workers;  ///< devices that train, in rank order; at least one
-  std::int64_t global_batch = 0;  ///< samples of all workers together, a multiple of their number
+  std::int64_t global_batch = 0;  ///< samples of all workers together, a multiple of Strategy::batch_divisor()
   TraceSource trace;              ///< the network's layer-wise trace on a worker, at any batch size
   CollectiveSettings collective;
   Optimizer optimizer = Optimizer::sgd;
   Bytes memory_reserve = {};        ///< of each device's memory, not for training
   double memory_reserve_share = 0;  ///< the same, as a share of it, on top
 
-  std::int64_t worker_batch() const { return global_batch / static_cast<std::int64_t>(workers.size()); }
+  /// A worker's share of the batch. At least one sample: a batch that is not divided may have fewer than there are
+  /// workers.
+  std::int64_t worker_batch() const {
+    return std::max<std::int64_t>(1, global_batch / static_cast<std::int64_t>(workers.size()));
+  }
 };
 
 /// What a device, or each of several that do the same, holds at its peak.
@@ -58,6 +63,9 @@ class Strategy {
   virtual ~Strategy() = default;
   /// Throws ConfigError (at the option's place) for options that do not fit the context.
   virtual TrainingStep compile(const StrategyContext& context) const = 0;
+  /// What the global batch has to be a multiple of: into how many equal shares it is divided. Throws ConfigError for a
+  /// number of workers that the strategy cannot use.
+  virtual std::int64_t batch_divisor(std::int64_t workers) const { return workers; }
   /// Whether the strategy uses the network's trace; false for pure communication benchmarks.
   virtual bool needs_model() const { return true; }
 };

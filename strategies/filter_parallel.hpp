@@ -22,6 +22,7 @@ class FilterParallel final : public Strategy {
  public:
   explicit FilterParallel(const ConfigNode& options);
   TrainingStep compile(const StrategyContext& context) const override;
+  std::int64_t batch_divisor(std::int64_t /*workers*/) const override { return 1; }
   static EntryInfo info();
 
  private:

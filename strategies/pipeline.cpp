@@ -201,19 +201,25 @@ std::vector<int> Pipeline::replicas_on(std::size_t workers) const {
   return std::vector<int>(static_cast<std::size_t>(stages), have / stages);
 }
 
+std::int64_t Pipeline::batch_divisor(std::int64_t workers) const {
+  // Of unequal replicas, compile() says which shares they need.
+  if (choose_replicas_ || !replicas_.empty()) return 1;
+  return replicas_on(static_cast<std::size_t>(workers)).front();
+}
+
 int Pipeline::micro_batches_of(std::int64_t batch, int stages, int shares) const {
   const std::int64_t shared = batch / shares;
   if (batch % shares != 0)
     throw place("replicas")
         .error(fmt::format("a batch of {} samples does not divide into {} equal shares; set batch.global to {}", batch,
                            shares,
-                           nearest_multiples(batch, std::lcm(std::int64_t{shares}, std::int64_t{sum(replicas_)}))));
+                           nearest_multiples(batch, shares)));
   if (takes_whole_batches(schedule_)) return 1;
   const bool in_groups = schedule_ == PipelineSchedule::interleaved;
   int micro_batches = micro_batches_.value_or(0);
   for (int per_stage = 4; micro_batches == 0 && per_stage >= 1; --per_stage)
     if (shared % (static_cast<std::int64_t>(per_stage) * stages) == 0) micro_batches = per_stage * stages;
-  // With equal replicas there always are some: the global batch is a multiple of the workers.
+  // There always are some, down to one: the batch is a multiple of the shares.
   for (int some = 4 * stages; micro_batches == 0; --some)
     if (shared % some == 0) micro_batches = some;
   const ConfigNode where = place("micro_batches");

@@ -25,6 +25,8 @@ class Pipeline final : public Strategy {
  public:
   explicit Pipeline(const ConfigNode& options);
   TrainingStep compile(const StrategyContext& context) const override;
+  /// Replicas, not devices: a pipeline works on the batch as a whole.
+  std::int64_t batch_divisor(std::int64_t workers) const override;
   static EntryInfo info();
 
   /// How the stages' replicas lie on the workers in rank order.

@@ -55,6 +55,23 @@ double number(const Csv& csv, std::size_t row, const std::string& column) {
 
 }  // namespace
 
+TEST_CASE("a pipeline's batch may have fewer samples than it has devices") {
+  const TemporaryFolder folder;
+  folder.write("study.yaml", kStudy + "strategy: {name: pipeline}\n");
+  const Csv csv = run_csv({"run", "study.yaml", "--set", "workers=3", "--set", "batch.global=2"}, folder);
+  CHECK(csv.rows.at(0).at("global_batch") == "2");
+  CHECK(number(csv, 0, "samples_per_s") * number(csv, 0, "iteration_s") == Approx(2));
+  // Two micro-batches on three stages: (m + p - 1) slots of which each stage works in m. Stages are not equal and
+  // messages take time, so more than this is idle.
+  CHECK(number(csv, 0, "bubble_fraction") > 0.5);
+  const ProgramRun odd =
+      run_program({"run", "study.yaml", "--set", "workers=4", "--set", "strategy.stages=2", "--set", "batch.global=3"},
+                  folder.path());
+  CHECK(odd.exit_code == 2);
+  CHECK(odd.err.find("a global batch of 3 cannot be divided over 2 replicas; nearest multiples: 2 and 4") !=
+        std::string::npos);
+}
+
 TEST_CASE("a strategy or cost model without parameters may be a word") {
   const TemporaryFolder folder;
   folder.write("long.yaml", kStudy + "strategy: {name: single}\ncompute: {cost_model: roofline}\n");

@@ -260,7 +260,7 @@ TEST_CASE("replicas that do not fit are errors that say what would", "[pipeline]
   CHECK_THAT(message("{replicas: []}"), Contains("no stages"));
   CHECK_THAT(message("{replicas: some}"), Contains("a list of counts, one per stage, or auto"));
   CHECK_THAT(message("{replicas: [3, 1]}"),
-             Contains("a batch of 32 samples does not divide into 3 equal shares; set batch.global to 24 or 36"));
+             Contains("a batch of 32 samples does not divide into 3 equal shares; set batch.global to 30 or 33"));
   CHECK_THAT(message("{replicas: [3, 1], micro_batches: 5}", 4, 48), Contains("use 4 or 8"));
   CHECK_THAT(message("{replicas: [2, 2], stages: 3}"), Contains("stages: 3 stages, but replicas of 2"));
   CHECK_THAT(message("{replicas: [1, 1, 1, 1]}"), Contains("replicas: 4 stages are too many"));
