@@ -30,6 +30,21 @@ BucketRule read_buckets(const ConfigNode& options) {
   return rule;
 }
 
+DataParallel::Settings read_settings(const ConfigNode& options) {
+  using UpdateTime = DataParallel::UpdateTime;
+  DataParallel::Settings settings{.rule = read_buckets(options)};
+  settings.overlap = options.get("overlap", settings.overlap);
+  settings.order =
+      choose(options, "order", {{"fifo", Discipline::fifo}, {"priority", Discipline::priority}}, settings.order);
+  settings.update = choose(options, "update",
+                           {{"after_all", UpdateTime::after_all},
+                            {"after_backward", UpdateTime::after_backward},
+                            {"before_forward", UpdateTime::before_forward}},
+                           settings.overlap ? UpdateTime::after_backward : UpdateTime::after_all);
+  settings.accumulation = options.get("accumulation", settings.accumulation, Range{1, 1e6});
+  return settings;
+}
+
 }  // namespace
 
 EntryInfo DataParallel::info() {
@@ -41,11 +56,14 @@ EntryInfo DataParallel::info() {
         "size at which a bucket is closed; of a cycle the most that is sent at once"},
        {"first_bucket", "bytes", "> 0", "bucket", "the same for the first bucket of a step"},
        {"cycle", "s", "> 0", "1 ms", "gradients made within one cycle travel together at its end (granularity: cycle)"},
-       {"overlap", "", "true | false", "true", "start all-reduces during the backward pass"},
+       {"overlap", "", "true | false", "true",
+        "start all-reduces during the backward pass; without, after it, and then nothing hides them but what `update` "
+        "lets run beside them"},
        {"order", "", "fifo | priority", "fifo",
         "which all-reduce is next: the first ready, or the one that the next forward pass needs first"},
-       {"update", "", "after_backward | before_forward", "after_backward",
-        "when a layer is updated: with all others, or just before its next forward pass"},
+       {"update", "", "after_all | after_backward | before_forward", "after_backward; after_all without overlap",
+        "when a layer is updated: when the gradients of all layers are there; after the backward pass, when its own "
+        "are there; or just before its next forward pass"},
        {"accumulation", "count", "1 .. batch per worker", "1",
         "micro-batches whose gradients a worker adds up before they are reduced"}}};
   for (ParameterInfo& parameter : GradientCompression::parameters()) info.parameters.push_back(std::move(parameter));
@@ -54,48 +72,41 @@ EntryInfo DataParallel::info() {
 }
 
 DataParallel::DataParallel(const ConfigNode& options)
-    : options_(options),
-      rule_(read_buckets(options)),
-      overlap_(options.get("overlap", true)),
-      order_(
-          choose(options, "order", {{"fifo", Discipline::fifo}, {"priority", Discipline::priority}}, Discipline::fifo)),
-      update_(choose(options, "update",
-                     {{"after_backward", UpdateTime::after_backward}, {"before_forward", UpdateTime::before_forward}},
-                     UpdateTime::after_backward)),
-      accumulation_(options.get("accumulation", std::int64_t{1}, Range{1, 1e6})),
-      compression_(options),
-      cores_(options) {}
+    : options_(options), settings_(read_settings(options)), compression_(options), cores_(options) {}
+
+DataParallel::DataParallel(const ConfigNode& options, const Settings& settings)
+    : options_(options), settings_(settings), cores_(options) {}
 
 std::int64_t DataParallel::micro_batch(const StrategyContext& context) const {
   const std::int64_t batch = context.worker_batch();
-  if (batch % accumulation_ != 0)
+  if (batch % settings_.accumulation != 0)
     throw options_.at("accumulation")
         .error("a worker's batch of " + std::to_string(batch) + " cannot be divided into " +
-               std::to_string(accumulation_) + " micro-batches; use a divisor of " + std::to_string(batch));
-  return batch / accumulation_;
+               std::to_string(settings_.accumulation) + " micro-batches; use a divisor of " + std::to_string(batch));
+  return batch / settings_.accumulation;
 }
 
 /// One training step. Everything on a worker's compute queue runs in the order in which it is added here.
 class DataParallel::Builder {
  public:
   Builder(const DataParallel& strategy, const StrategyContext& context)
-      : strategy_(strategy),
+      : settings_(strategy.settings_),
         context_(context),
         device_(context.cluster.devices[static_cast<std::size_t>(context.workers.front())]),
         trace_(strategy.cores_.slow_down(context.trace(strategy.micro_batch(context)), device_)),
         compression_(strategy.compression_.of(trace_.precision)),
-        buckets_(make_buckets(trace_, strategy.rule_)),
+        buckets_(make_buckets(trace_, settings_.rule)),
         workers_(graph_.add_group("workers", context.workers)),
         compute_(graph_.add_queue("compute", workers_, QueueRole::compute, Discipline::program_order)),
-        communication_(graph_.add_queue("communication", workers_, QueueRole::communication, strategy.order_)),
+        communication_(graph_.add_queue("communication", workers_, QueueRole::communication, settings_.order)),
         updates_(trace_.layers.size()),
         decoded_(buckets_.size(), false) {}
 
   TrainingStep build() {
-    const bool early = strategy_.update_ == UpdateTime::before_forward;
-    for (std::int64_t m = 0; m < strategy_.accumulation_; ++m) {
-      const bool first = m == 0, last = m + 1 == strategy_.accumulation_;
-      const int label = strategy_.accumulation_ > 1 ? static_cast<int>(m) : -1;
+    const bool early = settings_.update == UpdateTime::before_forward;
+    for (std::int64_t m = 0; m < settings_.accumulation; ++m) {
+      const bool first = m == 0, last = m + 1 == settings_.accumulation;
+      const int label = settings_.accumulation > 1 ? static_cast<int>(m) : -1;
       add_forward(graph_, compute_, trace_, {label, [&](std::size_t l) {
                                                if (early && first) add_update(l);
                                              }});
@@ -104,9 +115,14 @@ class DataParallel::Builder {
                                                                          }});
       if (last) reduce(backward);
     }
+    const std::size_t passes = graph_.tasks().size();
     if (!early)
       for (std::size_t l = trace_.layers.size(); l-- > 0;) add_update(l);
     for (std::size_t b = 0; b < reduced_.size(); ++b) {
+      if (settings_.update == UpdateTime::after_all) {
+        graph_.after(reduced_[b], static_cast<TaskId>(passes));  // the others follow in program order
+        continue;
+      }
       if (compression_.any()) graph_.after(reduced_[b], decodings_[b], early ? 1 : 0);
       for (const std::size_t l : buckets_[b].layers)
         if (!compression_.any()) graph_.after(reduced_[b], *updates_[l], early ? 1 : 0);
@@ -151,7 +167,7 @@ class DataParallel::Builder {
           communication_, sum, {sum.op == CollectiveOp::all_reduce ? "all-reduce" : "all-gather", bucket.name}));
       graph_.set_priority(reduced_.back(), static_cast<int>(bucket.ready_after));
       graph_.after(ready(b, backward), reduced_.back());
-      if (!strategy_.overlap_) graph_.after(backward.tasks.back(), reduced_.back());
+      if (!settings_.overlap) graph_.after(backward.tasks.back(), reduced_.back());
     }
   }
 
@@ -170,7 +186,7 @@ class DataParallel::Builder {
     return *cycle_end_;
   }
 
-  const DataParallel& strategy_;
+  const Settings& settings_;
   const StrategyContext& context_;
   const Device& device_;
   WorkloadTrace trace_;

@@ -3,18 +3,21 @@
 #include <cmath>
 #include <utility>
 
+#include "strategies/parameter_unit.hpp"
+
 namespace epocast {
 namespace {
 
 /// Puts gradients into buckets, one after the other.
 class Filling {
  public:
-  Filling(const WorkloadTrace& trace, const BucketRule& rule) : trace_(trace), rule_(rule) {}
+  Filling(const WorkloadTrace& trace, const BucketRule& rule)
+      : trace_(trace), rule_(rule), units_(parameter_units(trace)) {}
 
   void add(std::size_t l, std::size_t gradient, Seconds made) {
     const LayerTrace& layer = trace_.layers[l];
     const GradientTensor& tensor = layer.gradients[gradient];
-    if (opens_another(gradient, tensor.bytes, made)) {
+    if (opens_another(l, tensor.bytes, made)) {
       first_ = layer.name;
       Bucket& opened = buckets_.emplace_back();
       opened.name = rule_.granularity == Granularity::tensor ? tensor.name : first_;
@@ -23,7 +26,8 @@ class Filling {
     bucket.bytes += tensor.bytes;
     bucket.ready_after = l;
     if (bucket.layers.empty() || bucket.layers.back() != l) bucket.layers.push_back(l);
-    if (first_ != layer.name) bucket.name = first_ + ".." + layer.name;
+    if (first_ != layer.name)
+      bucket.name = rule_.granularity == Granularity::unit ? layer.name : first_ + ".." + layer.name;
     if (rule_.granularity == Granularity::cycle) {
       bucket.cycle = cycle_of(made);
       bucket.delay = rule_.cycle * static_cast<double>(bucket.cycle) - made;
@@ -36,12 +40,13 @@ class Filling {
   /// Cycles end at multiples of their length; a gradient made at such a date still catches it.
   std::int64_t cycle_of(Seconds made) const { return static_cast<std::int64_t>(std::ceil(made / rule_.cycle)); }
 
-  bool opens_another(std::size_t gradient, Bytes bytes, Seconds made) const {
+  bool opens_another(std::size_t l, Bytes bytes, Seconds made) const {
     if (buckets_.empty()) return true;
     const Bytes filled = buckets_.back().bytes;
     switch (rule_.granularity) {
       case Granularity::tensor: return true;
-      case Granularity::layer: return gradient == 0;
+      case Granularity::layer: return buckets_.back().ready_after != l;
+      case Granularity::unit: return units_.of(l) != units_.of(buckets_.back().ready_after);
       case Granularity::bucket: return filled >= (buckets_.size() == 1 ? rule_.first : rule_.limit);
       case Granularity::cycle: return cycle_of(made) != buckets_.back().cycle || filled + bytes > rule_.limit;
       case Granularity::model: return false;
@@ -51,6 +56,7 @@ class Filling {
 
   const WorkloadTrace& trace_;
   const BucketRule& rule_;
+  ParameterUnits units_;
   std::vector<Bucket> buckets_;
   std::string first_;  ///< layer that opened the current bucket
 };
@@ -62,7 +68,7 @@ std::vector<Bucket> make_buckets(const WorkloadTrace& trace, const BucketRule& r
   Seconds made;
   for (std::size_t l = trace.layers.size(); l-- > 0;) {
     made += trace.layers[l].times.backward();
-    for (std::size_t g = 0; g < trace.layers[l].gradients.size(); ++g) filling.add(l, g, made);
+    for (std::size_t g = trace.layers[l].gradients.size(); g-- > 0;) filling.add(l, g, made);
   }
   return filling.take();
 }

@@ -10,7 +10,14 @@
 namespace epocast {
 
 /// What one communication of gradients carries.
-enum class Granularity { tensor, layer, bucket, cycle, model };
+enum class Granularity {
+  tensor,
+  layer,
+  unit,  ///< a layer, with the normalisation right behind it if it is a convolution (parameter_unit.hpp)
+  bucket,
+  cycle,
+  model
+};
 
 /// How gradients are put into buckets.
 struct BucketRule {
@@ -30,10 +37,11 @@ struct Bucket {
   std::vector<std::size_t> layers;  ///< with a gradient in it, in the order of the backward pass
 };
 
-/// Buckets in the order of the backward pass, as Li et al. 2020 (PyTorch DDP) make them: one may exceed its size by its
-/// last tensor. With Granularity::cycle (Sergeev and Del Balso 2018, Horovod's tensor fusion) time since the start of
-/// the backward pass is cut into cycles; what is made in one cycle travels together, in pieces of at most `limit`, or
-/// of one tensor. Dates are those of an uninterrupted backward pass.
+/// Buckets in the reverse order of the model's parameters, as Li et al. 2020 (PyTorch DDP, section 3.2.3) make them: of
+/// a layer the bias before the weight. One may exceed its size by its last tensor. With Granularity::cycle (Sergeev and
+/// Del Balso 2018, Horovod's tensor fusion) time since the start of the backward pass is cut into cycles; what is made
+/// in one cycle travels together, in pieces of at most `limit`, or of one tensor. Dates are those of an uninterrupted
+/// backward pass.
 std::vector<Bucket> make_buckets(const WorkloadTrace& trace, const BucketRule& rule);
 
 }  // namespace epocast

@@ -43,7 +43,7 @@ GradientCompression GradientCompression::of(Precision precision) const {
   GradientCompression out = *this;
   out.value_bytes_ = bytes_per_value(precision);
   if (method_ == Method::fp16 && out.value_bytes_ <= kHalf)
-    throw options_.at("compression")
+    throw options_->at("compression")
         .error(std::string("gradients of precision ") + to_string(precision) +
                " have 2 bytes already; leave the compression out, or choose a stronger one");
   return out;

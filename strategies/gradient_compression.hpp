@@ -1,6 +1,8 @@
 #pragma once
 // Sending fewer bytes than the gradients have.
 
+#include <optional>
+
 #include "sim/collective.hpp"
 #include "sim/config.hpp"
 #include "sim/registry.hpp"
@@ -19,6 +21,8 @@ class GradientCompression {
  public:
   enum class Method { none, fp16, int8, one_bit, top_k };
 
+  /// None.
+  GradientCompression() = default;
   /// Reads the options `compression` and `top_k`. Throws ConfigError for a share without that method or out of range.
   explicit GradientCompression(const ConfigNode& options);
   static std::vector<ParameterInfo> parameters();
@@ -41,9 +45,9 @@ class GradientCompression {
  private:
   bool keeps_rest() const { return method_ == Method::one_bit || method_ == Method::top_k; }
 
-  ConfigNode options_;
-  Method method_;
-  double share_;                                           ///< of the values that top_k sends
+  std::optional<ConfigNode> options_;  ///< none without compression
+  Method method_ = Method::none;
+  double share_ = 0;                                       ///< of the values that top_k sends
   double value_bytes_ = bytes_per_value(Precision::fp32);  ///< of a gradient
 };
 

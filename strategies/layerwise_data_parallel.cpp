@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "strategies/choice.hpp"
+#include "strategies/data_parallel.hpp"
 #include "strategies/layer_passes.hpp"
 #include "strategies/parameter_unit.hpp"
 #include "strategies/worker_program.hpp"
@@ -17,7 +18,17 @@ using enum CollectiveAlgorithm;
 using Gradients = LayerwiseDataParallel::Gradients;
 using Overlap = LayerwiseDataParallel::Overlap;
 
-/// One compilation: the program of one iteration, written pass by pass.
+/// Layer by layer, gradients summed everywhere.
+DataParallel::Settings all_reduce_settings(Overlap overlap) {
+  using enum DataParallel::UpdateTime;
+  return {.rule = {.granularity = Granularity::unit},
+          .overlap = overlap != Overlap::none,
+          .update = overlap == Overlap::none       ? after_all
+                    : overlap == Overlap::backward ? after_backward
+                                                   : before_forward};
+}
+
+/// One compilation of what is not summed everywhere: the program of one iteration, written pass by pass.
 class Writer {
  public:
   Writer(CyclicTaskGraph& graph, const StrategyContext& context, const WorkloadTrace& trace, Gradients gradients,
@@ -45,7 +56,7 @@ class Writer {
 
   MemoryUse memory() const {
     MemoryUse use = replica_memory(trace_, context_.optimizer);
-    if (gradients_ == Gradients::all_reduce || workers_ == 1) return use;
+    if (workers_ == 1) return use;
     use.optimizer_state = use.optimizer_state / workers_;
     if (gradients_ != Gradients::pcnn) return use;
     Bytes received;
@@ -64,7 +75,6 @@ class Writer {
   const std::string& name(std::size_t u) const { return units_.all[u].name; }
 
   void forward() {
-    const bool updates_late = gradients_ == Gradients::all_reduce && overlap_ == Overlap::next_forward;
     for (std::size_t l = 0; l < trace_.layers.size(); ++l) {
       const LayerTrace& layer = trace_.layers[l];
       const int starting = units_.starting_at[l];
@@ -73,7 +83,6 @@ class Writer {
         activations_[u] =
             program_.post(all_to_all, pairwise, input_bytes(trace_, l), {"all-to-all activations", layer.name});
       if (starting >= 0) first_use_[u] = program_.here();
-      if (starting >= 0 && updates_late) program_.compute(units_.all[u].update, {"update", layer.name});
       program_.compute(layer.times.forward, {"forward", layer.name});
     }
   }
@@ -98,41 +107,24 @@ class Writer {
 
   std::optional<TaskId> post_gradients(std::size_t u) {
     const Bytes bytes = units_.all[u].bytes;
-    switch (gradients_) {
-      case Gradients::all_reduce: return program_.post_all_reduce(bytes, {"all-reduce", name(u)});
-      case Gradients::reduce_scatter:
-        return program_.post(reduce_scatter, pairwise, bytes, {"reduce-scatter", name(u)});
-      case Gradients::pcnn: break;
-    }
+    if (gradients_ == Gradients::reduce_scatter)
+      return program_.post(reduce_scatter, pairwise, bytes, {"reduce-scatter", name(u)});
     return program_.post(all_to_all, pairwise, bytes, {"all-to-all gradients", name(u)});
   }
 
   /// What follows the backward pass.
   void apply() {
-    if (gradients_ != Gradients::all_reduce) {
-      for (std::size_t u = 0; u < units_.all.size(); ++u) apply(u);
-      for (std::size_t u = 0; u < units_.all.size(); ++u)
-        if (overlap_ == Overlap::backward)
-          program_.wait(parameters_[u]);
-        else
-          program_.wait_for_previous(first_use_[u], parameters_[u]);
-      return;
-    }
-    for (std::size_t u = units_.all.size(); u-- > 0;)
+    for (std::size_t u = 0; u < units_.all.size(); ++u) apply(u);
+    for (std::size_t u = 0; u < units_.all.size(); ++u)
       if (overlap_ == Overlap::backward)
-        apply(u);
+        program_.wait(parameters_[u]);
       else
-        program_.wait_for_previous(first_use_[u], sums_[u]);
+        program_.wait_for_previous(first_use_[u], parameters_[u]);
   }
 
   /// From a unit's summed gradient, or what it is computed from, to its new parameters.
   void apply(std::size_t u) {
     const ParameterUnit& unit = units_.all[u];
-    if (gradients_ == Gradients::all_reduce) {
-      program_.wait(sums_[u]);
-      program_.compute(unit.update, {"update", unit.name});
-      return;
-    }
     if (by_errors(u)) {
       program_.wait(activations_[u]);
       program_.wait(errors_[u]);
@@ -190,6 +182,8 @@ LayerwiseDataParallel::LayerwiseDataParallel(const ConfigNode& options)
       cores_(options) {}
 
 TrainingStep LayerwiseDataParallel::compile(const StrategyContext& context) const {
+  if (gradients_ == Gradients::all_reduce)
+    return DataParallel(options_, all_reduce_settings(overlap_)).compile(context);
   const auto slowed_trace = [&](std::int64_t batch) {
     return cores_.slow_down(context.trace(batch),
                             context.cluster.devices[static_cast<std::size_t>(context.workers[0])]);

@@ -2,7 +2,8 @@
 // Data parallelism with communication for each layer on its own, which may last into the next forward pass.
 //
 // `gradients` says how a layer's gradients are summed over P workers and applied:
-//   all_reduce      summed everywhere, every worker updates all parameters;
+//   all_reduce      summed everywhere, every worker updates all parameters: data_parallel with a layer per all-reduce
+//                   and `update: after_all`, `after_backward` or `before_forward`;
 //   reduce_scatter  each worker gets the sum of 1/P, updates that part, and all_gather spreads it (Intel Caffe; Lee
 //   2020,
 //                   4.3); as many bytes as all_reduce;
@@ -12,7 +13,8 @@
 //                   (equations 4.2 to 4.4). Other layers: all_to_all of gradients, the P parts summed by all threads, a
 //                   local update of 1/P, all_gather (equation 4.9).
 // `overlap` says what communication may hide behind:
-//   none          nothing: the main thread waits where it posts (allreduce_no_overlap and pcnn_no_overlap in 4.5.4);
+//   none          nothing: the main thread waits where it posts (allreduce_no_overlap and pcnn_no_overlap in 4.5.4), of
+//                 an all_reduce after the backward pass, which takes as long;
 //   backward      the rest of the backward pass and updates; all of it ends before the next forward pass;
 //   next_forward  also the next forward pass, up to the layer that needs the new parameters. With all_reduce this is
 //                 PCL-DNN (Das et al. 2016, arXiv 1602.06709; DP+Overlap in Lee's chapter 3, allreduce in chapter 4).

@@ -21,6 +21,12 @@ struct ParameterUnit {
 struct ParameterUnits {
   std::vector<ParameterUnit> all;  ///< in forward order
   std::vector<int> starting_at;    ///< by layer: index of the unit whose first layer it is, or -1
+
+  /// The unit that a layer's parameters belong to. REQUIRES: it has some.
+  int of(std::size_t layer) const {
+    while (starting_at[layer] < 0) --layer;
+    return starting_at[layer];
+  }
 };
 
 ParameterUnits parameter_units(const WorkloadTrace& trace);

@@ -36,8 +36,8 @@ WorkloadTrace heavy_end(std::int64_t batch) {
 }  // namespace
 
 TEST_CASE("first ready, first sent: the first layer waits behind the last one's gradients", "[data_parallel]") {
-  // In the steady state B's last gradient (B.2) holds up A's, and A's holds up forward A: 2 + 20 + 30 + 3 x 22 + 12 + 1
-  // + 10 = 141 around the cycle update B .. all-reduce B.2, all-reduce A, update A, forward A, update B. Update B
+  // In the steady state B's last gradient (B.0) holds up A's, and A's holds up forward A: 2 + 20 + 30 + 3 x 22 + 12 + 1
+  // + 10 = 141 around the cycle update B .. all-reduce B.0, all-reduce A, update A, forward A, update B. Update B
   // itself needs no waiting.
   check({"data_parallel",
          "{granularity: tensor, update: before_forward, order: fifo}",
@@ -48,9 +48,9 @@ TEST_CASE("first ready, first sent: the first layer waits behind the last one's 
           {"forward B", 13, 33},
           {"backward B", 33, 63},
           {"backward A", 63, 103},
-          {"all-reduce B.0", 63, 85},
+          {"all-reduce B.2", 63, 85},
           {"all-reduce B.1", 85, 107},
-          {"all-reduce B.2", 107, 129},
+          {"all-reduce B.0", 107, 129},
           {"all-reduce A.0", 129, 141}},
          103,
          2 * 70},
@@ -58,8 +58,8 @@ TEST_CASE("first ready, first sent: the first layer waits behind the last one's 
 }
 
 TEST_CASE("priority: what the next forward pass needs first overtakes", "[data_parallel]") {
-  // In the first iteration A's gradient, ready at 103, overtakes B.2 at 107 and lets the second start at 119, 11 before
-  // the 130 that an iteration takes then: 2 + 20 + 30 + 22 + 22 + 12 + 22, around update B .. all-reduce B.2.
+  // In the first iteration A's gradient, ready at 103, overtakes B.0 at 107 and lets the second start at 119, 11 before
+  // the 130 that an iteration takes then: 2 + 20 + 30 + 22 + 22 + 12 + 22, around update B .. all-reduce B.0.
   check({"data_parallel",
          "{granularity: tensor, update: before_forward, order: priority}",
          130,
@@ -69,10 +69,10 @@ TEST_CASE("priority: what the next forward pass needs first overtakes", "[data_p
           {"forward B", 13, 33},
           {"backward B", 33, 63},
           {"backward A", 63, 103},
-          {"all-reduce B.0", 63, 85},
+          {"all-reduce B.2", 63, 85},
           {"all-reduce B.1", 85, 107},
           {"all-reduce A.0", 107, 119},
-          {"all-reduce B.2", 119, 141}},
+          {"all-reduce B.0", 119, 141}},
          103,
          2 * 70,
          {1, 7, 19}},
@@ -100,18 +100,18 @@ TEST_CASE("accumulation: gradients of the last micro-batch travel, once", "[data
 }
 
 TEST_CASE("a small first bucket starts early", "[data_parallel]") {
-  // 25 MB would close behind A.0; a first bucket of 15 MB closes behind B.0.
+  // A first bucket of 5 MB closes behind B's bias; the other 25 MB are the second.
   check({"data_parallel",
-         "{bucket: 25 MB, first_bucket: 15 MB}",
-         120,
+         "{bucket: 25 MB, first_bucket: 5 MB}",
+         130,
          {{"forward A", 0, 10},
           {"forward B", 10, 30},
           {"backward B", 30, 60},
           {"backward A", 60, 100},
-          {"all-reduce B", 60, 77},
-          {"all-reduce B..A", 100, 117},
-          {"update B", 117, 119},
-          {"update A", 119, 120}}});
+          {"all-reduce B", 60, 67},
+          {"all-reduce B..A", 100, 127},
+          {"update B", 127, 129},
+          {"update A", 129, 130}}});
 }
 
 TEST_CASE("fusion by cycles: what is made waits for the next multiple of the cycle", "[data_parallel]") {
@@ -139,9 +139,9 @@ TEST_CASE("fusion by cycles: what is made waits for the next multiple of the cyc
           {"backward B", 30, 60},
           {"backward A", 60, 100},
           {"wait A", 100, 130},
-          {"all-reduce B..A", 130, 158},
-          {"all-reduce A", 158, 164},
-          {"update B", 158, 160},
+          {"all-reduce B..A", 130, 156},
+          {"all-reduce A", 156, 164},
+          {"update B", 156, 158},
           {"update A", 164, 165}}});
 }
 

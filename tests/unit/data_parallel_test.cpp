@@ -20,9 +20,37 @@ TEST_CASE("overlap per layer: the big layer's all-reduce hides behind the small 
           {"update A", 112, 113}}});
 }
 
-TEST_CASE("without overlap all-reduces queue up after the backward pass", "[data_parallel]") {
+TEST_CASE("without overlap nothing is hidden: 103 of computation and 34 of communication", "[data_parallel]") {
   check({"data_parallel",
          "{granularity: layer, overlap: false}",
+         137,
+         {{"forward A", 0, 10},
+          {"forward B", 10, 30},
+          {"backward B", 30, 60},
+          {"backward A", 60, 100},
+          {"all-reduce B", 100, 122},
+          {"all-reduce A", 122, 134},
+          {"update B", 134, 136},
+          {"update A", 136, 137}}});
+}
+
+TEST_CASE("updates may wait for all gradients beside all-reduces that overlap", "[data_parallel]") {
+  check({"data_parallel",
+         "{granularity: layer, update: after_all}",
+         115,
+         {{"forward A", 0, 10},
+          {"forward B", 10, 30},
+          {"backward B", 30, 60},
+          {"backward A", 60, 100},
+          {"all-reduce B", 60, 82},
+          {"all-reduce A", 100, 112},
+          {"update B", 112, 114},
+          {"update A", 114, 115}}});
+}
+
+TEST_CASE("updates piece by piece hide all-reduces that follow the backward pass", "[data_parallel]") {
+  check({"data_parallel",
+         "{granularity: layer, overlap: false, update: after_backward}",
          135,
          {{"forward A", 0, 10},
           {"forward B", 10, 30},
@@ -48,7 +76,8 @@ TEST_CASE("fused: one all-reduce for the whole model", "[data_parallel]") {
             {"update A", 134, 135}}});
 }
 
-TEST_CASE("per tensor: the queue is busy in the order in which gradients come", "[data_parallel]") {
+TEST_CASE("per tensor: the queue is busy in the order in which gradients come, a layer's bias before its weight",
+          "[data_parallel]") {
   check({"data_parallel",
          "{granularity: tensor}",
          115,
@@ -56,28 +85,28 @@ TEST_CASE("per tensor: the queue is busy in the order in which gradients come", 
           {"forward B", 10, 30},
           {"backward B", 30, 60},
           {"backward A", 60, 100},
-          {"all-reduce B.0", 60, 77},
-          {"all-reduce B.1", 77, 84},
-          {"all-reduce A.0", 100, 108},
-          {"all-reduce A.1", 108, 114},
+          {"all-reduce B.1", 60, 67},
+          {"all-reduce B.0", 67, 84},
+          {"all-reduce A.1", 100, 106},
+          {"all-reduce A.0", 106, 114},
           {"update B", 100, 102},
           {"update A", 114, 115}}});
 }
 
 TEST_CASE("buckets close when they are full, across layers", "[data_parallel]") {
-  // 15 MB: tensor B.0 fills the first bucket; B.1, A.0 and A.1 (5 + 6 + 4 MB) the second, which waits for backward A.
-  // The update of B needs both.
+  // 21 MB: biases before weights, B.1, B.0 and A.1 (5 + 15 + 4 MB) fill the first bucket, which waits for backward A;
+  // A.0 (6 MB) is left for the second. Update B needs the first, update A both.
   check({"data_parallel",
-         "{granularity: bucket, bucket: 15 MB}",
-         120,
+         "{granularity: bucket, bucket: 21 MB}",
+         135,
          {{"forward A", 0, 10},
           {"forward B", 10, 30},
           {"backward B", 30, 60},
           {"backward A", 60, 100},
-          {"all-reduce B", 60, 77},
-          {"all-reduce B..A", 100, 117},
-          {"update B", 117, 119},
-          {"update A", 119, 120}}});
+          {"all-reduce B..A", 100, 126},
+          {"all-reduce A", 126, 134},
+          {"update B", 126, 128},
+          {"update A", 134, 135}}});
 }
 
 TEST_CASE("one worker has nobody to reduce with", "[data_parallel]") {
