@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <fstream>
+#include <sstream>
 #include <utility>
+
+#include "sim/input_file.hpp"
 
 namespace epocast {
 namespace {
@@ -19,9 +21,14 @@ std::string trim(const std::string& text) {
   return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
-/// Fields of a line; false if a quote is left open.
-bool split(const std::string& line, std::vector<std::string>& fields) {
+/// Fields of a line and the bytes at which they start; false if a quote is left open.
+bool split(const std::string& line, std::vector<std::string>& fields, std::vector<int>& starts) {
   fields.assign(1, "");
+  const auto start_from = [&](std::size_t i) {
+    while (i < line.size() && (line[i] == ' ' || line[i] == '\t')) ++i;
+    return static_cast<int>(i);
+  };
+  starts.assign(1, start_from(0));
   bool quoted = false;
   bool was_quoted = false;
   for (std::size_t i = 0; i < line.size(); ++i) {
@@ -36,6 +43,7 @@ bool split(const std::string& line, std::vector<std::string>& fields) {
       if (!was_quoted) fields.back() = trim(fields.back());
       was_quoted = false;
       fields.emplace_back();
+      starts.push_back(start_from(i + 1));
     } else {
       fields.back() += c;
     }
@@ -55,7 +63,10 @@ const std::string& CsvRow::text(const std::string& column) const {
 }
 
 ConfigError CsvRow::error(const std::string& column, const std::string& problem) const {
-  return table_->error(line_, column, problem);
+  const auto& names = table_->columns();
+  const auto found = std::ranges::find(names, column);
+  const int start = found == names.end() ? 0 : starts_[static_cast<std::size_t>(found - names.begin())];
+  return ConfigError(Location{table_->file(), line_, start}, column, problem);
 }
 
 double CsvRow::number(const std::string& column, Range range) const {
@@ -82,9 +93,7 @@ std::int64_t CsvRow::whole(const std::string& column, Range range) const {
 }
 
 CsvTable CsvTable::load(const std::filesystem::path& file) {
-  std::ifstream in(file);
-  if (!in || std::filesystem::is_directory(file))
-    throw ConfigError(Location{file.string(), 0, 0}, "", "cannot be opened; check the path");
+  std::istringstream in(read_input_file(file));
   return CsvTable(in, file.string());
 }
 
@@ -93,6 +102,7 @@ CsvTable CsvTable::read(std::istream& in, std::string name) { return CsvTable(in
 CsvTable::CsvTable(std::istream& in, std::string name) : file_(std::move(name)) {
   std::string line;
   std::vector<std::string> fields;
+  std::vector<int> starts;
   int number = 0;
   while (std::getline(in, line)) {
     ++number;
@@ -104,9 +114,11 @@ CsvTable::CsvTable(std::istream& in, std::string name) : file_(std::move(name)) 
       read_header_line(trim(text.substr(1)), number);
       continue;
     }
-    if (!split(text, fields)) throw error(number, "", "a quote is not closed; is the file cut off?");
+    if (!split(text, fields, starts)) throw error(number, "", "a quote is not closed; is the file cut off?");
+    for (int& start : starts) start += static_cast<int>(line.find_first_not_of(" \t\r")) + 1;  // columns count from 1
     if (columns_.empty()) {
       columns_ = fields;
+      starts_ = starts;
       columns_line_ = number;
       for (const std::string& column : columns_)
         if (std::ranges::count(columns_, column) > 1) throw error(number, "", "column '" + column + "' appears twice");
@@ -115,11 +127,11 @@ CsvTable::CsvTable(std::istream& in, std::string name) : file_(std::move(name)) 
     if (fields.size() != columns_.size())
       throw error(number, "",
                   fmt::format("has {} fields instead of {}; is the file cut off?", fields.size(), columns_.size()));
-    rows_.emplace_back(*this, std::move(fields), number);
+    rows_.emplace_back(*this, std::move(fields), std::move(starts), number);
   }
   if (in.bad()) throw error(number, "", "cannot be read to its end");
   if (rows_.empty())
-    throw error(number, "", "there are no data; a line of column names and at least one row are needed");
+    throw error(std::max(number, 1), "", "there are no data; a line of column names and at least one row are needed");
 }
 
 void CsvTable::read_header_line(const std::string& text, int number) {
@@ -136,9 +148,10 @@ bool CsvTable::has(const std::string& column) const { return std::ranges::find(c
 void CsvTable::check_columns(const std::vector<std::string>& required, const std::vector<std::string>& optional) const {
   std::vector<std::string> known = required;
   known.insert(known.end(), optional.begin(), optional.end());
-  for (const std::string& column : columns_)
-    if (std::ranges::find(known, column) == known.end())
-      throw error(columns_line_, "", "unknown column '" + column.substr(0, 60) + "'" + name_hint(column, known));
+  for (std::size_t c = 0; c < columns_.size(); ++c)
+    if (std::ranges::find(known, columns_[c]) == known.end())
+      throw ConfigError(Location{file_, columns_line_, starts_[c]}, "",
+                        "unknown column " + shown(columns_[c]) + name_hint(columns_[c], known));
   for (const std::string& column : required)
     if (!has(column)) throw error(columns_line_, "", "column '" + column + "' is missing");
 }

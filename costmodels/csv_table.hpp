@@ -1,6 +1,6 @@
 #pragma once
-// Reads a table of comma-separated values strictly: every cell knows its file and line; `# key: value` lines before the
-// column names make a header. Fields may be quoted ("a, b"; "" inside is one quote).
+// Reads a table of comma-separated values strictly: every cell knows its file, line and column; `# key: value` lines
+// before the column names make a header. Fields may be quoted ("a, b"; "" inside is one quote).
 
 #include <filesystem>
 #include <iosfwd>
@@ -16,8 +16,9 @@ class CsvTable;
 
 class CsvRow {
  public:
-  CsvRow(const CsvTable& table, std::vector<std::string> fields, int line)
-      : table_(&table), fields_(std::move(fields)), line_(line) {}
+  /// `starts`: of the fields in their line, in bytes from 1.
+  CsvRow(const CsvTable& table, std::vector<std::string> fields, std::vector<int> starts, int line)
+      : table_(&table), fields_(std::move(fields)), starts_(std::move(starts)), line_(line) {}
 
   /// The cell of a column; REQUIRES that the table has it.
   const std::string& text(const std::string& column) const;
@@ -34,12 +35,13 @@ class CsvRow {
  private:
   const CsvTable* table_;
   std::vector<std::string> fields_;
+  std::vector<int> starts_;
   int line_;
 };
 
 class CsvTable {
  public:
-  /// Throws ConfigError with file and line if the file cannot be read, a row has another number of fields than there
+  /// Throws ConfigError, with file and line, if the file cannot be read, a row has another number of fields than there
   /// are columns, a column is named twice, a quote is not closed, or the last line does not end (the file is cut off).
   static CsvTable load(const std::filesystem::path& file);
   static CsvTable read(std::istream& in, std::string name);
@@ -71,6 +73,7 @@ class CsvTable {
   std::string file_;
   std::map<std::string, HeaderValue> header_;
   std::vector<std::string> columns_;
+  std::vector<int> starts_;  ///< of the columns' names
   int columns_line_ = 0;
   std::vector<CsvRow> rows_;
 };

@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <fstream>
 #include <set>
+#include <sstream>
 #include <utility>
 
 #include "sim/config.hpp"
+#include "sim/input_file.hpp"
 
 namespace epocast {
 namespace {
@@ -24,19 +25,6 @@ std::string trim(const std::string& text) {
   return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
-std::vector<std::string> split(const std::string& line) {
-  std::vector<std::string> fields{""};
-  for (char c : line) {
-    if (c == ',') {
-      fields.emplace_back();
-    } else {
-      fields.back() += c;
-    }
-  }
-  for (auto& field : fields) field = trim(field);
-  return fields;
-}
-
 class TimingsReader {
  public:
   TimingsReader(std::istream& in, std::string name) : in_(in) { out_.file = std::move(name); }
@@ -45,10 +33,10 @@ class TimingsReader {
     std::string text;
     while (std::getline(in_, text)) {
       ++line_;
-      text = trim(text);
-      if (text.empty()) continue;
-      if (text.front() == '#') {
-        read_header(text.substr(1));
+      const std::string trimmed = trim(text);
+      if (trimmed.empty()) continue;
+      if (trimmed.front() == '#') {
+        read_header(trimmed.substr(1));
       } else if (columns_.empty()) {
         read_columns(split(text));
       } else {
@@ -61,8 +49,28 @@ class TimingsReader {
   }
 
  private:
+  /// In the current line, at the field of `column` if there is such a column.
   [[noreturn]] void fail(const std::string& column, const std::string& problem) const {
-    throw ConfigError(Location{out_.file, line_, 0}, column, problem);
+    const auto at = static_cast<std::size_t>(std::ranges::find(columns_, column) - columns_.begin());
+    throw ConfigError(Location{out_.file, std::max(line_, 1), at < columns_.size() ? starts_[at] : 0}, column, problem);
+  }
+
+  std::vector<std::string> split(const std::string& line) {
+    std::vector<std::string> fields{""};
+    starts_.clear();
+    for (const char c : line + ",") {
+      if (c != ',') fields.back() += c;
+      if (c == ',') fields.emplace_back();
+    }
+    fields.pop_back();
+    std::size_t from = 0;
+    for (auto& field : fields) {
+      const std::size_t blanks = std::min(field.find_first_not_of(" \t\r"), field.size());
+      starts_.push_back(static_cast<int>(from + blanks + 1));
+      from += field.size() + 1;
+      field = trim(field);
+    }
+    return fields;
   }
 
   void read_header(const std::string& text) {
@@ -154,6 +162,7 @@ class TimingsReader {
   TimingsFile out_;
   int line_ = 0;
   std::vector<std::string> columns_;
+  std::vector<int> starts_;  ///< of the current line's fields, in bytes from 1
   std::set<std::pair<std::string, std::int64_t>> seen_;
 };
 
@@ -162,9 +171,7 @@ class TimingsReader {
 TimingsFile read_timings(std::istream& in, std::string name) { return TimingsReader(in, std::move(name)).read(); }
 
 TimingsFile load_timings(const std::filesystem::path& file) {
-  std::ifstream in(file);
-  if (!in || std::filesystem::is_directory(file))
-    throw ConfigError(Location{file.string(), 0, 0}, "", "cannot be opened; check the path");
+  std::istringstream in(read_input_file(file));
   return read_timings(in, file.string());
 }
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -21,6 +22,7 @@
 
 #include "platforms/xml_source.hpp"
 #include "sim/error.hpp"
+#include "sim/process.hpp"
 #include "sim/simgrid/engine.hpp"
 
 namespace epocast {
@@ -66,7 +68,7 @@ class Child {
     int ends[2];
     if (pipe(ends) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
     std::fflush(nullptr);
-    pid_ = fork();
+    pid_ = fork_child();
     if (pid_ == 0) {
       close(ends[0]);
       run_child(file, cluster, ends[1]);
@@ -144,6 +146,28 @@ std::string informative_line(std::string_view text) {
   return first;
 }
 
+/// Takes "FILE:12: Invalid XML (...): " from the start of SimGrid's message; gives the 12, or 0 if there is none.
+int take_line(const std::filesystem::path& file, std::string& message) {
+  const std::string head = file.string() + ":";
+  if (!message.starts_with(head)) return 0;
+  int line = 0;
+  const char* const digits = message.data() + head.size();
+  const auto [end, failed] = std::from_chars(digits, message.data() + message.size(), line);
+  if (failed != std::errc{}) return 0;
+  message.erase(0, static_cast<std::size_t>(end - message.data()));
+  message.erase(0, std::min(message.find_first_not_of(": "), message.size()));
+  if (message.starts_with("Invalid XML (")) message.erase(0, std::min(message.find("): "), message.size() - 3) + 3);
+  return line;
+}
+
+/// What to write instead of what SimGrid's reader is more particular about than XML.
+std::string remedy(std::string_view message) {
+  if (message.find("<!DOCTYPE") != std::string_view::npos)
+    return "; write <!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">";
+  if (message.find("<?xml") != std::string_view::npos) return "; write <?xml version=\"1.0\"?>";
+  return "";
+}
+
 void probe(const std::filesystem::path& file, const Cluster* cluster, Seconds time_limit) {
   Child child(file, cluster);
   std::string text;
@@ -155,8 +179,10 @@ void probe(const std::filesystem::path& file, const Cluster* cluster, Seconds ti
   std::string problem = "SimGrid rejects this platform";
   if (WIFSIGNALED(status))
     problem = std::string("SimGrid crashes on this platform (") + strsignal(WTERMSIG(status)) + ")";
-  if (const std::string line = informative_line(text); !line.empty()) problem += ": " + line;
-  throw ConfigError({file.string()}, "", problem);
+  std::string said = informative_line(text);
+  const Location where{file.string(), take_line(file, said)};
+  if (!said.empty()) problem += ": " + said + remedy(said);
+  throw ConfigError(where, "", problem);
 }
 
 }  // namespace

@@ -315,6 +315,14 @@ class Reader {
     return out;
   }
 
+  void check_loopback(pugi::xml_node node) const {
+    const char *bandwidth = "loopback_bw", *latency = "loopback_lat";
+    const bool has_bandwidth = !node.attribute(bandwidth).empty(), has_latency = !node.attribute(latency).empty();
+    if (has_bandwidth == has_latency) return;
+    xml_.fail(node, has_bandwidth ? bandwidth : latency,
+              std::string("a loopback needs both: add ") + (has_bandwidth ? latency : bandwidth) + ", or remove this");
+  }
+
   void read_cluster(pugi::xml_node node, int parent) {
     check_compute(node);
     check_number(node, "bw", parse_simgrid_bandwidth);
@@ -322,6 +330,7 @@ class Reader {
     for (const char* attribute : {"bb_bw", "loopback_bw", "limiter_link"})
       check_number(node, attribute, parse_simgrid_bandwidth);
     for (const char* attribute : {"bb_lat", "loopback_lat"}) check_number(node, attribute, parse_simgrid_latency);
+    check_loopback(node);
     one_of(node, "sharing_policy", "SPLITDUPLEX", {"SHARED", "SPLITDUPLEX", "FULLDUPLEX", "FATPIPE"});
     one_of(node, "bb_sharing_policy", "SHARED", {"SHARED", "FATPIPE"});
     const std::vector<int> radical = expand_radical(node);

@@ -3,23 +3,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
-#include <fstream>
-#include <iterator>
-#include <system_error>
 #include <utility>
 
+#include "sim/input_file.hpp"
+
 namespace epocast {
-
-namespace {
-
-// Messages are one line of text, whatever stands in the file.
-std::string printable(std::string text) {
-  std::ranges::replace_if(
-      text, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
-  return text;
-}
-
-}  // namespace
 
 std::string quote(std::string_view text) {
   constexpr std::size_t kLongest = 60;
@@ -34,16 +22,7 @@ std::string describe(pugi::xml_node node) {
   return tag;
 }
 
-std::string XmlSource::read_file(const std::filesystem::path& file) {
-  std::error_code none;
-  if (std::filesystem::is_directory(file, none)) throw ConfigError({file.string()}, "", "is a directory, not a file");
-  std::ifstream in(file, std::ios::binary);
-  if (!in) {
-    const bool there = std::filesystem::exists(file, none);
-    throw ConfigError({file.string()}, "", there ? "the file cannot be read" : "no such file");
-  }
-  return {std::istreambuf_iterator<char>(in), {}};
-}
+std::string XmlSource::read_file(const std::filesystem::path& file) { return read_input_file(file); }
 
 XmlSource::XmlSource(std::string text, std::string name) : text_(std::move(text)), name_(std::move(name)) {
   if (std::ranges::all_of(text_, [](unsigned char c) { return std::isspace(c); }))
@@ -71,6 +50,9 @@ XmlSource::XmlSource(std::string text, std::string name) : text_(std::move(text)
   for (const pugi::xml_node node : document_.children())
     if (node.type() == pugi::node_element && node != root())
       fail(node, "second root element; a file holds one <platform>");
+  const std::size_t after = text_.find_first_not_of(" \t\r\n", text_.rfind('>') + 1);
+  if (after != std::string::npos)
+    throw ConfigError(locate(static_cast<std::ptrdiff_t>(after)), "", "text after the end of the document: remove it");
 }
 
 pugi::xml_node XmlSource::doctype() const {
@@ -102,12 +84,11 @@ Location XmlSource::locate(pugi::xml_node node, pugi::xml_attribute attribute) c
 }
 
 void XmlSource::fail(pugi::xml_node node, const std::string& problem) const {
-  throw ConfigError(locate(node), printable(describe(node)), printable(problem));
+  throw ConfigError(locate(node), describe(node), problem);
 }
 
 void XmlSource::fail(pugi::xml_node node, const char* attribute, const std::string& problem) const {
-  throw ConfigError(locate(node, node.attribute(attribute)), printable(describe(node) + "." + attribute),
-                    printable(problem));
+  throw ConfigError(locate(node, node.attribute(attribute)), describe(node) + "." + attribute, problem);
 }
 
 }  // namespace epocast

@@ -4,13 +4,12 @@
 #include "sim/config.hpp"
 
 #include <algorithm>
-#include <fstream>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "sim/config_tree.hpp"
+#include "sim/input_file.hpp"
 
 namespace epocast {
 
@@ -55,22 +54,7 @@ ConfigNode::ConfigNode(std::shared_ptr<ConfigTree> tree) : tree_(std::move(tree)
 ConfigNode ConfigNode::child(ConfigTree& node) const { return ConfigNode(std::shared_ptr<ConfigTree>(tree_, &node)); }
 
 ConfigNode ConfigNode::load_file(const std::filesystem::path& file) {
-  const Location place{file.string()};
-  std::error_code status;
-  if (!std::filesystem::exists(file, status)) throw ConfigError(place, "", "no such file");
-  if (std::filesystem::is_directory(file, status)) throw ConfigError(place, "", "is a directory, not a file");
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) throw ConfigError(place, "", "cannot be opened for reading");
-  // Read to the limit rather than by the file's size: a pipe has none.
-  std::string text;
-  std::vector<char> block(std::size_t{1} << 16);
-  while (text.size() <= detail::kMaxFileBytes) {
-    stream.read(block.data(), static_cast<std::streamsize>(block.size()));
-    if (stream.gcount() == 0) break;
-    text.append(block.data(), static_cast<std::size_t>(stream.gcount()));
-  }
-  if (stream.bad()) throw ConfigError(place, "", "cannot be read");
-  return load_text(text, file.string());
+  return load_text(read_input_file(file, detail::kMaxFileBytes), file.string());
 }
 
 ConfigNode ConfigNode::load_text(std::string_view text, std::string name) {

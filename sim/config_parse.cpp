@@ -18,6 +18,7 @@
 #include <yaml-cpp/parser.h>
 
 #include "sim/config_tree.hpp"
+#include "sim/text.hpp"
 
 namespace epocast::detail {
 
@@ -28,25 +29,6 @@ using Kind = ConfigTree::Kind;
 
 Place place_of(const YAML::Mark& mark, const FileName& file) {
   return mark.is_null() ? Place{file} : Place{file, mark.line + 1, mark.column + 1};
-}
-
-// Length of the UTF-8 sequence at the start of `text`, or 0 if there is none.
-std::size_t utf8_length(std::string_view text) {
-  const auto byte = [text](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
-  const auto tail = [&byte](std::size_t i) { return (byte(i) & 0xC0U) == 0x80U; };
-  const unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  if (first >= 0xC2 && first <= 0xDF) return tail(1) ? 2 : 0;
-  // The second byte's limits exclude overlong forms, surrogates and code points beyond U+10FFFF.
-  if (first >= 0xE0 && first <= 0xEF) {
-    const bool second = tail(1) && !(first == 0xE0 && byte(1) < 0xA0) && !(first == 0xED && byte(1) > 0x9F);
-    return second && tail(2) ? 3 : 0;
-  }
-  if (first >= 0xF0 && first <= 0xF4) {
-    const bool second = tail(1) && !(first == 0xF0 && byte(1) < 0x90) && !(first == 0xF4 && byte(1) > 0x8F);
-    return second && tail(2) && tail(3) ? 4 : 0;
-  }
-  return 0;
 }
 
 bool is_utf8(std::string_view text) {
@@ -136,6 +118,8 @@ class TreeBuilder : public YAML::EventHandler {
     // yaml-cpp 0.7 decodes these two escapes to one byte each, not to the UTF-8 of U+0085 and U+00A0.
     if (!is_utf8(value)) fail(mark, "the escapes \\N and \\_ are not supported");
     if (expects_key()) {
+      if (value == "<<" && tag != kQuotedTag)
+        fail(mark, "merging maps with << is not supported; write the keys out, or repeat a whole value with an alias");
       start_key(mark, value);
       if (anchor != YAML::NullAnchor) {
         // An anchor on a key: nodes of the tree are values, so the text is kept aside for aliases.

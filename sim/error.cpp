@@ -1,39 +1,25 @@
 #include "sim/error.hpp"
 
-#include <cstdio>
 #include <string_view>
 #include <utility>
+
+#include "sim/text.hpp"
 
 namespace epocast {
 
 namespace {
 
 // A message is one line that a terminal can show, whatever the user's file holds.
-std::string printable(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '\n') {
-      out += "\\n";
-    } else if (byte < 0x20 || byte == 0x7F) {
-      char escape[8];
-      std::snprintf(escape, sizeof escape, "\\x%02x", byte);
-      out += escape;
-    } else {
-      out += c;
-    }
-  }
-  return out;
-}
+std::string shown(std::string_view text) { return abridged(printable(text)); }
 
 std::string message(const Location& where, const std::string& key_path, const std::string& problem) {
-  std::string out = to_string(where);
+  std::string out = printable(to_string(where));
   for (const std::string* part : {&key_path, &problem}) {
     if (part->empty()) continue;
     if (!out.empty()) out += ": ";
-    out += *part;
+    out += shown(*part);
   }
-  return printable(out);
+  return out;
 }
 
 }  // namespace
@@ -54,6 +40,6 @@ ConfigError::ConfigError(Location where, std::string key_path, std::string probl
       key_path_(std::move(key_path)),
       problem_(std::move(problem)) {}
 
-ConfigError::ConfigError(std::string problem) : std::runtime_error(printable(problem)), problem_(std::move(problem)) {}
+ConfigError::ConfigError(std::string problem) : std::runtime_error(shown(problem)), problem_(std::move(problem)) {}
 
 }  // namespace epocast

@@ -5,9 +5,11 @@
 
 #include <cerrno>
 #include <fstream>
+#include <optional>
 #include <system_error>
 
 #include "sim/error.hpp"
+#include "sim/process.hpp"
 
 namespace epocast {
 
@@ -20,6 +22,8 @@ void write_file(const std::filesystem::path& file, const std::function<void(std:
   fs::path part = file;
   if (!in_place) part.replace_filename(fmt::format(".{}.{}.part", file.filename().string(), ::getpid()));
   error.clear();
+  std::optional<UnfinishedFile> unfinished;
+  if (!in_place) unfinished.emplace(part.string());
   {
     errno = 0;
     std::ofstream out(part, std::ios::binary);
@@ -29,9 +33,7 @@ void write_file(const std::filesystem::path& file, const std::function<void(std:
   }
   if (!error && !in_place) fs::rename(part, file, error);
   if (!error) return;
-  const std::string problem = error.message();
-  if (!in_place) fs::remove(part, error);
-  throw ConfigError(Location{file.string(), 0, 0}, "", "cannot be written: " + problem);
+  throw ConfigError(Location{file.string(), 0, 0}, "", "cannot be written: " + error.message());
 }
 
 void write_file(const std::filesystem::path& file, const std::string& text) {

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <set>
 
+#include "sim/graph_limits.hpp"
+
 namespace epocast {
 namespace {
 
@@ -54,6 +56,11 @@ std::vector<std::size_t> find_zero_lag_cycle(std::size_t tasks, const std::vecto
   return {};
 }
 
+void check_room(std::size_t tasks) {
+  if (tasks < kMostTasks) return;
+  throw GraphTooLarge(fmt::format("a step of more than {} tasks", kMostTasks));
+}
+
 }  // namespace
 
 std::string Label::text() const {
@@ -83,23 +90,30 @@ TaskId CyclicTaskGraph::compute(QueueId queue, Seconds duration, Label label) {
 }
 
 TaskId CyclicTaskGraph::compute_for(GroupId ranks, QueueId queue, Seconds duration, Label label) {
+  check_room(tasks_.size());
   tasks_.push_back(
       {.label = std::move(label), .work = Compute{duration}, .ranks = ranks, .queue = queue, .version = {}});
   return TaskId(tasks_.size() - 1);
 }
 
 TaskId CyclicTaskGraph::transfer(GroupId ranks, QueueId queue, Transfer transfer, Label label) {
+  check_room(tasks_.size());
   tasks_.push_back({.label = std::move(label), .work = transfer, .ranks = ranks, .queue = queue, .version = {}});
   return TaskId(tasks_.size() - 1);
 }
 
 TaskId CyclicTaskGraph::collective(QueueId queue, Collective collective, Label label) {
+  check_room(tasks_.size());
   tasks_.push_back(
       {.label = std::move(label), .work = collective, .ranks = collective.group, .queue = queue, .version = {}});
   return TaskId(tasks_.size() - 1);
 }
 
-void CyclicTaskGraph::after(TaskId before, TaskId after, int lag) { edges_.push_back({before, after, lag}); }
+void CyclicTaskGraph::after(TaskId before, TaskId after, int lag) {
+  if (edges_.size() >= kMostEdges)
+    throw GraphTooLarge(fmt::format("a step with more than {} dependencies between tasks", kMostEdges));
+  edges_.push_back({before, after, lag});
+}
 
 int CyclicTaskGraph::width_of(TaskId id) const {
   return std::holds_alternative<Collective>(task(id).work) ? 1 : ranks_of(id);

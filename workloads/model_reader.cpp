@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
 #include "sim/data_directory.hpp"
@@ -65,7 +66,8 @@ Model read_variant(const ConfigNode& root, std::vector<ParameterOverride> overri
       if (std::ranges::find(overrides, own.first, &ParameterOverride::first) == overrides.end())
         overrides.push_back(std::move(own));
   std::filesystem::path folder = std::filesystem::path(root.where().file).parent_path();
-  if (!std::filesystem::exists(folder / (base.as_string() + ".yaml")))
+  std::error_code ignored;  // a path too long for the system is a file that is not there
+  if (!std::filesystem::exists(folder / (base.as_string() + ".yaml"), ignored))
     folder = data_directory() / "workloads" / "models";
   const std::filesystem::path file = find_data_file(base, {"model", folder, ".yaml"});
   return read_model(ConfigNode::load_file(file), std::move(overrides), bases + 1);

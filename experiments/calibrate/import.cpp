@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <set>
+#include <string_view>
 
 #include "costmodels/timings_file.hpp"
+#include "sim/input_file.hpp"
 #include "workloads/model_reader.hpp"
 
 namespace epocast {
@@ -19,10 +20,12 @@ std::vector<const CsvRow*> choose_device(const CsvTable& table, const ImportOpti
     if (std::ranges::find(names, row.text("device")) == names.end()) names.push_back(row.text("device"));
   device = options.device;
   if (device.empty() && names.size() > 1)
-    throw table.error(0, "device", "the file has several devices; choose one with --device" + name_hint("", names));
+    throw table.error(table.columns_line(), "device",
+                      "the file has several devices; choose one with --device" + name_hint("", names));
   if (device.empty()) device = names.front();
   if (std::ranges::find(names, device) == names.end())
-    throw table.error(0, "device", "there are no rows of device '" + device + "'" + name_hint(device, names));
+    throw table.error(table.columns_line(), "device",
+                      "there are no rows of device '" + device + "'" + name_hint(device, names));
 
   std::vector<const CsvRow*> chosen;
   std::map<std::string, int> other_precisions;
@@ -92,7 +95,7 @@ KernelMeasurements import_csv(const std::filesystem::path& file, const ImportOpt
   if (is_deepbench(table)) return import_deepbench(table, options);
   if (is_pipedream(table)) return import_pipedream_table(table, options);
   throw table.error(
-      0, "",
+      table.columns_line(), "",
       "has the columns of no known format (kernel measurements: operator, pass, shape, time_s; layer timings: layer, "
       "forward_s; "
       "DeepBench: W, H, C, ..., or M, N, K, ..., or hidden_units, ...; PipeDream: operator, forward_ms, backward_ms)");
@@ -101,13 +104,8 @@ KernelMeasurements import_csv(const std::filesystem::path& file, const ImportOpt
 }  // namespace
 
 KernelMeasurements import_kernels(const std::filesystem::path& file, const ImportOptions& options) {
-  std::string first;
-  {
-    std::ifstream in(file);
-    if (!in || std::filesystem::is_directory(file))
-      throw ConfigError(Location{file.string(), 0, 0}, "", "cannot be opened; check the path");
-    std::getline(in, first);
-  }
+  const std::string text = read_input_file(file);
+  const std::string_view first(text);
   KernelMeasurements out;
   if (file.extension() == ".json" || first.starts_with('{') || first.starts_with('[')) {
     out = import_profiler_trace(file, options);
@@ -117,9 +115,9 @@ KernelMeasurements import_kernels(const std::filesystem::path& file, const Impor
     out = import_csv(file, options);
   }
   if (out.timings.empty())
-    throw ConfigError(Location{file.string(), 0, 0}, "", "has no kernel that epocast knows how to model");
+    throw ConfigError(Location{file.string(), 1, 1}, "", "has no kernel that epocast knows how to model");
   if (out.device.empty())
-    throw ConfigError(Location{file.string(), 0, 0}, "", "does not name the device; give it with --device");
+    throw ConfigError(Location{file.string(), 1, 1}, "", "does not name the device; give it with --device");
   return out;
 }
 

@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <fstream>
 #include <map>
 #include <optional>
 #include <set>
+#include <sstream>
+
+#include "sim/input_file.hpp"
 
 #include "experiments/calibrate/import.hpp"
 
@@ -202,7 +204,7 @@ KernelMeasurements import_pipedream_table(const CsvTable& table, const ImportOpt
 
 KernelMeasurements import_pipedream_graph(const std::filesystem::path& path, const ImportOptions& options) {
   const std::string file = path.string();
-  std::ifstream in(path);
+  std::istringstream in(read_input_file(path));
   std::vector<ProfiledLayer> layers;
   std::set<std::string> nodes;
   std::string line;

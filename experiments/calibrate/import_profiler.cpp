@@ -8,8 +8,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -18,6 +16,7 @@
 
 #include "experiments/calibrate/import.hpp"
 #include "experiments/calibrate/trace_position.hpp"
+#include "sim/input_file.hpp"
 
 namespace epocast {
 namespace {
@@ -134,8 +133,7 @@ class TraceReader {
   }
 
   void read_trace() {
-    std::ifstream in(file_, std::ios::binary);
-    text_.assign(std::istreambuf_iterator<char>(in), {});
+    text_ = read_input_file(file_);
     Json trace;
     try {
       trace = Json::parse(text_);

@@ -14,6 +14,7 @@
 #include <stdexcept>
 
 #include "experiments/calibrate/kernel_list.hpp"
+#include "sim/process.hpp"
 
 namespace epocast {
 namespace {
@@ -30,7 +31,7 @@ fs::path program_file() {
 std::string output_of(const std::vector<std::string>& command) {
   std::array<int, 2> ends{};
   if (::pipe(ends.data()) != 0) throw std::runtime_error("cannot make a pipe");
-  const pid_t child = ::fork();
+  const pid_t child = fork_child();
   if (child < 0) throw std::runtime_error("cannot start another process");
   if (child == 0) {
     std::vector<char*> arguments;

@@ -5,12 +5,13 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <fstream>
-#include <iostream>
+#include <ostream>
+#include <sstream>
 #include <string_view>
 #include <vector>
 
 #include "sim/error.hpp"
+#include "sim/input_file.hpp"
 
 namespace epocast {
 namespace {
@@ -71,12 +72,6 @@ class NumberLines {
   std::string line_;
   std::vector<std::string_view> words_;
 };
-
-std::ifstream open(const std::filesystem::path& file) {
-  std::ifstream in(file);
-  if (!in || std::filesystem::is_directory(file)) throw ConfigError(Location{file.string()}, "", "cannot be opened");
-  return in;
-}
 
 /// By how much to multiply numbers for them to be whole and small enough.
 double scale_of(const std::vector<double>& numbers) {
@@ -149,7 +144,7 @@ Hypergraph read_patoh(std::istream& in, const std::string& name) {
 }
 
 Hypergraph load_patoh(const std::filesystem::path& file) {
-  std::ifstream in = open(file);
+  std::istringstream in(read_input_file(file));
   return read_patoh(in, file.string());
 }
 
@@ -189,7 +184,7 @@ Partition read_partition(std::istream& in, const std::string& name, int vertices
 }
 
 Partition load_partition(const std::filesystem::path& file, int vertices, int parts) {
-  std::ifstream in = open(file);
+  std::istringstream in(read_input_file(file));
   return read_partition(in, file.string(), vertices, parts);
 }
 

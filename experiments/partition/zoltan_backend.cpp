@@ -12,6 +12,7 @@
 #include "experiments/partition/best_partition.hpp"
 #include "experiments/partition/patoh_file.hpp"
 #include "sim/error.hpp"
+#include "sim/process.hpp"
 
 namespace epocast {
 namespace {
@@ -44,7 +45,7 @@ void run(const std::vector<std::string>& command) {
   std::vector<char*> arguments;
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
-  const pid_t child = fork();
+  const pid_t child = fork_child();
   if (child < 0) throw ConfigError("cannot start " + command.front());
   if (child == 0) {
     dup2(STDERR_FILENO, STDOUT_FILENO);  // Zoltan warns there

@@ -5,10 +5,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <fstream>
+#include <sstream>
 #include <utility>
 
 #include "sim/error.hpp"
+#include "sim/input_file.hpp"
 
 namespace epocast {
 namespace {
@@ -51,8 +52,7 @@ bool is_source(const std::string& comment, const Location& where) {
 }  // namespace
 
 PublishedTable PublishedTable::load(const std::filesystem::path& file, const std::vector<std::string>& keys) {
-  std::ifstream in(file);
-  if (!in) throw ConfigError(Location{file.string()}, "", "cannot be opened");
+  std::istringstream in(read_input_file(file));
   return read(in, file.string(), keys);
 }
 

@@ -228,5 +228,5 @@ TEST_CASE("published tables are read strictly, with file and line") {
     CHECK_THROWS_AS(read(text), ConfigError);
     CHECK_THROWS_WITH(read(text), Catch::Contains(message));
   }
-  CHECK_THROWS_WITH(PublishedTable::load("nowhere.csv", {"workers"}), Catch::Contains("nowhere.csv: cannot be opened"));
+  CHECK_THROWS_WITH(PublishedTable::load("nowhere.csv", {"workers"}), Catch::Contains("nowhere.csv: no such file"));
 }

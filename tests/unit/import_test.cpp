@@ -93,12 +93,12 @@ TEST_CASE("bad kernel measurements are refused with file and line") {
   };
   const std::string no_unit = "# device: d\n# source: s\n# precision: fp32\noperator,pass,shape,time\n";
   const std::vector<Mistake> mistakes{
-      {kHead + "gemm,forward,m=4 n=5 k=6 ta=1 tb=0,nan\n", "k.csv:5: time_s"},
-      {kHead + "gemm,forward,m=4 n=5 k=6 ta=1 tb=0,inf\n", "k.csv:5: time_s"},
+      {kHead + "gemm,forward,m=4 n=5 k=6 ta=1 tb=0,nan\n", "k.csv:5:36: time_s"},
+      {kHead + "gemm,forward,m=4 n=5 k=6 ta=1 tb=0,inf\n", "k.csv:5:36: time_s"},
       {kHead + "gemm,forward,m=4 n=5 k=6 ta=1 tb=0,0\n", "is 0"},
-      {kHead + "gemm,forward,m=4 n=5 k=6 ta=1 tb=0,-1\n", "k.csv:5: time_s"},
+      {kHead + "gemm,forward,m=4 n=5 k=6 ta=1 tb=0,-1\n", "k.csv:5:36: time_s"},
       {kHead + "gemm,forward,m=4 n=5 k=6 ta=1 tb=0,1 ms\n", "without a unit"},
-      {kHead + kRow + kRow, "k.csv:6: shape: there is already a row"},
+      {kHead + kRow + kRow, "k.csv:6:14: shape: there is already a row"},
       {kHead + "gemm,forward,m=4 n=5 k=6 ta=1,1\n", "'tb' is missing"},
       {kHead + "gemm,forward,m=4 n=5 k=0 ta=1 tb=0,1\n", "k: '0'"},
       {kHead + "gemm,forward,m=4 n=5 k=6 ta=1 tb=0 q=3,1\n", "unknown key 'q'"},
@@ -139,7 +139,7 @@ TEST_CASE("DeepBench tables: one device and precision, missing gradients stay mi
 
   const File twice("twice.csv", "M,N,K,a_transpose,b_transpose,time_ms,device\n1,2,3,N,T,1,d\n1,2,3,N,T,1,d\n");
   CHECK_THAT(message([&] { import_kernels(twice, {}); }),
-             Catch::Contains("twice.csv:3: time_ms: there is already a row"));
+             Catch::Contains("twice.csv:3:11: time_ms: there is already a row"));
   const File unknown("unknown.csv", "M,N,K,a_transpose,b_transpose,time_ms,device,colour\n1,2,3,N,T,1,d,red\n");
   CHECK_THAT(message([&] { import_kernels(unknown, {}); }), Catch::Contains("unknown column 'colour'"));
   const File alien("alien.csv", "a,b\n1,2\n");
@@ -283,13 +283,13 @@ TEST_CASE("collectives: own format and bad rows") {
   REQUIRE(m.timings.size() == 1);
   CHECK(m.timings[0].ranks == 8);
   const std::vector<std::pair<std::string, std::string>> mistakes{
-      {"all_reduce,NCCL,1,1e6,2e-4\n", "n.csv:5: ranks"},
-      {"all_reduce,NCCL,8,0,2e-4\n", "n.csv:5: bytes"},
-      {"all_reduce,NCCL,8,1e6,nan\n", "n.csv:5: time_s"},
+      {"all_reduce,NCCL,1,1e6,2e-4\n", "n.csv:5:17: ranks"},
+      {"all_reduce,NCCL,8,0,2e-4\n", "n.csv:5:19: bytes"},
+      {"all_reduce,NCCL,8,1e6,nan\n", "n.csv:5:23: time_s"},
       {"all_reduce,NCCL,8,1e6,0\n", "is 0"},
       {"allreduce,NCCL,8,1e6,1\n", "all_reduce"},
       {"all_reduce,,8,1e6,1\n", "library: is empty"},
-      {"all_reduce,NCCL,8,1e6,1\nall_reduce,NCCL,8,1e6,1\n", "n.csv:6: bytes: there is already"}};
+      {"all_reduce,NCCL,8,1e6,1\nall_reduce,NCCL,8,1e6,1\n", "n.csv:6:19: bytes: there is already"}};
   for (const auto& [rows, expected] : mistakes)
     CHECK_THAT(message([&] { read_network(head + rows); }), Catch::Contains(expected));
 
