@@ -8,23 +8,28 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <stdexcept>
+#include <initializer_list>
+#include <optional>
+#include <utility>
+
+#include "experiments/signal_watch.hpp"
+#include "sim/error.hpp"
+#include "sim/process.hpp"
 
 namespace epocast {
 namespace {
 
-/// A running child and what has come from it so far.
-struct Child {
-  pid_t pid = -1;
-  int job = 0;
-  int output = -1;  ///< file descriptors to read from; -1 once closed
-  int errors = -1;
-  JobOutcome outcome;
-};
+// What a child sends: any number of reports, each kReport and a double; then kResult and what the job returned. So a
+// job that returned differs from one whose process ended early with a clean exit code.
+constexpr char kReport = 'p';
+constexpr char kResult = '+';
+constexpr std::size_t kReportBytes = 1 + sizeof(double);
 
-[[noreturn]] void fail(const char* what) { throw std::runtime_error(std::string(what) + ": " + std::strerror(errno)); }
+int report_to = -1;  // in a child: where reports go
 
 void write_all(int fd, const std::string& text) {
   for (std::size_t at = 0; at < text.size();) {
@@ -35,19 +40,84 @@ void write_all(int fd, const std::string& text) {
   }
 }
 
-Child start(int job, const std::function<std::string(int)>& work) {
+/// A child process and what has come from it so far. Killed and reaped with this object.
+class Child {
+ public:
+  /// Nothing if the system allows no further process or pipe; errno says why.
+  static std::optional<Child> start(int job, const std::function<std::string(int)>& work,
+                                    const std::vector<Child>& siblings);
+
+  Child(Child&& other) noexcept { *this = std::move(other); }
+  Child& operator=(Child&& other) noexcept {
+    std::swap(pid_, other.pid_);
+    std::swap(job_, other.job_);
+    std::swap(output_, other.output_);
+    std::swap(errors_, other.errors_);
+    std::swap(share_, other.share_);
+    std::swap(outcome_, other.outcome_);
+    return *this;
+  }
+  ~Child() {
+    close_files();
+    if (pid_ <= 0) return;
+    kill(pid_, SIGTERM);
+    kill(pid_, SIGCONT);  // or one that is stopped would not notice
+    wait();
+  }
+
+  int job() const { return job_; }
+  double share() const { return share_; }
+  bool ended() const { return output_ < 0 && errors_ < 0; }
+  void watch(std::vector<pollfd>& files) const {
+    for (const int fd : {output_, errors_})
+      if (fd >= 0) files.push_back({fd, POLLIN, 0});
+  }
+  /// Takes what has come to a file, if it is one of this child's.
+  void read_from(int fd);
+  /// REQUIRES: ended().
+  JobOutcome reap();
+
+ private:
+  Child(pid_t pid, int job, int output, int errors) : pid_(pid), job_(job), output_(output), errors_(errors) {}
+  int wait();
+  void close_files() const {
+    for (const int fd : {output_, errors_})
+      if (fd >= 0) close(fd);
+  }
+  static void drain(int& fd, std::string& into);
+
+  pid_t pid_ = -1;
+  int job_ = 0;
+  int output_ = -1;  // file descriptors to read from; -1 once closed
+  int errors_ = -1;
+  double share_ = 0;  // of the work that is done
+  JobOutcome outcome_;
+};
+
+std::optional<Child> Child::start(int job, const std::function<std::string(int)>& work,
+                                  const std::vector<Child>& siblings) {
   int output[2], errors[2];
-  if (pipe2(output, O_CLOEXEC) != 0 || pipe2(errors, O_CLOEXEC) != 0) fail("pipe");
+  if (pipe2(output, O_CLOEXEC) != 0) return {};
+  const auto give_up = [](std::initializer_list<int> files) {
+    const int why = errno;
+    for (const int fd : files) close(fd);
+    errno = why;
+    return std::nullopt;
+  };
+  if (pipe2(errors, O_CLOEXEC) != 0) return give_up({output[0], output[1]});
   std::fflush(nullptr);  // or the child would print it again
-  const pid_t pid = fork();
-  if (pid < 0) fail("fork");
+  const pid_t pid = fork_child();
+  if (pid < 0) return give_up({output[0], output[1], errors[0], errors[1]});
   if (pid == 0) {
-    close(output[0]);
-    close(errors[0]);
+    for (const int fd : {output[0], errors[0]}) close(fd);
+    for (const Child& sibling : siblings) sibling.close_files();  // the job may need as many
     dup2(errors[1], STDERR_FILENO);
+    close(errors[1]);
+    report_to = output[1];
     try {
-      // A first byte tells a job that returned from one whose process ended early with a clean exit code.
-      write_all(output[1], "+" + work(job));
+      write_all(output[1], kResult + work(job));
+    } catch (const Interrupted& by) {
+      die_of(by.signal);
     } catch (const std::exception& problem) {
       write_all(STDERR_FILENO, problem.what());
       _exit(3);
@@ -57,11 +127,11 @@ Child start(int job, const std::function<std::string(int)>& work) {
   }
   close(output[1]);
   close(errors[1]);
-  return {pid, job, output[0], errors[0], {}};
+  return Child(pid, job, output[0], errors[0]);
 }
 
 /// Reads what is there; closes at the end.
-void drain(int& fd, std::string& into) {
+void Child::drain(int& fd, std::string& into) {
   char buffer[65536];
   const ssize_t n = read(fd, buffer, sizeof buffer);
   if (n > 0) {
@@ -72,13 +142,47 @@ void drain(int& fd, std::string& into) {
   }
 }
 
-void reap(Child& child) {
+void Child::read_from(int fd) {
+  if (fd == errors_) return drain(errors_, outcome_.errors);
+  if (fd != output_) return;
+  std::string& text = outcome_.output;
+  drain(output_, text);
+  std::size_t reports = 0;
+  for (; text.size() - reports >= kReportBytes && text[reports] == kReport; reports += kReportBytes)
+    std::memcpy(&share_, text.data() + reports + 1, sizeof share_);
+  text.erase(0, reports);
+}
+
+int Child::wait() {
   int status = 0;
-  while (waitpid(child.pid, &status, 0) < 0 && errno == EINTR) {
+  while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
   }
-  if (WIFSIGNALED(status)) child.outcome.signal = WTERMSIG(status);
-  child.outcome.finished = WIFEXITED(status) && WEXITSTATUS(status) == 0 && !child.outcome.output.empty();
-  if (child.outcome.finished) child.outcome.output.erase(0, 1);
+  pid_ = -1;
+  return status;
+}
+
+JobOutcome Child::reap() {
+  const int status = wait();
+  if (WIFSIGNALED(status)) outcome_.signal = WTERMSIG(status);
+  outcome_.finished = WIFEXITED(status) && WEXITSTATUS(status) == 0 && outcome_.output.starts_with(kResult);
+  if (outcome_.finished) outcome_.output.erase(0, 1);
+  return std::move(outcome_);
+}
+
+/// Starts jobs until `parallel` run or the system allows no more. Throws ConfigError if that is before the first.
+void start_jobs(std::vector<Child>& running, int& next, int jobs, int parallel,
+                const std::function<std::string(int)>& job) {
+  while (next < jobs && static_cast<int>(running.size()) < std::max(1, parallel)) {
+    std::optional<Child> child = Child::start(next, job, running);
+    if (!child) {
+      if (!running.empty()) return;  // one of them will end, and make room
+      const std::string why = std::strerror(errno);
+      throw ConfigError("cannot start a process to simulate in: " + why +
+                        "; raise the limits of this shell (ulimit -n for files, ulimit -u for processes)");
+    }
+    running.push_back(std::move(*child));
+    ++next;
+  }
 }
 
 }  // namespace
@@ -90,36 +194,54 @@ int available_processors() {
 }
 
 void run_forked(int jobs, int parallel, const std::function<std::string(int)>& job,
-                const std::function<void(int, JobOutcome)>& done) {
+                const std::function<void(int, JobOutcome)>& done, const JobProgress& progress) {
+  constexpr int kTick = 250;  // ms
+  const SignalWatch signals;
   std::vector<Child> running;
   int next = 0;
   while (next < jobs || !running.empty()) {
-    while (next < jobs && static_cast<int>(running.size()) < std::max(1, parallel))
-      running.push_back(start(next++, job));
-
-    std::vector<pollfd> watched;
-    for (const Child& child : running)
-      for (const int fd : {child.output, child.errors})
-        if (fd >= 0) watched.push_back({fd, POLLIN, 0});
-    if (poll(watched.data(), watched.size(), -1) < 0 && errno != EINTR) fail("poll");
-    const auto ready = [&](int fd) {
-      return fd >= 0 && std::any_of(watched.begin(), watched.end(),
-                                    [fd](const pollfd& p) { return p.fd == fd && p.revents != 0; });
-    };
-    for (Child& child : running) {
-      if (ready(child.output)) drain(child.output, child.outcome.output);
-      if (ready(child.errors)) drain(child.errors, child.outcome.errors);
+    start_jobs(running, next, jobs, parallel, job);
+    std::vector<pollfd> watched{{signals.file(), POLLIN, 0}};
+    for (const Child& child : running) child.watch(watched);
+    if (poll(watched.data(), watched.size(), progress ? kTick : -1) < 0) {
+      if (errno == EINTR) continue;
+      throw ConfigError(std::string("cannot wait for simulations: ") + std::strerror(errno));
     }
-    for (auto it = running.begin(); it != running.end();) {
-      if (it->output >= 0 || it->errors >= 0) {
-        ++it;
+    for (const pollfd& file : watched)
+      if (file.revents != 0)
+        for (Child& child : running) child.read_from(file.fd);
+    if (progress) {
+      double share = 0;
+      for (const Child& child : running) share += child.share();
+      progress(share);
+    }
+    for (std::size_t c = 0; c < running.size();) {
+      if (!running[c].ended()) {
+        ++c;
         continue;
       }
-      reap(*it);
-      done(it->job, std::move(it->outcome));
-      it = running.erase(it);
+      JobOutcome outcome = running[c].reap();
+      // A signal to all of this group, as Ctrl-C is, may have ended the child: that is no failure of its job.
+      if (const int signal = signals.caught()) throw Interrupted{signal};
+      const int ended = running[c].job();
+      running.erase(running.begin() + static_cast<std::ptrdiff_t>(c));
+      const SignalWatch::Pause pause(signals);
+      done(ended, std::move(outcome));
     }
+    if (const int signal = signals.caught()) throw Interrupted{signal};
   }
+}
+
+void report_progress(double share) {
+  using Clock = std::chrono::steady_clock;
+  static Clock::time_point last;
+  if (report_to < 0) return;
+  const Clock::time_point now = Clock::now();
+  if (now - last < std::chrono::milliseconds(200)) return;
+  last = now;
+  std::string report(kReportBytes, kReport);
+  std::memcpy(report.data() + 1, &share, sizeof share);
+  write_all(report_to, report);
 }
 
 }  // namespace epocast

@@ -18,11 +18,24 @@ struct JobOutcome {
   std::string errors;     ///< what the process wrote to stderr
 };
 
-/// Runs `job(i)` for i in 0..jobs-1, each in a child process of its own, at most `parallel` at a time.
-/// `done(i, outcome)` is called here, in the order in which they end.
-/// Throws std::runtime_error if no process can be made. REQUIRES: no other threads in this process.
+/// Thrown when SIGINT, SIGTERM or SIGHUP ask to stop. No failure, so that no handler of failures takes it for one.
+struct Interrupted {
+  int signal = 0;
+};
+
+/// Called several times a second with how many jobs' worth of work running jobs have done, as far as they report it.
+using JobProgress = std::function<void(double)>;
+
+/// Runs `job(i)` for i in 0..jobs-1, each in a child process of its own, at most `parallel` at a time; fewer where the
+/// system allows fewer. `done(i, outcome)` is called here, in the order in which they end.
+/// Throws ConfigError if the system allows not even one child, Interrupted when a signal asks to stop and is not
+/// ignored, and what `done` throws; no child is left then. However this process ends, its children end with it.
+/// REQUIRES: no other threads in this process.
 void run_forked(int jobs, int parallel, const std::function<std::string(int)>& job,
-                const std::function<void(int, JobOutcome)>& done);
+                const std::function<void(int, JobOutcome)>& done, const JobProgress& progress = {});
+
+/// Within a job: tells how much of it is done, 0..1. Does nothing elsewhere; cheap if called often.
+void report_progress(double share);
 
 /// Processors that this process may use.
 int available_processors();

@@ -19,34 +19,10 @@ using nlohmann::ordered_json;
 // Names from a user's file may not be UTF-8; replacing is better than failing at the very end.
 constexpr auto kReplace = ordered_json::error_handler_t::replace;
 
-/// Columns of all results: study, scenario, axes, then the rest, each once.
-std::vector<std::string> columns_of(const std::vector<ScenarioResult>& results) {
-  std::vector<std::string> columns{"study", "scenario"};
-  const auto add = [&](const std::string& key) {
-    if (std::find(columns.begin(), columns.end(), key) == columns.end()) columns.push_back(key);
-  };
-  for (const ScenarioResult& result : results)
-    for (const auto& [axis, value] : result.axes) add(axis);
-  const ordered_json fixed = to_json(ScenarioResult{});
-  for (const auto& [key, value] : fixed.items()) add(key);
-  return columns;
-}
-
 std::string csv_value(const ordered_json& row, const std::string& column) {
   if (!row.contains(column) || row.at(column).is_null()) return "";
   const ordered_json& value = row.at(column);
   return csv_field(value.is_string() ? value.get<std::string>() : value.dump());
-}
-
-void write_csv(std::ostream& out, const std::vector<ScenarioResult>& results) {
-  const std::vector<std::string> columns = columns_of(results);
-  for (std::size_t c = 0; c < columns.size(); ++c) out << (c == 0 ? "" : ",") << csv_field(columns[c]);
-  out << '\n';
-  for (const ScenarioResult& result : results) {
-    const ordered_json row = to_json(result);
-    for (std::size_t c = 0; c < columns.size(); ++c) out << (c == 0 ? "" : ",") << csv_value(row, columns[c]);
-    out << '\n';
-  }
 }
 
 std::string percent(const std::optional<double>& share) { return share ? fmt::format("{:.0f} %", 100 * *share) : "-"; }
@@ -214,16 +190,51 @@ std::string align_columns(const std::vector<std::vector<std::string>>& rows) {
   return out;
 }
 
+void add_name(std::vector<std::string>& names, const std::string& name) {
+  if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+}
+
+std::vector<std::string> result_columns(const std::vector<std::string>& axes) {
+  std::vector<std::string> columns{"study", "scenario"};
+  for (const std::string& axis : axes) add_name(columns, axis);
+  const ordered_json fixed = to_json(ScenarioResult{});
+  for (const auto& [key, value] : fixed.items()) add_name(columns, key);
+  return columns;
+}
+
+void write_csv_head(std::ostream& out, const std::vector<std::string>& columns) {
+  for (std::size_t c = 0; c < columns.size(); ++c) out << (c == 0 ? "" : ",") << csv_field(columns[c]);
+  out << '\n';
+}
+
+void write_csv_row(std::ostream& out, const std::vector<std::string>& columns, const ScenarioResult& result) {
+  const ordered_json row = to_json(result);
+  for (std::size_t c = 0; c < columns.size(); ++c) out << (c == 0 ? "" : ",") << csv_value(row, columns[c]);
+  out << '\n';
+}
+
+void write_json_line(std::ostream& out, const ScenarioResult& result) {
+  out << to_json(result).dump(-1, ' ', false, kReplace) << '\n';
+}
+
 void write_results(std::ostream& out, const std::vector<ScenarioResult>& results, OutputFormat format) {
   if (format == OutputFormat::table) return write_table(out, results);
-  if (format == OutputFormat::csv) return write_csv(out, results);
-  std::vector<ordered_json> rows;
-  for (const ScenarioResult& result : results) rows.push_back(to_json(result));
-  if (format == OutputFormat::json) {
-    out << ordered_json(rows).dump(2, ' ', false, kReplace) << '\n';
+  if (format == OutputFormat::csv) {
+    std::vector<std::string> axes;
+    for (const ScenarioResult& result : results)
+      for (const auto& [axis, value] : result.axes) add_name(axes, axis);
+    const std::vector<std::string> columns = result_columns(axes);
+    write_csv_head(out, columns);
+    for (const ScenarioResult& result : results) write_csv_row(out, columns, result);
     return;
   }
-  for (const ordered_json& row : rows) out << row.dump(-1, ' ', false, kReplace) << '\n';
+  if (format == OutputFormat::jsonl) {
+    for (const ScenarioResult& result : results) write_json_line(out, result);
+    return;
+  }
+  std::vector<ordered_json> rows;
+  for (const ScenarioResult& result : results) rows.push_back(to_json(result));
+  out << ordered_json(rows).dump(2, ' ', false, kReplace) << '\n';
 }
 
 void write_details(std::ostream& out, const std::vector<ScenarioResult>& results) {

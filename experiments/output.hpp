@@ -18,6 +18,16 @@ OutputFormat parse_output_format(const std::string& name);
 /// Writes the results of one or more studies. CSV of studies with different axes has the union of their columns.
 void write_results(std::ostream& out, const std::vector<ScenarioResult>& results, OutputFormat format);
 
+// The same row by row.
+
+/// Adds a name to a list that lacks it.
+void add_name(std::vector<std::string>& names, const std::string& name);
+/// Columns of results whose studies have these axes: study, scenario, axes, then the rest, each once.
+std::vector<std::string> result_columns(const std::vector<std::string>& axes);
+void write_csv_head(std::ostream& out, const std::vector<std::string>& columns);
+void write_csv_row(std::ostream& out, const std::vector<std::string>& columns, const ScenarioResult& result);
+void write_json_line(std::ostream& out, const ScenarioResult& result);
+
 /// What `run --details` writes: a list with study, scenario and ScenarioResult::details of each result that has any.
 void write_details(std::ostream& out, const std::vector<ScenarioResult>& results);
 

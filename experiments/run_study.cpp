@@ -64,26 +64,44 @@ ScenarioResult post_mortem(const Scenario& scenario, const Registries& registrie
 
 }  // namespace
 
-std::vector<ScenarioResult> run_study(const std::vector<Scenario>& scenarios, const Registries& registries,
-                                      const RunOptions& options, int parallel, const Progress& progress) {
-  std::vector<ScenarioResult> results(scenarios.size());
-  std::size_t done = 0;
+void run_study(const std::vector<Scenario>& scenarios, const Registries& registries, const RunOptions& options,
+               int parallel, const Progress& progress, std::vector<ScenarioResult>& results) {
+  results.assign(scenarios.size(), {});
+  StudyProgress state{.of = scenarios.size()};
   const auto job = [&](int i) {
     const auto index = static_cast<std::size_t>(i);
     RunOptions own = options;
+    own.progress = report_progress;
     if (scenarios.size() > 1 && !own.trace_file.empty())
       own.trace_file.replace_filename(
           fmt::format("{}-{}{}", own.trace_file.stem().string(), i + 1, own.trace_file.extension().string()));
     return serialize(run_guarded(scenarios[index], registries, own));
   };
-  run_forked(static_cast<int>(scenarios.size()), parallel, job, [&](int i, const JobOutcome& outcome) {
+  const auto done = [&](int i, const JobOutcome& outcome) {
     const auto index = static_cast<std::size_t>(i);
-    results[index] = outcome.finished
-                         ? deserialize(outcome.output)
-                         : failure(scenarios[index], outcome.signal == SIGKILL ? 1 : 3, death_notice(outcome));
-    if (results[index].exit_code == 3) results[index] = post_mortem(scenarios[index], registries, results[index]);
-    if (progress) progress(++done, scenarios.size(), results[index]);
-  });
+    ScenarioResult& result = results[index];
+    result = outcome.finished ? deserialize(outcome.output)
+                              : failure(scenarios[index], outcome.signal == SIGKILL ? 1 : 3, death_notice(outcome));
+    if (result.exit_code == 3) result = post_mortem(scenarios[index], registries, result);
+    ++state.done;
+    if (!progress) return;
+    state.share = static_cast<double>(state.done) / static_cast<double>(state.of);
+    state.latest = &result;
+    state.index = index;
+    progress(state);
+    state.latest = nullptr;
+  };
+  const auto passing = [&](double running) {
+    state.share = (static_cast<double>(state.done) + running) / static_cast<double>(state.of);
+    progress(state);
+  };
+  run_forked(static_cast<int>(scenarios.size()), parallel, job, done, progress ? JobProgress(passing) : JobProgress());
+}
+
+std::vector<ScenarioResult> run_study(const std::vector<Scenario>& scenarios, const Registries& registries,
+                                      const RunOptions& options, int parallel, const Progress& progress) {
+  std::vector<ScenarioResult> results;
+  run_study(scenarios, registries, options, parallel, progress, results);
   return results;
 }
 

@@ -8,11 +8,22 @@
 
 namespace epocast {
 
-/// Called after each scenario with how many are done of how many.
-using Progress = std::function<void(std::size_t done, std::size_t of, const ScenarioResult& latest)>;
+/// How far a study is.
+struct StudyProgress {
+  std::size_t done = 0, of = 0;            ///< scenarios
+  double share = 0;                        ///< of all work that is done, 0..1, counting scenarios as equally long
+  const ScenarioResult* latest = nullptr;  ///< what has ended just now; null if only time has passed
+  std::size_t index = 0;                   ///< of `latest` among the scenarios
+};
+using Progress = std::function<void(const StudyProgress&)>;
 
-/// Results in the order of the scenarios. One that failed has an error text and an exit code; nothing is thrown for it.
-/// With several scenarios, a trace file's name gets the scenario's number.
+/// Fills `results`, in the order of the scenarios. One that failed has an error text and an exit code; nothing is
+/// thrown for it. `progress` is called when a scenario has ended, and several times a second. With several scenarios, a
+/// trace file's name gets the scenario's number. Throws Interrupted and ConfigError as run_forked() does; results that
+/// `progress` was told of are there then.
+void run_study(const std::vector<Scenario>& scenarios, const Registries& registries, const RunOptions& options,
+               int parallel, const Progress& progress, std::vector<ScenarioResult>& results);
+/// The same, for those who have no use for a part of them.
 std::vector<ScenarioResult> run_study(const std::vector<Scenario>& scenarios, const Registries& registries,
                                       const RunOptions& options, int parallel, const Progress& progress);
 

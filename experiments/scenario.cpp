@@ -121,7 +121,7 @@ void warn(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs, Scenari
 
 /// Simulates all phases, one after the other. `trace`: to add their timelines to; null for none.
 std::vector<PhaseRun> run_phases(const ScenarioSetup& setup, SimEngine& engine, const RunOptions& options,
-                                 std::uint64_t seed, ChromeTrace* trace) {
+                                 std::uint64_t seed, ChromeTrace* trace, const std::function<void(double)>& progress) {
   std::vector<PhaseRun> runs;
   double shown = 0, elapsed = 0;
   const Irregularity& irregularity = setup.irregularity;
@@ -145,6 +145,10 @@ std::vector<PhaseRun> run_phases(const ScenarioSetup& setup, SimEngine& engine, 
                          .record_timeline = options.details || trace != nullptr,
                          .max_intervals = options.trace_intervals};
     how.noise.seed = seed;
+    if (progress)
+      how.progress = [&, ended = static_cast<double>(runs.size())](double share) {
+        progress((ended + share) / static_cast<double>(setup.phases.size()));
+      };
     try {
       run.result = execute(run.step.graph, setup.cluster, engine, how);
     } catch (const RingCountError& problem) {
@@ -172,8 +176,12 @@ ScenarioResult run_scenario(const Scenario& scenario, const Registries& registri
   ChromeTrace trace;
   for (const std::uint64_t seed : setup.irregularity.seeds) {
     const bool first = by_seed.empty();
+    const auto progress = [&, ended = static_cast<double>(by_seed.size())](double share) {
+      options.progress((ended + share) / static_cast<double>(setup.irregularity.seeds.size()));
+    };
     std::vector<PhaseRun> made =
-        run_phases(setup, engine, options, seed, first && !options.trace_file.empty() ? &trace : nullptr);
+        run_phases(setup, engine, options, seed, first && !options.trace_file.empty() ? &trace : nullptr,
+                   options.progress ? std::function<void(double)>(progress) : nullptr);
     ScenarioResult& one = by_seed.emplace_back();
     one.study = scenario.study;
     one.scenario = scenario.name;

@@ -2,6 +2,7 @@
 // Runs one scenario: reads its configuration, builds the task graphs of its phases, simulates them.
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -16,6 +17,7 @@
 #include "experiments/ring_setting.hpp"
 #include "experiments/study.hpp"
 #include "sim/cost_model.hpp"
+#include "sim/error.hpp"
 #include "sim/execution.hpp"
 #include "sim/simgrid/engine.hpp"
 #include "sim/strategy.hpp"
@@ -52,6 +54,7 @@ struct ScenarioSetup {
   Model model;  ///< empty if the strategy needs none
   std::unique_ptr<Strategy> strategy;
   std::string strategy_name;
+  Location strategy_place;  ///< of its name, for messages
   std::unique_ptr<CostModel> cost_model;
   NetworkCorrection network;
   std::optional<StepConstants> steps;  ///< fitted constants that the configuration had put in
@@ -74,6 +77,8 @@ struct ScenarioSetup {
   /// What the strategy makes of a phase, with measured times of collectives and the memory reserve. Adds to `batches`,
   /// if given, those that the strategy asked a device's times for. Throws ConfigError.
   TrainingStep compile(const PhaseSettings& phase, std::set<std::int64_t>* batches = nullptr) const;
+  /// The strategy's part of that. Throws ConfigError.
+  TrainingStep compile(const StrategyContext& context) const;
 };
 
 /// Strategies a program knows; those of users come on top of the built-in ones.
@@ -92,6 +97,7 @@ struct RunOptions {
   bool details = false;              ///< fill ScenarioResult::details
   std::filesystem::path trace_file;  ///< Chrome trace to write; empty for none
   std::size_t trace_intervals = 1'000'000;
+  std::function<void(double)> progress = {};  ///< told now and then what share of the scenario is done, 0..1, at least
 };
 
 /// Simulates a scenario in this process, whose one SimGrid engine it takes. Throws ConfigError and SimulationError.

@@ -12,6 +12,7 @@
 #include "platforms/platform_loader.hpp"
 #include "sim/data_directory.hpp"
 #include "sim/data_file.hpp"
+#include "sim/graph_limits.hpp"
 #include "strategies/register.hpp"
 #include "workloads/model_reader.hpp"
 
@@ -234,7 +235,7 @@ void check_algorithm(const ScenarioSetup& setup, const ConfigNode& collective) {
   for (const PhaseSettings& phase : setup.phases) {
     if (setup.collective.algorithm == CollectiveAlgorithm::hierarchical)
       check_nodes_equal(setup, phase, collective.at("algorithm"));
-    const TrainingStep step = setup.strategy->compile(setup.context(phase));
+    const TrainingStep step = setup.compile(setup.context(phase));
     for (const Task& task : step.graph.tasks()) {
       const auto* work = std::get_if<Collective>(&task.work);
       if (work == nullptr || supports(work->algorithm, work->op)) continue;
@@ -258,7 +259,7 @@ Shards read_shards(const ConfigNode& node) {
 /// Refuses a common pool of steps where workers wait for each other; only the strategy's graph tells.
 void check_shards(const ScenarioSetup& setup, const ConfigNode& shards) {
   for (const PhaseSettings& phase : setup.phases)
-    if (!setup.strategy->compile(setup.context(phase)).graph.ranks_are_independent())
+    if (!setup.compile(setup.context(phase)).graph.ranks_are_independent())
       throw shards.error("workers of strategy " + setup.strategy_name +
                          " wait for each other, so none can take over another's steps; use static shards, or an "
                          "asynchronous strategy");
@@ -309,13 +310,24 @@ StrategyContext ScenarioSetup::context(const PhaseSettings& phase) const {
           .memory_reserve_share = memory.reserve_share};
 }
 
+TrainingStep ScenarioSetup::compile(const StrategyContext& seen) const {
+  try {
+    return strategy->compile(seen);
+  } catch (const GraphTooLarge& problem) {
+    throw ConfigError(strategy_place, "strategy",
+                      strategy_name + " makes " + problem.what() +
+                          ", which memory may not bear; use fewer micro-batches, accumulated steps, stages or workers, "
+                          "or coarser units of communication");
+  }
+}
+
 TrainingStep ScenarioSetup::compile(const PhaseSettings& phase, std::set<std::int64_t>* batches) const {
   StrategyContext seen = context(phase);
   seen.trace = [batches, trace = seen.trace](std::int64_t batch) {
     if (batches != nullptr) batches->insert(batch);
     return trace(batch);
   };
-  TrainingStep step = strategy->compile(seen);
+  TrainingStep step = compile(seen);
   rings.apply(step.graph);
   if (cached_reduction) cached_reduction->apply(step.graph);
   for (const MeasuredCollectives& measured : measured_collectives) measured.apply(step.graph, cluster);
@@ -326,8 +338,9 @@ TrainingStep ScenarioSetup::compile(const PhaseSettings& phase, std::set<std::in
 ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registries) {
   const std::filesystem::path data = data_directory();
   ScenarioSetup setup;
-  setup.steps = read_steps(scenario.config, data);
-  const ConfigNode config = setup.steps ? setup.steps->apply(scenario.config.without("steps")) : scenario.config;
+  const ConfigNode written = scenario.config();
+  setup.steps = read_steps(written, data);
+  const ConfigNode config = setup.steps ? setup.steps->apply(written.without("steps")) : written;
   config.at("study").as_string();
   config.get("description", "");
 
@@ -337,6 +350,7 @@ ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registri
 
   const ConfigNode strategy = read_strategy(config);
   setup.strategy_name = strategy.at("name").as_string();
+  setup.strategy_place = strategy.at("name").where();
   setup.strategy = registries.strategies.make(setup.strategy_name, strategy, strategy.at("name"));
 
   const ConfigNode dataset = child_or_empty(config, "dataset");

@@ -8,8 +8,7 @@ namespace epocast {
 namespace {
 
 constexpr std::size_t kMaxScenarios = 100'000;
-// Each scenario holds its own copy of the study, about a hundred times as large in memory as its text.
-constexpr std::size_t kMaxTextOfAll = 8'000'000;
+constexpr std::size_t kMaxLabels = 400'000'000;  // bytes of all scenarios' names: 4,000 each at the most scenarios
 
 /// A short label for an axis value: "4", "data_parallel", "parameter_server(mode=async)".
 std::string axis_label(const ConfigNode& value) {
@@ -75,26 +74,27 @@ std::vector<Axis> read_axes(const ConfigNode& root, const std::vector<Override>&
 
 void check_size(const ConfigNode& root, const std::vector<Axis>& axes) {
   const ConfigNode place = root.has("sweep") ? root.at("sweep") : root;
-  std::size_t product = 1, text = root.flow_text().size();
+  std::size_t product = 1, label = 0;
   for (const Axis& axis : axes) {
     product *= axis.values.size();
     if (product > kMaxScenarios)
       throw place.error(fmt::format("the axes have more than {} points; sweep fewer values", kMaxScenarios));
     std::size_t longest = 0;
-    for (const ConfigNode& value : axis.values) longest = std::max(longest, axis.key.size() + value.flow_text().size());
-    text += longest;
+    for (const ConfigNode& value : axis.values) longest = std::max(longest, axis_label(value).size());
+    label += axis.key.size() + longest;
   }
-  if (product * text > kMaxTextOfAll)
+  if (product * label > kMaxLabels)
     throw place.error(
-        fmt::format("the axes have {} points, too many for a study of {} bytes; sweep fewer values", product, text));
+        fmt::format("{} points with values of up to {} characters; sweep fewer or shorter values", product, label));
 }
 
 Study expand(ConfigNode root, const std::vector<Override>& overrides) {
   if (!root.is_map()) throw root.error("a study is a map of keys; see docs/study-format.md");
-  std::vector<Override> inside;  // changes of scenarios, as opposed to axes
+  std::vector<std::pair<std::string, ConfigNode>> inside;  // changes of scenarios, as opposed to axes
   for (const Override& o : overrides) {
     if (o.key == "sweep") root = root.with(o.key, ConfigNode::load_text(o.value, "--set " + o.key));
-    if (o.key != "sweep" && !o.key.starts_with("sweep.")) inside.push_back(o);
+    if (o.key != "sweep" && !o.key.starts_with("sweep."))
+      inside.emplace_back(o.key, ConfigNode::load_text(o.value, "--set " + o.key));
   }
 
   Study study;
@@ -102,19 +102,18 @@ Study expand(ConfigNode root, const std::vector<Override>& overrides) {
   const std::vector<Axis> axes = read_axes(root, overrides);
   check_size(root, axes);
   for (const Axis& axis : axes) study.axes.push_back(axis.key);
-  const ConfigNode base = root.without("sweep");
 
   std::vector<std::size_t> at(axes.size(), 0);
   while (true) {
-    Scenario scenario{study.name, "", {}, base};
+    Scenario scenario{study.name, "", {}, root, {}};
     for (std::size_t a = 0; a < axes.size(); ++a) {
       const ConfigNode& value = axes[a].values[at[a]];
       scenario.axes.emplace_back(axes[a].key, axis_label(value));
       scenario.name += (a == 0 ? "" : ", ") + axes[a].key + "=" + scenario.axes.back().second;
-      scenario.config = set(scenario.config, axes[a].key, value);
+      scenario.settings.emplace_back(axes[a].key, value);
     }
-    for (const Override& o : inside)
-      scenario.config = set(scenario.config, o.key, ConfigNode::load_text(o.value, "--set " + o.key));
+    scenario.settings.insert(scenario.settings.end(), inside.begin(), inside.end());
+    if (study.scenarios.empty()) scenario.config();  // throws here what is wrong with all of them
     study.scenarios.push_back(std::move(scenario));
     std::size_t a = axes.size();
     while (a > 0 && ++at[a - 1] == axes[a - 1].values.size()) at[--a] = 0;
@@ -123,6 +122,12 @@ Study expand(ConfigNode root, const std::vector<Override>& overrides) {
 }
 
 }  // namespace
+
+ConfigNode Scenario::config() const {
+  ConfigNode out = base.without("sweep");
+  for (const auto& [key, value] : settings) out = set(out, key, value);
+  return out;
+}
 
 Override parse_override(const std::string& text) {
   const std::size_t equals = text.find('=');

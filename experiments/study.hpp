@@ -10,12 +10,18 @@
 
 namespace epocast {
 
-/// One point of a study: a complete configuration without axes.
+/// One point of a study. Points share the study's text and say only what they change: there may be a hundred thousand.
 struct Scenario {
   std::string study;
   std::string name;                                       ///< "workers=4, strategy=data_parallel"; "" without axes
   std::vector<std::pair<std::string, std::string>> axes;  ///< key and value, as columns of the output
-  ConfigNode config;
+  ConfigNode base;                                        ///< the study
+  std::vector<std::pair<std::string, ConfigNode>>
+      settings;  ///< key and value, from axes and the command line, in order
+
+  /// The complete configuration, without axes: a copy of its own. Throws ConfigError for a setting of a key inside
+  /// something that is not a map.
+  ConfigNode config() const;
 };
 
 /// Everything that `run` does for a study file.

@@ -2,6 +2,7 @@
 // What goes into a simulation of one phase of training, and what comes out.
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -40,7 +41,8 @@ struct ExecutionOptions {
       1'000'000;                ///< task executions (but 100 iterations) before giving up on a period: an estimate then
   bool record_waiting = false;  ///< find out who waits for whom at joins
   bool record_timeline = false;
-  std::size_t max_intervals = 2'000'000;  ///< of the recorded timeline
+  std::size_t max_intervals = 2'000'000;      ///< of the recorded timeline
+  std::function<void(double)> progress = {};  ///< told after each iteration what share of all is done, 0..1, at least
 };
 
 /// Averages over the simulated workers, per iteration of the steady state (or of the observed window).

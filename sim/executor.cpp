@@ -38,6 +38,8 @@ constexpr std::size_t idx(Id id) {
   return static_cast<std::size_t>(id);
 }
 
+constexpr std::int64_t kFewestForEstimate = 100;  // iterations, where no noise tells how sure an estimate is
+
 // Upper 16 bits of an engine token: whose event it is.
 enum Tag : std::uint16_t { kTaskTimer, kTaskFlow, kCollectiveTimer, kCollectiveFlow };
 
@@ -68,6 +70,7 @@ class Execution final : SimEngine::Listener {
   void finish_collective(std::uint64_t id);
   void observe(Instance i, std::int64_t iteration, bool happened);
   bool sample_is_large_enough(std::int64_t iterations) const;
+  void iteration_ended(std::int64_t completed);
   bool is_obsolete(Instance i);
   WorkerSources worker_sources() const;
   void check_all_ended() const;
@@ -317,18 +320,18 @@ void Execution::observe(Instance i, std::int64_t iteration, bool happened) {
     else
       timeline_.truncated = true;
   }
-  if (!options_.exact && !stuck_.empty() && ++executions_ >= options_.patience && max_started_ >= 100)
+  if (!options_.exact && !stuck_.empty() && ++executions_ >= options_.patience && max_started_ >= kFewestForEstimate)
     pool_.stop_at(max_started_);  // no iteration is complete any more, but the others' pace is known
   if (pool_.stealing()) {
     if (!pool_.iteration_ended(i, iteration)) return;
-    observer_.iteration_ended(now);
+    iteration_ended(pool_.completed());
     if (!options_.exact && sample_is_large_enough(pool_.completed())) pool_.stop_at(pool_.completed());
     return;
   }
   running_down_ |= iteration + 1 >= pool_.limit();
   if (!detector_.record(id, iteration, now)) return;
 
-  observer_.iteration_ended(now);
+  iteration_ended(detector_.completed());
   if (period_ || running_down_) return;  // what the last ones do when others are done is no steady state
   if (!calm_ && durations_.calm(now)) {
     calm_ = true;
@@ -348,12 +351,23 @@ void Execution::observe(Instance i, std::int64_t iteration, bool happened) {
   }
 }
 
+void Execution::iteration_ended(std::int64_t completed) {
+  observer_.iteration_ended(engine_.now());
+  if (!options_.progress) return;
+  // An upper limit: without noise a period may be found at any time.
+  const std::int64_t sample = options_.noise.any() ? options_.sample_iterations
+                                                   : options_.patience / static_cast<std::int64_t>(compiled_.instances);
+  const std::int64_t all =
+      options_.exact ? options_.iterations : std::min(options_.iterations, std::max(kFewestForEstimate, sample));
+  options_.progress(std::min(1.0, static_cast<double>(completed) / static_cast<double>(all)));
+}
+
 /// Whether enough iterations are simulated for an estimate: with noise a fixed number; without, when patience is over.
 bool Execution::sample_is_large_enough(std::int64_t iterations) const {
   if (!durations_.representative(engine_.now())) return false;
   if (options_.noise.any()) return iterations >= options_.sample_iterations;
-  constexpr std::int64_t kFewest = 100;
-  return iterations >= kFewest && iterations * static_cast<std::int64_t>(compiled_.instances) >= options_.patience;
+  return iterations >= kFewestForEstimate &&
+         iterations * static_cast<std::int64_t>(compiled_.instances) >= options_.patience;
 }
 
 std::vector<std::uint32_t> Execution::started() const {

@@ -103,17 +103,18 @@ class Reader {
     if (study.scenarios.size() > 1)
       throw row.error("", fmt::format("study '{}' sweeps {}, so this is {} scenarios; give each axis a column",
                                       study.name, fmt::join(study.axes, ", "), study.scenarios.size()));
+    const ConfigNode config = first.config();
     for (const char* key : {"schedule", "steps"})
-      if (first.config.has(key))
-        throw first.config.at(key).error(fmt::format("steps cannot be fitted to a study with {}; remove it", key));
+      if (config.has(key))
+        throw config.at(key).error(fmt::format("steps cannot be fitted to a study with {}; remove it", key));
     // Noise would drown the small changes by which constants are found.
-    return {first.study, settings, {}, first.config.without("noise")};
+    return {first.study, settings, {}, config.without("noise"), {}};
   }
 
   /// What a row sets wrong is reported in that row; what the study has wrong, in the study.
   ScenarioSetup check(const CsvRow& row, const Scenario& scenario) const {
     try {
-      for (const std::string& key : fitted_) check_free(scenario.config, key);
+      for (const std::string& key : fitted_) check_free(scenario.config(), key);
       ScenarioSetup setup = read_scenario(scenario, registries_);
       for (const PhaseSettings& phase : setup.phases) setup.compile(phase).graph.validate(setup.cluster);
       return setup;

@@ -1,7 +1,6 @@
 #include "experiments/cli/calibrate_steps.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <iostream>
@@ -9,6 +8,7 @@
 
 #include "experiments/calibrate/step_report.hpp"
 #include "experiments/cli/commands.hpp"
+#include "experiments/cli/progress_line.hpp"
 #include "experiments/fork_pool.hpp"
 #include "experiments/run_study.hpp"
 #include "sim/file_output.hpp"
@@ -41,17 +41,13 @@ class Simulator {
     for (const StepTrial& trial : trials) {
       Scenario scenario = measured_.steps[trial.step].scenario;
       for (std::size_t c = 0; c < trial.values.size(); ++c)
-        scenario.config = scenario.config.with(
+        scenario.settings.emplace_back(
             constants_[c].key,
             ConfigNode::load_text(step_constant_text(constants_[c], trial.values[c]), constants_[c].key));
       scenarios.push_back(std::move(scenario));
     }
-    const auto results =
-        run_study(scenarios, registries_, {}, jobs_, [&](std::size_t done, std::size_t of, const auto&) {
-          if (isatty(STDERR_FILENO) == 0) return;
-          std::cerr << fmt::format("\r\033[K{} steps simulated", simulated_ + done) << (done == of ? "\r\033[K" : "")
-                    << std::flush;
-        });
+    ProgressLine line(fmt::format("{} steps simulated", simulated_));
+    const auto results = run_study(scenarios, registries_, {}, jobs_, line.observer());
     simulated_ += results.size();
     std::vector<double> out;
     for (const ScenarioResult& result : results) {

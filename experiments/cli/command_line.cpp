@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "experiments/cli/commands.hpp"
+#include "experiments/fork_pool.hpp"
 #include "sim/config.hpp"
 #include "sim/error.hpp"
+#include "sim/process.hpp"
 
 namespace epocast {
 namespace {
@@ -63,7 +65,10 @@ int run_guarded(CLI::App& app, CommandContext& context, int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& problem) {
-    if (problem.get_exit_code() != 0) throw ConfigError(usage_problem(app, problem, {argv + 1, argv + argc}));
+    const std::vector<std::string> arguments(argv + 1, argv + argc);
+    // `nonsense --help` asks for the help of a command that there is not.
+    const bool no_command = app.get_subcommands().empty() && !arguments.empty() && !arguments.front().starts_with('-');
+    if (problem.get_exit_code() != 0 || no_command) throw ConfigError(usage_problem(app, problem, arguments));
     app.exit(problem, std::cout, std::cerr);  // asked for: help or the version
     flush_output();
     return kDone;
@@ -77,6 +82,7 @@ int run_guarded(CLI::App& app, CommandContext& context, int argc, char** argv) {
 
 int run_command_line(int argc, char** argv, Registries registries) {
   open_standard_files();
+  clean_up_on_signals();
   CommandContext context{std::move(registries), {}};
   CLI::App app{
       "Forecasts the time, traffic and memory of distributed neural-network training.\n"
@@ -94,6 +100,9 @@ int run_command_line(int argc, char** argv, Registries registries) {
   add_calibrate_command(app, context);
   try {
     return run_guarded(app, context, argc, argv);
+  } catch (const Interrupted& by) {
+    std::cout.flush();
+    die_of(by.signal);
   } catch (const ConfigError& problem) {
     std::cerr << problem.what() << '\n';
     return kBadInput;

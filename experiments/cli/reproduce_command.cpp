@@ -1,11 +1,11 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <iostream>
 #include <memory>
 
 #include "experiments/cli/commands.hpp"
+#include "experiments/cli/progress_line.hpp"
 #include "experiments/fork_pool.hpp"
 #include "experiments/output.hpp"
 #include "experiments/reproduce/report.hpp"
@@ -42,16 +42,6 @@ std::vector<Target> choose_targets(const std::vector<std::string>& names) {
   return out;
 }
 
-/// A line on the terminal that is overwritten; nothing where stderr is not a terminal.
-Progress progress_line(const std::string& target) {
-  if (isatty(STDERR_FILENO) == 0) return {};
-  return [target](std::size_t done, std::size_t of, const ScenarioResult& latest) {
-    std::cerr << "\r\033[K";
-    if (done < of) std::cerr << fmt::format("{}: {}/{}  {:.60}", target, done, of, latest.scenario);
-    std::cerr << std::flush;
-  };
-}
-
 int reproduce_all(const ReproduceArguments& arguments, const Registries& registries) {
   const std::vector<std::string> formats{"table", "csv", "json"};
   if (std::find(formats.begin(), formats.end(), arguments.format) == formats.end())
@@ -67,13 +57,20 @@ int reproduce_all(const ReproduceArguments& arguments, const Registries& registr
   std::vector<TargetResult> results;
   for (const Target& target : targets) {
     const int parallel = arguments.jobs > 0 ? arguments.jobs : available_processors();
-    results.push_back(reproduce(target, {registries, parallel, progress_line(target.name())}));
-    if (arguments.format != "table") continue;
-    if (results.size() > 1) std::cout << '\n';
-    write_target_table(std::cout, results.back());  // as they come: some targets take long
+    ProgressLine line(target.name());
+    results.push_back(reproduce(target, {registries, parallel, line.observer()}));
+    line.clear();
+    // As they come: some targets take long.
+    if (arguments.format == "table") {
+      if (results.size() > 1) std::cout << '\n';
+      write_target_table(std::cout, results.back());
+    }
+    if (arguments.format == "csv") {
+      if (results.size() == 1) write_targets_csv_head(std::cout);
+      write_target_csv(std::cout, results.back());
+    }
     std::cout << std::flush;
   }
-  if (arguments.format == "csv") write_targets_csv(std::cout, results);
   if (arguments.format == "json") write_targets_json(std::cout, results);
 
   const bool met = std::all_of(results.begin(), results.end(), [](const TargetResult& r) { return r.summary.met(); });

@@ -1,17 +1,24 @@
+#include <fmt/format.h>
+#include <poll.h>
 #include <unistd.h>
 
-#include <fmt/format.h>
 #include <algorithm>
+#include <csignal>
 #include <iostream>
 #include <memory>
+#include <optional>
 
 #include "experiments/cli/commands.hpp"
+#include "experiments/cli/progress_line.hpp"
 #include "experiments/fork_pool.hpp"
 #include "experiments/line_plot.hpp"
 #include "experiments/output.hpp"
+#include "experiments/result_stream.hpp"
 #include "experiments/run_study.hpp"
 #include "sim/error.hpp"
 #include "sim/file_output.hpp"
+#include "sim/process.hpp"
+#include "sim/text.hpp"
 
 namespace epocast {
 namespace {
@@ -31,36 +38,57 @@ struct RunArguments {
   std::size_t scenario = 0;  ///< from 1; 0: all
 };
 
-/// A line on the terminal that tells how far a long run is; nothing where stderr is not a terminal.
-void show_progress(std::size_t done, std::size_t of, const ScenarioResult& latest) {
-  if (of < 2 || isatty(STDERR_FILENO) == 0) return;
-  constexpr std::size_t kWidth = 24;
-  const std::size_t filled = done * kWidth / of;
-  std::cerr << fmt::format("\r\033[K[{:#<{}}{:.<{}}] {}/{}  {:.60}", "", filled, "", kWidth - filled, done, of,
-                           latest.scenario);
-  if (done == of) std::cerr << "\r\033[K";
-  std::cerr << std::flush;
+/// Texts, and the results that each belongs to.
+using Notes = std::vector<std::pair<std::string, std::vector<const ScenarioResult*>>>;
+
+void add_note(Notes& notes, const std::string& text, const ScenarioResult& of) {
+  auto same = std::find_if(notes.begin(), notes.end(), [&](const auto& note) { return note.first == text; });
+  if (same == notes.end()) same = notes.insert(notes.end(), {text, {}});
+  same->second.push_back(&of);
 }
 
-/// One line on stderr for each error, however many scenarios share it. Returns the worst exit code.
-int report_errors(const std::vector<ScenarioResult>& results) {
-  int code = kDone;
-  std::vector<std::pair<std::string, std::vector<const ScenarioResult*>>> errors;
-  for (const ScenarioResult& result : results) {
-    code = std::max(code, result.exit_code);
-    if (result.error.empty()) continue;
-    auto same = std::find_if(errors.begin(), errors.end(), [&](const auto& e) { return e.first == result.error; });
-    if (same == errors.end()) same = errors.insert(errors.end(), {result.error, {}});
-    same->second.push_back(&result);
-  }
-  for (const auto& [error, of] : errors) {
-    const std::string first = of.front()->scenario.empty() ? of.front()->study : of.front()->scenario;
-    std::cerr << error;
+/// One line on stderr for each text, however many of the `all` scenarios share it.
+void print_notes(const Notes& notes, const std::string& head, std::size_t all) {
+  for (const auto& [text, of] : notes) {
+    const std::string first =
+        abridged(printable(of.front()->scenario.empty() ? of.front()->study : of.front()->scenario));
+    std::cerr << head << text;
     if (of.size() > 1) std::cerr << fmt::format("  [{} scenarios; the first: {}]", of.size(), first);
-    if (of.size() == 1 && results.size() > 1) std::cerr << "  [" << first << ']';
+    if (of.size() == 1 && all > 1) std::cerr << "  [" << first << ']';
     std::cerr << '\n';
   }
+}
+
+/// Says on stderr what went wrong. Returns the worst exit code.
+int report_errors(const std::vector<ScenarioResult>& results) {
+  int code = kDone;
+  Notes errors;
+  for (const ScenarioResult& result : results) {
+    code = std::max(code, result.exit_code);
+    if (!result.error.empty()) add_note(errors, result.error, result);
+  }
+  print_notes(errors, "", results.size());
   return code;
+}
+
+void report_warnings(const std::vector<ScenarioResult>& results) {
+  Notes warnings;
+  for (const ScenarioResult& result : results)
+    for (const std::string& warning : result.warnings) add_note(warnings, warning, result);
+  print_notes(warnings, "warning: ", results.size());
+}
+
+/// Whether nobody reads standard output any more.
+bool reader_is_gone() {
+  pollfd out{STDOUT_FILENO, 0, 0};
+  return poll(&out, 1, 0) > 0 && (out.revents & POLLERR) != 0;
+}
+
+/// Writes what was asked for beside the rows.
+void write_files(const RunArguments& arguments, const std::vector<ScenarioResult>& results) {
+  if (!arguments.details.empty())
+    write_file(arguments.details, [&](std::ostream& out) { write_details(out, results); });
+  if (!arguments.plot.empty()) write_file(arguments.plot, line_plot_svg(results, arguments.plot_column));
 }
 
 int run(const RunArguments& arguments, const Registries& registries) {
@@ -83,19 +111,38 @@ int run(const RunArguments& arguments, const Registries& registries) {
                            .details = !arguments.details.empty(),
                            .trace_file = arguments.trace};
   const int parallel = arguments.jobs > 0 ? arguments.jobs : available_processors();
-  const std::vector<ScenarioResult> results = run_study(scenarios, registries, options, parallel, show_progress);
+  const bool has_files = !arguments.details.empty() || !arguments.plot.empty();
+  if (has_files) std::signal(SIGPIPE, SIG_IGN);  // they are written even if whoever reads the rows stops reading
 
-  const int code = report_errors(results);
-  if (!arguments.details.empty())
-    write_file(arguments.details, [&](std::ostream& out) { write_details(out, results); });
-  if (!arguments.plot.empty()) {
-    const std::string picture = line_plot_svg(results, arguments.plot_column);
-    write_file(arguments.plot, [&](std::ostream& out) { out << picture; });
+  std::vector<ScenarioResult> results;
+  ResultStream rows(std::cout, format, scenarios, results);
+  ProgressLine line;
+  std::optional<Interrupted> interrupted;
+  try {
+    run_study(
+        scenarios, registries, options, parallel,
+        [&](const StudyProgress& progress) {
+          if (progress.latest != nullptr) {
+            line.clear();
+            rows.add(progress.index);
+          }
+          line.show(progress);
+        },
+        results);
+  } catch (const Interrupted& by) {
+    interrupted = by;
   }
-  // After the files: whoever reads this may stop reading. Where nothing came out, the errors have said all there is to
-  // say.
-  if (std::any_of(results.begin(), results.end(), [](const auto& r) { return r.error.empty(); }))
-    write_results(std::cout, results, format);
+  line.clear();
+  const std::vector<ScenarioResult> ended = rows.ended();
+  const int code = report_errors(ended);
+  if (format != OutputFormat::table) report_warnings(ended);
+  rows.finish();
+  if (interrupted) {
+    std::cerr << fmt::format("interrupted after {} of {} scenarios\n", ended.size(), scenarios.size());
+    throw *interrupted;
+  }
+  write_files(arguments, ended);
+  if (has_files && !std::cout.flush() && reader_is_gone()) die_of(SIGPIPE);
   return code;
 }
 

@@ -94,17 +94,19 @@ void write_target_table(std::ostream& out, const TargetResult& result) {
   for (const std::string& miss : misses(result)) out << "  missed: " << miss << '\n';
 }
 
-void write_targets_csv(std::ostream& out, const std::vector<TargetResult>& results) {
+void write_targets_csv_head(std::ostream& out) {
   out << "paper,target,row,quantity,unit,published,simulated,error_pct,role\n";
-  for (const TargetResult& result : results)
-    for (const TargetRow& row : result.rows) {
-      const ordered_json object = to_json(result, row);
-      std::string line;
-      for (const auto& [column, value] : object.items())
-        line += (line.empty() ? "" : ",") +
-                (value.is_null() ? "" : csv_field(value.is_string() ? value.get<std::string>() : value.dump()));
-      out << line << '\n';
-    }
+}
+
+void write_target_csv(std::ostream& out, const TargetResult& result) {
+  for (const TargetRow& row : result.rows) {
+    const ordered_json object = to_json(result, row);
+    std::string line;
+    for (const auto& [column, value] : object.items())
+      line += (line.empty() ? "" : ",") +
+              (value.is_null() ? "" : csv_field(value.is_string() ? value.get<std::string>() : value.dump()));
+    out << line << '\n';
+  }
 }
 
 void write_targets_json(std::ostream& out, const std::vector<TargetResult>& results) {

@@ -25,7 +25,8 @@ TargetResult reproduce(const Target& target, const TargetContext& context);
 /// Rows and summary of one target, columns aligned.
 void write_target_table(std::ostream& out, const TargetResult& result);
 /// One line per row of all targets, with a header line.
-void write_targets_csv(std::ostream& out, const std::vector<TargetResult>& results);
+void write_targets_csv_head(std::ostream& out);
+void write_target_csv(std::ostream& out, const TargetResult& result);
 /// A list with one object per row: the columns of the CSV and `note`.
 void write_targets_json(std::ostream& out, const std::vector<TargetResult>& results);
 

@@ -2,65 +2,110 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cerrno>
+#include <csignal>
 #include <fstream>
 #include <stdexcept>
 
 namespace epocast::test {
 namespace {
 
-constexpr unsigned kLimit = 60;  // s, for a run under a sanitizer on a busy machine
+constexpr rlim_t kMostComputing = 120;   // s of CPU time, for a run under a sanitizer
+constexpr unsigned kMostWaiting = 1800;  // s, for a hang on a busy machine
 
-[[noreturn]] void execute(const std::vector<std::string>& arguments, const std::filesystem::path& folder) {
+[[noreturn]] void execute(const std::vector<std::string>& arguments, const std::filesystem::path& folder,
+                          const StartOptions& options) {
   std::vector<char*> argv{const_cast<char*>("epocast")};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
-  alarm(kLimit);
+  if (options.own_session) setsid();
+  if (options.terminal_end) signal(SIGHUP, SIG_DFL);
+  const rlimit computing{kMostComputing, kMostComputing + 5};
+  setrlimit(RLIMIT_CPU, &computing);
+  alarm(kMostWaiting);
+  if (options.descriptors > 0) {
+    const rlimit files{static_cast<rlim_t>(options.descriptors), static_cast<rlim_t>(options.descriptors)};
+    setrlimit(RLIMIT_NOFILE, &files);
+  }
   if (chdir(folder.c_str()) == 0) execv(EPOCAST_BINARY, argv.data());
   _exit(126);
 }
 
+void take(int& fd, std::string& into) {
+  char buffer[65536];
+  const ssize_t n = read(fd, buffer, sizeof buffer);
+  if (n > 0) into.append(buffer, static_cast<std::size_t>(n));
+  if (n > 0 || (n < 0 && errno == EINTR)) return;
+  close(fd);
+  fd = -1;
+}
+
 }  // namespace
 
-ProgramRun run_program(const std::vector<std::string>& arguments, const std::filesystem::path& folder, Stdout where) {
+RunningProgram::RunningProgram(const std::vector<std::string>& arguments, const std::filesystem::path& folder,
+                               const StartOptions& options) {
   int out[2], err[2];
   if (pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0) throw std::runtime_error("pipe");
-  const pid_t pid = fork();
-  if (pid < 0) throw std::runtime_error("fork");
-  if (pid == 0) {
-    dup2(where == Stdout::full ? open("/dev/full", O_WRONLY) : out[1], STDOUT_FILENO);
+  process_ = fork();
+  if (process_ < 0) throw std::runtime_error("fork");
+  if (process_ == 0) {
+    dup2(options.where == Stdout::full ? open("/dev/full", O_WRONLY) : out[1], STDOUT_FILENO);
     dup2(err[1], STDERR_FILENO);
-    if (where == Stdout::closed) close(STDOUT_FILENO);
-    execute(arguments, folder);
+    if (options.where == Stdout::closed) close(STDOUT_FILENO);
+    execute(arguments, folder, options);
   }
   close(out[1]);
   close(err[1]);
-  ProgramRun run;
-  pollfd watched[2] = {{out[0], POLLIN, 0}, {err[0], POLLIN, 0}};
-  std::string* const texts[2] = {&run.out, &run.err};
-  while (watched[0].fd >= 0 || watched[1].fd >= 0) {
-    if (poll(watched, 2, -1) < 0 && errno != EINTR) throw std::runtime_error("poll");
-    for (int i = 0; i < 2; ++i) {
-      if (watched[i].fd < 0 || watched[i].revents == 0) continue;
-      char buffer[65536];
-      const ssize_t n = read(watched[i].fd, buffer, sizeof buffer);
-      if (n > 0) texts[i]->append(buffer, static_cast<std::size_t>(n));
-      if (n > 0 || (n < 0 && errno == EINTR)) continue;
-      close(watched[i].fd);
-      watched[i].fd = -1;
-    }
+  out_ = out[0];
+  err_ = err[0];
+}
+
+RunningProgram::~RunningProgram() {
+  if (process_ < 0) return;
+  kill(process_, SIGKILL);
+  finish();
+}
+
+bool RunningProgram::read_some() {
+  pollfd watched[2] = {{out_, POLLIN, 0}, {err_, POLLIN, 0}};
+  if (out_ < 0 && err_ < 0) return false;
+  if (poll(watched, 2, -1) < 0 && errno != EINTR) throw std::runtime_error("poll");
+  if (out_ >= 0 && watched[0].revents != 0) take(out_, run_.out);
+  if (err_ >= 0 && watched[1].revents != 0) take(err_, run_.err);
+  return true;
+}
+
+bool RunningProgram::read_line() {
+  while (run_.out.find('\n') == std::string::npos)
+    if (!read_some()) return false;
+  return true;
+}
+
+bool RunningProgram::has_ended() const {
+  siginfo_t info = {};
+  return waitid(P_PID, static_cast<id_t>(process_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0;
+}
+
+ProgramRun RunningProgram::finish() {
+  while (read_some()) {
   }
   int status = 0;
-  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  while (waitpid(process_, &status, 0) < 0 && errno == EINTR) {
   }
-  if (WIFEXITED(status)) run.exit_code = WEXITSTATUS(status);
-  if (WIFSIGNALED(status)) run.signal = WTERMSIG(status);
-  return run;
+  process_ = -1;
+  if (WIFEXITED(status)) run_.exit_code = WEXITSTATUS(status);
+  if (WIFSIGNALED(status)) run_.signal = WTERMSIG(status);
+  return std::move(run_);
+}
+
+ProgramRun run_program(const std::vector<std::string>& arguments, const std::filesystem::path& folder, Stdout where) {
+  return RunningProgram(arguments, folder, {.where = where}).finish();
 }
 
 TemporaryFolder::TemporaryFolder() {

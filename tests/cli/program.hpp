@@ -20,7 +20,41 @@ struct ProgramRun {
 /// Where standard output goes.
 enum class Stdout { captured, closed, full };
 
-/// Runs `epocast` with these arguments in `folder`. A run of more than a minute is killed (SIGALRM).
+/// How a run starts.
+struct StartOptions {
+  Stdout where = Stdout::captured;
+  int descriptors = 0;        ///< that it may have open; 0: as many as we
+  bool own_session = false;   ///< which all processes that it starts belong to, wherever they end up
+  bool terminal_end = false;  ///< SIGHUP ends it, as when its terminal goes away, even if we run under nohup
+};
+
+/// `epocast` while it runs. Killed with this object. What computes for more than two minutes is killed (SIGXCPU), and
+/// so is what hangs for half an hour (SIGALRM): a busy machine makes no test fail.
+class RunningProgram {
+ public:
+  RunningProgram(const std::vector<std::string>& arguments, const std::filesystem::path& folder,
+                 const StartOptions& options = {});
+  ~RunningProgram();
+  RunningProgram(const RunningProgram&) = delete;
+  RunningProgram& operator=(const RunningProgram&) = delete;
+
+  int process() const { return process_; }
+  /// Reads until standard output has a whole line. False if it ends before.
+  bool read_line();
+  bool has_ended() const;
+  /// Reads all that comes, waits for the end and tells how it was.
+  ProgramRun finish();
+
+ private:
+  /// Waits for output or errors and takes them. False if both have ended.
+  bool read_some();
+
+  int process_ = -1;
+  int out_ = -1, err_ = -1;
+  ProgramRun run_;
+};
+
+/// Runs `epocast` with these arguments in `folder` to its end.
 ProgramRun run_program(const std::vector<std::string>& arguments, const std::filesystem::path& folder,
                        Stdout where = Stdout::captured);
 

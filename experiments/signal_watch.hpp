@@ -1,0 +1,42 @@
+#pragma once
+// Lets a loop notice that somebody wants this process to end.
+
+#include <csignal>
+
+namespace epocast {
+
+/// While one lives, SIGINT, SIGTERM and SIGHUP do not end this process; caught() tells of them. Those that are ignored
+/// stay ignored. If the system has no file left to watch them with, they do what they always do.
+class SignalWatch {
+ public:
+  SignalWatch();
+  ~SignalWatch();
+  SignalWatch(const SignalWatch&) = delete;
+  SignalWatch& operator=(const SignalWatch&) = delete;
+
+  /// To poll for reading: ready when a signal has come. Negative if there is none.
+  int file() const { return file_; }
+  /// The signal that has come, 0 if none has.
+  int caught() const;
+
+  /// While one lives, signals do what they do without a watch: for work that may not come back soon, such as writing to
+  /// a pipe that nobody reads.
+  class Pause {
+   public:
+    explicit Pause(const SignalWatch& watch) : watch_(watch) { pthread_sigmask(SIG_SETMASK, &watch_.before_, nullptr); }
+    ~Pause() {
+      if (watch_.file_ >= 0) pthread_sigmask(SIG_BLOCK, &watch_.watched_, nullptr);
+    }
+    Pause(const Pause&) = delete;
+    Pause& operator=(const Pause&) = delete;
+
+   private:
+    const SignalWatch& watch_;
+  };
+
+ private:
+  sigset_t watched_, before_;
+  int file_ = -1;
+};
+
+}  // namespace epocast

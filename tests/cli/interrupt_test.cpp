@@ -1,0 +1,167 @@
+// Whatever ends the program, nothing goes on without it, nothing half-written stays, and the rows so far are there.
+
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <csignal>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <sstream>
+#include <thread>
+
+#include "tests/cli/program.hpp"
+
+using namespace epocast::test;
+
+namespace {
+
+// Scenarios of some tenths of a second: short enough for rows to come, long enough to be caught in the middle.
+const std::string kStudy =
+    "study: long\nplatform: skylake_10gbe\nmodel: mlp_mnist\nworkers: 16\n"
+    "strategy: {name: parameter_server, mode: async}\nnoise: {compute_cv: 0.1}\n"
+    "dataset: {samples: 1000000}\n"
+    "sweep: {batch.per_worker: [31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50]}\n";
+
+/// Processes of a session, from /proc: those whose parent has died as well.
+std::vector<int> processes_of_session(int session) {
+  std::vector<int> found;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const std::string name = entry.path().filename();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    std::ifstream in(entry.path() / "stat");
+    std::string text((std::istreambuf_iterator<char>(in)), {});
+    const std::size_t end = text.rfind(')');  // of the program's name, which may hold anything
+    if (end == std::string::npos) continue;   // it has ended meanwhile
+    std::istringstream fields(text.substr(end + 1));
+    std::string state;
+    int parent = 0, group = 0, of = 0;
+    fields >> state >> parent >> group >> of;
+    if (of == session && state != "Z" && state != "X") found.push_back(std::stoi(name));
+  }
+  return found;
+}
+
+/// Signals take a moment to arrive; a simulation that goes on would take until its end, minutes on a busy machine.
+std::vector<int> left_after_a_while(int session) {
+  std::vector<int> left;
+  for (int i = 0; i < 200; ++i) {
+    left = processes_of_session(session);
+    if (left.empty()) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(25));
+  }
+  return left;
+}
+
+struct Kill {
+  int signal;
+  int after;  ///< ms
+};
+
+/// Stops a sweep and checks what is left. Returns how many rows it had printed.
+int check_kill(const Kill& how) {
+  const TemporaryFolder folder;
+  folder.write("study.yaml", kStudy);
+  RunningProgram program(
+      {"run", "study.yaml", "--exact", "--format", "jsonl", "--jobs", "4", "--trace", "timeline.json"}, folder.path(),
+      {.own_session = true, .terminal_end = true});
+  const int session = program.process();
+  std::this_thread::sleep_for(std::chrono::milliseconds(how.after));
+  kill(session, how.signal);
+  const ProgramRun run = program.finish();
+  CAPTURE(how.signal, how.after, run.err, run.exit_code);
+  CHECK(run.signal == how.signal);
+  CHECK(left_after_a_while(session).empty());
+  for (const std::string& name : folder.names()) CHECK_FALSE(name.ends_with(".part"));
+  int rows = 0;
+  for (const std::string& line : split(run.out, '\n')) {
+    if (line.empty()) continue;
+    const auto row = nlohmann::json::parse(line);  // whole
+    CHECK(row["batch.per_worker"] == 31 + rows);   // and in order
+    ++rows;
+  }
+  return rows;
+}
+
+int check_kills(int kills) {
+  std::mt19937 random(1);
+  constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGKILL};
+  int rows = 0;
+  for (int i = 0; i < kills; ++i) rows += check_kill({kSignals[i % 4], static_cast<int>(random() % 900)});
+  return rows;
+}
+
+}  // namespace
+
+TEST_CASE("a sweep that is stopped leaves no process and no half-written file behind") { CHECK(check_kills(16) > 0); }
+
+TEST_CASE("two hundred sweeps that are stopped leave no process and no half-written file behind", "[long]") {
+  CHECK(check_kills(200) > 0);
+}
+
+TEST_CASE("rows of JSON lines and CSV come as soon as they are ready") {
+  const TemporaryFolder folder;
+  folder.write("study.yaml", kStudy);
+  for (const char* format : {"jsonl", "csv"}) {
+    RunningProgram program({"run", "study.yaml", "--exact", "--format", format, "--jobs", "1"}, folder.path());
+    REQUIRE(program.read_line());
+    CHECK_FALSE(program.has_ended());
+    kill(program.process(), SIGTERM);
+    CHECK(program.finish().signal == SIGTERM);
+  }
+}
+
+TEST_CASE("an interrupted table has the scenarios that have ended") {
+  const TemporaryFolder folder;
+  folder.write("study.yaml", kStudy);
+  folder.write("first.yaml", kStudy.substr(0, kStudy.find("sweep:")));
+  RunningProgram program({"run", "study.yaml", "--exact", "--jobs", "1", "--trace", "t.json"}, folder.path());
+  // A timeline is renamed to its final name when its scenario ends.
+  while (!std::filesystem::exists(folder.path() / "t-2.json") && !program.has_ended())
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  kill(program.process(), SIGINT);
+  const ProgramRun run = program.finish();
+  CAPTURE(run.out, run.err);
+  CHECK(run.signal == SIGINT);
+  CHECK_THAT(run.out, Catch::Contains("batch.per_worker"));
+  CHECK_THAT(run.out, Catch::Contains("496"));  // the first scenario: 16 workers with 31 samples
+  CHECK_THAT(run.err, Catch::Contains("interrupted after") && Catch::Contains("of 20 scenarios"));
+}
+
+TEST_CASE("as many simulations run at a time as the system has files for") {
+  const TemporaryFolder folder;
+  folder.write("study.yaml", kStudy);
+  // Three standard files, one to notice signals, and per simulation two for its output while two more are made.
+  const ProgramRun run =
+      RunningProgram({"run", "study.yaml", "--format", "csv", "--jobs", "12"}, folder.path(), {.descriptors = 12})
+          .finish();
+  CAPTURE(run.err);
+  CHECK(run.exit_code == 0);
+  CHECK(split(run.out, '\n').size() >= 21);
+
+  const ProgramRun none =
+      RunningProgram({"run", "study.yaml", "--jobs", "12"}, folder.path(), {.descriptors = 6}).finish();
+  CHECK(none.exit_code == 2);
+  CHECK_THAT(none.err, Catch::Contains("Too many open files") && Catch::Contains("ulimit -n"));
+}
+
+TEST_CASE("a table is printed even if its plot cannot be drawn") {
+  const TemporaryFolder folder;
+  folder.write("study.yaml", "study: s\nplatform: skylake_10gbe\nmodel: mlp_mnist\nworkers: 2\n");
+  const ProgramRun run = run_program({"run", "study.yaml", "--plot", "p.svg"}, folder.path());
+  CHECK(run.exit_code == 2);
+  CHECK_THAT(run.err, Catch::Contains("--plot needs a sweep axis"));
+  CHECK_THAT(run.out, Catch::Contains("samples/s"));
+  CHECK_FALSE(std::filesystem::exists(folder.path() / "p.svg"));
+}
+
+TEST_CASE("files are written even if nobody reads the rows") {
+  const TemporaryFolder folder;
+  folder.write("study.yaml",
+               "study: s\nplatform: skylake_10gbe\nmodel: mlp_mnist\nsweep: {workers: [1, 2, 3, 4, 5, 6, 7, 8]}\n");
+  const ProgramRun run = run_program({"run", "study.yaml", "--plot", "p.svg"}, folder.path(), Stdout::closed);
+  CHECK(run.exit_code == 2);
+  CHECK(std::filesystem::exists(folder.path() / "p.svg"));
+}
