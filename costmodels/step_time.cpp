@@ -1,5 +1,7 @@
 #include "costmodels/step_time.hpp"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 namespace epocast {
@@ -10,31 +12,36 @@ StepTimeAnchored::StepTimeAnchored(std::unique_ptr<CostModel> inner, const Model
   factor(static_cast<std::int64_t>(steps_.begin()->first));  // fails early
 }
 
-double StepTimeAnchored::inner_step(std::int64_t batch) const {
-  const double step = make_trace(model_, *inner_, batch, device_).compute_time().value;
-  if (!(step > 0))
+/// On the passes of a batch, so that with the updates they take `step` seconds.
+double StepTimeAnchored::factor(std::int64_t batch, double step) const {
+  Seconds update, passes;
+  for (const LayerTrace& layer : make_trace(model_, *inner_, batch, device_).layers) {
+    update += layer.times.update;
+    passes += layer.times.total() - layer.times.update;
+  }
+  if (!(passes.value > 0))
     throw ConfigError("step_time cannot be split among the layers of '" + model_.name +
-                      "': the cost model gives them no time at all");
-  return step;
+                      "': the cost model gives their passes no time at all");
+  if (!(step > update.value))
+    throw ConfigError(fmt::format(
+        "step_time of {} for batch {} leaves no time for passes: updating the parameters of '{}' alone takes {}; check "
+        "its unit, or use another cost model or optimizer",
+        to_string(Seconds(step)), batch, model_.name, to_string(update)));
+  return (step - update.value) / passes.value;
 }
 
 double StepTimeAnchored::factor(std::int64_t batch) const {
   const std::lock_guard lock(mutex_);
   if (const auto found = factors_.find(batch); found != factors_.end()) return found->second;
-  double value = 0;
-  if (steps_.size() == 1) {
-    const auto& [anchor, step] = *steps_.begin();
-    value = step / inner_step(static_cast<std::int64_t>(anchor));
-  } else {
-    value = time_at(steps_, static_cast<double>(batch)) / inner_step(batch);
-  }
-  return factors_[batch] = value;
+  const auto& [anchor, step] = *steps_.begin();
+  return factors_[batch] = steps_.size() == 1 ? factor(static_cast<std::int64_t>(anchor), step)
+                                              : factor(batch, time_at(steps_, static_cast<double>(batch)));
 }
 
 PassTimes StepTimeAnchored::times(const Layer& layer, std::int64_t batch, const Device& device) const {
   PassTimes times = inner_->times(layer, batch, device);
   const double scale = factor(batch);
-  for (Seconds* t : {&times.forward, &times.backward_data, &times.backward_weights, &times.update}) *t *= scale;
+  for (Seconds* t : {&times.forward, &times.backward_data, &times.backward_weights}) *t *= scale;
   return times;
 }
 

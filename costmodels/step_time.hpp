@@ -1,8 +1,11 @@
 #pragma once
 // StepTimeAnchored: scales another cost model so that one device's whole step takes a measured time.
 //
-// Scope and limits: keeps the inner model's shares of layers and passes; only their sum is measured. With one point the
-// factor is the same at every batch size. With several, the step time is linear in the batch between points and
+// Scope and limits: what is measured is the sum of forward and backward passes and updates on the anchored device.
+// Updates keep the inner model's times; a factor on the passes makes up the rest. So an update costs the same wherever
+// it runs: a parameter server that takes it over takes that much from the worker's step, and no part of what frameworks
+// add to passes. The inner model's shares of layers and passes are kept. With one point the factor is the same at every
+// batch size. With several, the step time is linear in the batch between points and
 // extrapolated outside (see interpolation.hpp), and each batch size has its own factor. The same factors apply on every
 // device. Validation: the trace's compute time at an anchored batch size equals the given time
 // (tests/unit/cost_model_test.cpp).
@@ -22,8 +25,8 @@ namespace epocast {
 class StepTimeAnchored : public CostModel {
  public:
   /// `steps`: measured time [s] of forward, backward and update of the whole `model` on `device`, by batch size.
-  /// Copies what it needs. REQUIRES at least one point. Throws ConfigError if the inner model gives the whole network
-  /// no time.
+  /// Copies what it needs. REQUIRES at least one point. Throws ConfigError if the inner model gives the passes no time,
+  /// or its updates alone take longer than a whole step.
   StepTimeAnchored(std::unique_ptr<CostModel> inner, const Model& model, const Device& device, TimeByBatch steps);
 
   PassTimes times(const Layer& layer, std::int64_t batch, const Device& device) const override;
@@ -31,7 +34,7 @@ class StepTimeAnchored : public CostModel {
 
  private:
   double factor(std::int64_t batch) const;
-  double inner_step(std::int64_t batch) const;
+  double factor(std::int64_t batch, double step) const;
 
   std::unique_ptr<CostModel> inner_;
   Model model_;

@@ -111,7 +111,7 @@ TrainingStep ParameterServer::compile(const StrategyContext& context) const {
     graph.after(pull.last, overlap_ ? forward.at(first) : forward.tasks.front());
     graph.after(overlap_ ? backward.at(first) : backward.tasks.back(), push.first);
 
-    const Seconds received = servers.receive_time(piece.bytes), update = update_time(piece, trace);
+    const Seconds received = servers.receive_time(piece.bytes), update = servers.update_time(piece, trace);
     TaskId updated{};
     if (summed) {
       const Seconds sum = servers.memory_time(piece.server, piece.bytes, kAccumulationAccesses);

@@ -112,7 +112,7 @@ TrainingStep PeriodicCommit::compile(const StrategyContext& context) const {
     const QueueId queue = servers.queue(piece.server);
     const TaskChain pull = servers.pull(piece), push = servers.push(piece);
     const Seconds work = rule_.commit_accesses == kOptimizer
-                             ? update_time(piece, trace)
+                             ? servers.update_time(piece, trace)
                              : servers.memory_time(piece.server, piece.bytes, rule_.commit_accesses);
     TaskId applied = graph.compute_for(workers, queue, servers.receive_time(piece.bytes) + work,
                                        {rule_.waits_for_all ? "accumulate" : "apply", piece.name});

@@ -84,14 +84,19 @@ std::vector<DeviceId> ServerSide::devices() const {
   return out;
 }
 
-Seconds update_time(const ParameterPiece& piece, const WorkloadTrace& trace) {
+Seconds ServerSide::update_time(const ParameterPiece& piece, const WorkloadTrace& trace) const {
   Seconds time;
   Bytes whole;
   for (const std::size_t l : piece.layers) {
     time += trace.layers[l].times.update;
     whole += trace.layers[l].parameters;
   }
-  return time * (piece.bytes / whole);
+  // Updates are bound by memory, and the trace is of a worker.
+  const auto bandwidth = [&](DeviceId device) {
+    return context_.cluster.devices[static_cast<std::size_t>(device)].memory_bandwidth.value;
+  };
+  const double of_worker = bandwidth(context_.workers.front()), of_server = bandwidth(at(piece.server).device);
+  return time * (piece.bytes / whole) * (of_worker > 0 && of_server > 0 ? of_worker / of_server : 1);
 }
 
 std::vector<DeviceMemory> served_memory(const MemoryUse& worker, int state_values, const StrategyContext& context,

@@ -33,6 +33,9 @@ class ServerSide {
 
   /// Time in which a server's threads take in or give out so much.
   Seconds receive_time(Bytes bytes) const { return Seconds(bytes.value * options_.service); }
+  /// Time in which a server updates a piece: what the trace's layers take to update, in proportion to the share of them
+  /// that it holds, at the speed of the server's memory.
+  Seconds update_time(const ParameterPiece& piece, const WorkloadTrace& trace) const;
   /// Time in which a server reads and writes `bytes` of memory so many times.
   Seconds memory_time(int server, Bytes bytes, int accesses) const;
 
@@ -58,10 +61,6 @@ class ServerSide {
   std::vector<Server> servers_;
   QueueId pack_ = QueueId::none, unpack_ = QueueId::none;
 };
-
-/// Time to update a piece as a whole device would: its layers' update times, in proportion to the share of them that it
-/// holds.
-Seconds update_time(const ParameterPiece& piece, const WorkloadTrace& trace);
 
 /// Memory of workers, as given, and of servers, which hold parameters, one gradient and `state_values` of state per
 /// parameter; a device that is both holds both.
