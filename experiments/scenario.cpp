@@ -94,6 +94,25 @@ void summarize(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs, Sc
   }
 }
 
+/// Whether workers that do not wait for each other, all equal, meet on a link or at a server that cannot serve all of
+/// them at once. Then how they fall into step decides how long they wait, and nothing disturbs that.
+bool locks_in_phase(const ScenarioSetup& setup, const PhaseSettings& phase, const PhaseRun& run) {
+  const Irregularity& irregular = setup.irregularity;
+  const auto device = [&](DeviceId worker) -> const Device& {
+    return setup.cluster.devices[static_cast<std::size_t>(worker)];
+  };
+  const bool vary = irregular.noise.any() || !irregular.slow_devices.empty() || !irregular.slow_links.empty() ||
+                    std::ranges::any_of(irregular.slowdown, [](double s) { return s != 1; }) ||
+                    std::ranges::any_of(phase.workers, [&](DeviceId worker) {
+                      return device(worker).model != device(phase.workers.front()).model;
+                    });
+  if (vary || phase.workers.size() < 2 || !run.step.graph.ranks_are_independent()) return false;
+  constexpr double kShare = 0.01;  // of an iteration spent waiting, that is worth a word
+  const bool server_is_full = std::ranges::any_of(
+      run.result.servers, [](const ServerReport& server) { return server.utilization > 1 - kShare; });
+  return server_is_full || (run.result.bound && run.result.iteration > (1 + kShare) * run.result.bound->seconds);
+}
+
 void warn(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs, ScenarioResult& out) {
   const auto add = [&](const std::vector<std::string>& caveats) {
     for (const std::string& caveat : caveats)
@@ -104,6 +123,12 @@ void warn(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs, Scenari
     for (const PhaseRun& run : runs)
       for (const std::int64_t batch : run.batches) add(setup.cost_model->caveats(batch));
   if (setup.steps) add(setup.steps->caveats(range_of(setup)));
+  for (std::size_t p = 0; p < runs.size(); ++p)
+    if (locks_in_phase(setup, setup.phases[p], runs[p]))
+      add(
+          {"equal workers that do not wait for each other contend, and nothing varies: how they fall into step decides "
+           "how long they wait; before comparing asynchronous schemes give them a spread, as in `noise: {compute_cv: "
+           "0.05, seeds: 5}`"});
   for (const MeasuredCollectives& measured : setup.measured_collectives)
     for (const PhaseRun& run : runs) add(measured.caveats(run.step.graph, setup.cluster));
   if (out.fits_memory && !*out.fits_memory) out.warnings.push_back(memory_advice(setup, runs));
