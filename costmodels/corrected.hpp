@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "costmodels/roofline.hpp"
 #include "sim/config.hpp"
 #include "sim/cost_model.hpp"
 
@@ -27,8 +28,10 @@ TimeCorrection read_correction(const ConfigNode& compute);
 
 class Corrected : public CostModel {
  public:
-  /// REQUIRES: `model` has a layer that computes; only its name is kept.
-  Corrected(std::unique_ptr<CostModel> inner, const Model& model, TimeCorrection correction);
+  /// REQUIRES: `model` has a layer that computes; only its name is kept. Of fused updates all layers share one
+  /// overhead.
+  Corrected(std::unique_ptr<CostModel> inner, const Model& model, TimeCorrection correction,
+            UpdateKernels update_kernels = {});
 
   PassTimes times(const Layer& layer, std::int64_t batch, const Device& device) const override;
   std::vector<std::string> caveats(std::int64_t batch) const override { return inner_->caveats(batch); }
@@ -37,6 +40,7 @@ class Corrected : public CostModel {
   std::unique_ptr<CostModel> inner_;
   std::string first_layer_;
   TimeCorrection correction_;
+  UpdateKernels update_kernels_;
 };
 
 }  // namespace epocast

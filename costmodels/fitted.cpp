@@ -61,10 +61,11 @@ bool computes(const KernelShape& shape) { return std::string(shape.family()) != 
 }  // namespace
 
 Fitted::Fitted(ComputeCalibration calibration, std::string name, Optimizer optimizer, const Model& model,
-               const Device& device)
+               const Device& device, UpdateKernels update_kernels)
     : calibration_(std::move(calibration)),
       name_(std::move(name)),
       optimizer_(optimizer),
+      update_kernels_(update_kernels),
       model_(model),
       device_(device) {
   for (const Layer& layer : model_.layers)
@@ -93,15 +94,18 @@ Seconds Fitted::time(const Layer& layer, std::int64_t batch, KernelPass pass) co
 
 Seconds Fitted::update(const Layer& layer) const {
   if (layer.parameters.empty()) return Seconds(0);
+  const std::int64_t parameters = update_kernels_.fused() ? update_kernels_.parameters() : layer.parameter_count();
   const Chosen measured_update =
-      choose(calibration_, {MemoryShape{std::string("update_") + to_string(optimizer_),
-                                        optimizer_accesses(optimizer_) * layer.parameter_count()},
-                            KernelPass::forward});
-  if (knows_kind(measured_update)) return Seconds(measured_update.fit->time(measured_update.work, calibration_.rates));
+      choose(calibration_,
+             {MemoryShape{std::string("update_") + to_string(optimizer_), optimizer_accesses(optimizer_) * parameters},
+              KernelPass::forward});
+  if (knows_kind(measured_update)) {
+    const Seconds kernel(measured_update.fit->time(measured_update.work, calibration_.rates));
+    return update_kernels_.fused() ? update_kernels_.share(layer) * kernel : kernel;
+  }
   Device measured = device_;
   measured.memory_bandwidth = calibration_.rates.memory_bandwidth;
-  return kOverhead * static_cast<double>(layer.parameters.size()) +
-         update_time(layer, measured, optimizer_, kMemoryEfficiency);
+  return kOverhead * update_kernels_.launches(layer) + update_time(layer, measured, optimizer_, kMemoryEfficiency);
 }
 
 PassTimes Fitted::times(const Layer& layer, std::int64_t batch, const Device& /*device*/) const {

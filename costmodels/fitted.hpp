@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "costmodels/compute_calibration.hpp"
+#include "costmodels/roofline.hpp"
 #include "sim/cost_model.hpp"
 #include "sim/memory.hpp"
 
@@ -24,7 +25,7 @@ class Fitted : public CostModel {
   /// Copies what it needs of the model and device, for caveats. Throws ConfigError if the calibration, called `name` in
   /// messages, lacks an operator that the model has.
   Fitted(ComputeCalibration calibration, std::string name, Optimizer optimizer, const Model& model,
-         const Device& device);
+         const Device& device, UpdateKernels update_kernels = {});
 
   PassTimes times(const Layer& layer, std::int64_t batch, const Device& device) const override;
   std::vector<std::string> caveats(std::int64_t batch) const override;
@@ -38,6 +39,7 @@ class Fitted : public CostModel {
   ComputeCalibration calibration_;
   std::string name_;
   Optimizer optimizer_;
+  UpdateKernels update_kernels_;
   Model model_;
   Device device_;
 };

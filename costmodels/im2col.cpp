@@ -34,7 +34,7 @@ Im2col::Im2col(ComputeCalibration calibration, const ConfigNode& name, const Im2
                const Device& device)
     : calibration_(with_products(std::move(calibration), name)),
       name_(name.as_string()),
-      others_(calibration_, name_, options.optimizer, without_convolutions(model), device),
+      others_(calibration_, name_, options.optimizer, without_convolutions(model), device, options.update_kernels),
       options_(options) {}
 
 Seconds Im2col::products(const Layer& layer, const GemmShape& shape, KernelPass pass) const {

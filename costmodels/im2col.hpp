@@ -27,6 +27,7 @@ struct Im2colOptions {
   double memory_efficiency = 0.8;  ///< of changes of layout; engineering estimate as in the roofline
   BytesPerSecond core_bandwidth;   ///< of one core in loops over images; 0: the whole device's
   Optimizer optimizer = Optimizer::sgd;
+  UpdateKernels update_kernels = {};
 };
 
 class Im2col : public CostModel {

@@ -19,13 +19,14 @@ constexpr Range kFraction{1e-6, 1};
 
 ParameterInfo step_time_parameter() {
   return {"step_time", "", "{batch: 1.., time: > 0 s}, or a list of such", "none",
-          "scales the model so that one device's step (forward, backward, update) takes this time"};
+          "scales forward and backward passes so that one device's step, with its update, takes this time"};
 }
 
 /// What all cost models understand.
 std::vector<ParameterInfo> with_common(std::vector<ParameterInfo> own) {
   own.push_back({"scale", "", "1e-3..1e3", "1", "factor on all times"});
-  own.push_back({"kernel_overhead", "s", "0..1 s", "0 s", "added to every pass of every layer that takes any time"});
+  own.push_back({"kernel_overhead", "s", "0..1 s", "0 s",
+                 "added to every pass of every layer that takes any time; all layers share that of a fused update"});
   own.push_back(
       {"step_overhead", "s", "0..1000 s", "0 s", "added to every batch that a worker runs through the network"});
   own.push_back(step_time_parameter());
@@ -63,6 +64,10 @@ EntryInfo im2col_info() {
             "of one core; layouts and other layers are then parallel over images only"}})};
 }
 
+UpdateKernels update_kernels(const CostModelContext& context) {
+  return context.fused_updates ? UpdateKernels(*context.model) : UpdateKernels();
+}
+
 std::unique_ptr<CostModel> make_roofline(const ConfigNode& options, const CostModelContext& context) {
   const RooflineOptions defaults;
   return std::make_unique<Roofline>(
@@ -70,6 +75,7 @@ std::unique_ptr<CostModel> make_roofline(const ConfigNode& options, const CostMo
                       .memory_efficiency = options.get("memory_efficiency", defaults.memory_efficiency, kFraction),
                       .overhead = options.get("overhead", defaults.overhead, {0, 1}),
                       .optimizer = context.optimizer,
+                      .update_kernels = update_kernels(context),
                       .precision = context.precision});
 }
 
@@ -100,7 +106,7 @@ std::unique_ptr<CostModel> make_fitted(const ConfigNode& options, const CostMode
   const ConfigNode name = options.at("calibration");
   require_fp32(name, context);
   return std::make_unique<Fitted>(read_calibration(name, context), name.as_string(), context.optimizer, *context.model,
-                                  *context.device);
+                                  *context.device, update_kernels(context));
 }
 
 std::unique_ptr<CostModel> make_im2col(const ConfigNode& options, const CostModelContext& context) {
@@ -108,6 +114,7 @@ std::unique_ptr<CostModel> make_im2col(const ConfigNode& options, const CostMode
   require_fp32(name, context);
   Im2colOptions own;
   own.optimizer = context.optimizer;
+  own.update_kernels = update_kernels(context);
   own.memory_efficiency = options.get("memory_efficiency", own.memory_efficiency, kFraction);
   if (options.has("core_bandwidth")) own.core_bandwidth = options.at("core_bandwidth").as_bytes_per_second(Range{1});
   return std::make_unique<Im2col>(read_calibration(name, context), name, own, *context.model, *context.device);
@@ -134,7 +141,7 @@ std::unique_ptr<CostModel> make_cost_model(const ConfigNode& compute, const Cost
                                                read_step_times(compute.at("step_time")));
   const TimeCorrection correction = read_correction(compute);
   if (correction == TimeCorrection{}) return inner;
-  return std::make_unique<Corrected>(std::move(inner), *context.model, correction);
+  return std::make_unique<Corrected>(std::move(inner), *context.model, correction, update_kernels(context));
 }
 
 }  // namespace epocast

@@ -17,6 +17,7 @@ struct CostModelContext {
   const Model* model = nullptr;
   const Device* device = nullptr;  ///< the one that timings and step times are of: usually the first worker
   Optimizer optimizer = Optimizer::sgd;
+  bool fused_updates = false;
   Precision precision = Precision::fp32;
 };
 

@@ -62,7 +62,7 @@ PassTimes Roofline::times(const Layer& layer, std::int64_t batch, const Device& 
   if (layer.backward_data_flop > 0 || layer.kind == LayerKind::concat || layer.kind == LayerKind::rearrange)
     times.backward_data = kernel(layer.backward_data_flop);
   if (layer.backward_weights_flop > 0) times.backward_weights = kernel(layer.backward_weights_flop);
-  times.update = options_.overhead * static_cast<double>(layer.parameters.size()) +
+  times.update = options_.overhead * options_.update_kernels.launches(layer) +
                  update_time(layer, device, options_.optimizer, options_.memory_efficiency);
   return times;
 }

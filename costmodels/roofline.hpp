@@ -18,11 +18,40 @@
 
 namespace epocast {
 
+/// Into how many kernels the update of a model's parameters is divided.
+///
+/// The optimizers of PyTorch on GPUs work on lists of tensors (foreach, fused: documentation of torch.optim, "By
+/// default, ... foreach"; Apex' multi_tensor_apply): a few kernels for a whole step, here one, of which every layer has
+/// its parameters' share. TensorFlow 1, Caffe and PyTorch on CPUs start one for each tensor.
+class UpdateKernels {
+ public:
+  /// One for each tensor.
+  UpdateKernels() = default;
+  /// One for all parameters.
+  explicit UpdateKernels(const Model& model) : parameters_(model.parameter_count()) {}
+
+  bool fused() const { return parameters_ > 0; }
+  /// Parameters that one kernel updates. REQUIRES: fused().
+  std::int64_t parameters() const { return parameters_; }
+  /// The layer's share of them. REQUIRES: fused().
+  double share(const Layer& layer) const {
+    return static_cast<double>(layer.parameter_count()) / static_cast<double>(parameters_);
+  }
+  /// Kernels that the layer's update launches; its share of one if it is fused.
+  double launches(const Layer& layer) const {
+    return fused() ? share(layer) : static_cast<double>(layer.parameters.size());
+  }
+
+ private:
+  std::int64_t parameters_ = 0;
+};
+
 struct RooflineOptions {
   double efficiency = 0.5;         ///< of the peak rate; DeepBench medians above lie between 0.41 and 0.65
   double memory_efficiency = 0.8;  ///< of the memory bandwidth; engineering estimate, STREAM reaches 0.75 to 0.9
   Seconds overhead{10e-6};         ///< per kernel; engineering estimate for a framework's launch
   Optimizer optimizer = Optimizer::sgd;
+  UpdateKernels update_kernels = {};
   Precision precision = Precision::fp32;  ///< of matrix products and of what is stored
 };
 

@@ -63,6 +63,7 @@ struct ScenarioSetup {
   std::optional<CachedReduction> cached_reduction;
   std::vector<MeasuredCollectives> measured_collectives;  ///< the first whose scope fits counts
   Optimizer optimizer = Optimizer::sgd;
+  bool fused_updates = true;  ///< all parameters by one kernel a step
   Precision precision = Precision::fp32;
   MemorySettings memory;
   std::int64_t samples = 0;  ///< of the data set

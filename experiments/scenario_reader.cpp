@@ -364,7 +364,12 @@ ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registri
   if (const ConfigNode node = child_or_empty(config, "collective"); node.has("rings"))
     setup.rings = RingSetting(node.at("rings"));
   if (config.has("collective")) setup.measured_collectives = read_calibrations(config.at("collective"), data);
-  if (config.has("optimizer")) setup.optimizer = parse_name(config.at("optimizer"), parse_optimizer);
+  if (config.has("optimizer")) {
+    const ConfigNode optimizer = map_or_name(config.at("optimizer"), "optimizer", "name");
+    if (optimizer.has("name")) setup.optimizer = parse_name(optimizer.at("name"), parse_optimizer);
+    setup.fused_updates = optimizer.get("fused", setup.fused_updates);
+    optimizer.check_all_read();
+  }
   if (config.has("precision")) setup.precision = read_precision(config.at("precision"), setup);
 
   if (setup.strategy->needs_model() || config.has("model")) {
@@ -372,7 +377,8 @@ ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registri
         required(config, "model", "name a network, as in `model: vgg16`; `epocast list models` shows them"), data);
     const ConfigNode compute = read_compute(config);
     const Device& device = setup.cluster.devices[static_cast<std::size_t>(setup.phases.front().workers.front())];
-    setup.cost_model = make_cost_model(compute, {data, &setup.model, &device, setup.optimizer, setup.precision});
+    setup.cost_model =
+        make_cost_model(compute, {data, &setup.model, &device, setup.optimizer, setup.fused_updates, setup.precision});
     compute.check_all_read();
     const ConfigNode memory = child_or_empty(config, "memory");
     setup.memory = read_memory_settings(memory);

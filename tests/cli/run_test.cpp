@@ -72,6 +72,48 @@ TEST_CASE("a pipeline's batch may have fewer samples than it has devices") {
         std::string::npos);
 }
 
+TEST_CASE("a server of its own takes the time of updates off the workers, and no more of a measured step") {
+  const TemporaryFolder folder;
+  folder.write("study.yaml",
+               "study: anchored\nplatform: ideal_star_1024\nmodel: resnet20\ndataset: {samples: 60000}\n"
+               "batch: {per_worker: 600}\ncompute: {step_time: {batch: 600, time: 10 s}}\n"
+               "strategy: {name: parameter_server, mode: async, granularity: model}\n");
+  double update = 0;
+  for (const auto& row : read_csv(run_good({"trace", "study.yaml", "--format", "csv"}, folder).out).rows)
+    update += std::stod(row.at("update_s"));
+  CHECK(update > 0);
+  // One worker and its server do what one device does, and send messages.
+  const double one = number(run_csv({"run", "study.yaml"}, folder), 0, "iteration_s");
+  CHECK(one >= 10 * (1 - 1e-12));
+  CHECK(one < 10.1);
+  const double alone =
+      number(run_csv({"run", "study.yaml", "--set", "strategy={name: single}"}, folder), 0, "samples_per_s");
+  CHECK(alone == Approx(60));
+  for (const char* workers : {"2", "8"}) {
+    const double many =
+        number(run_csv({"run", "study.yaml", "--set", std::string("workers=") + workers}, folder), 0, "samples_per_s");
+    CHECK(many > 0.99 * std::stod(workers) * alone);
+    CHECK(many <= std::stod(workers) * alone * 10 / (10 - update) * (1 + 1e-9));
+  }
+}
+
+TEST_CASE("asynchronous equal workers without noise lock in phase, and that is said") {
+  const TemporaryFolder folder;
+  folder.write("study.yaml", kStudy + "strategy: {name: downpour}\n");
+  const auto warned = [&](std::vector<std::string> settings) {
+    std::vector<std::string> arguments{"run", "study.yaml"};
+    for (const std::string& setting : settings) arguments.insert(arguments.end(), {"--set", setting});
+    const ProgramRun done = run_good(arguments, folder);
+    return (done.out + done.err).find("noise: {compute_cv: 0.05, seeds: 5}") != std::string::npos;
+  };
+  CHECK(warned({}));
+  CHECK_FALSE(warned({"noise.compute_cv=0.05"}));
+  CHECK_FALSE(warned({"stragglers=[{worker: 1, slowdown: 1.5}]"}));
+  CHECK_FALSE(warned({"workers=1"}));
+  CHECK_FALSE(warned({"strategy={name: parameter_server, mode: sync}"}));
+  CHECK_FALSE(warned({"compute.step_time={batch: 32, time: 10 s}"}));  // hardly ever meet
+}
+
 TEST_CASE("a strategy or cost model without parameters may be a word") {
   const TemporaryFolder folder;
   folder.write("long.yaml", kStudy + "strategy: {name: single}\ncompute: {cost_model: roofline}\n");

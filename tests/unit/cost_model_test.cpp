@@ -7,6 +7,7 @@
 #include <sstream>
 #include <string>
 
+#include "costmodels/corrected.hpp"
 #include "costmodels/interpolation.hpp"
 #include "costmodels/measured_table.hpp"
 #include "costmodels/register.hpp"
@@ -100,6 +101,55 @@ TEST_CASE("time by batch: linear between points, sane outside") {
   CHECK(time_at({{20, 10}, {40, 1}}, 1000) == 1);
 }
 
+TEST_CASE("an anchor scales the passes; updates, which may run elsewhere, keep their time") {
+  const Model net = mlp();
+  const Device on = device();
+  const auto update = [&](const CostModel& model) {
+    Seconds sum;
+    for (const LayerTrace& layer : make_trace(net, model, 32, on).layers) sum += layer.times.update;
+    return sum.value;
+  };
+  const double plain = update(*make("{}", net, on));
+  for (const char* step : {"1.9 s", "100 ms"}) {
+    const auto anchored = make(std::string("{step_time: {batch: 32, time: ") + step + "}}", net, on);
+    CHECK(update(*anchored) == Approx(plain).epsilon(kRounding));
+    CHECK(make_trace(net, *anchored, 32, on).compute_time().value ==
+          Approx(step == std::string("1.9 s") ? 1.9 : 0.1).epsilon(kRounding));
+  }
+  CHECK_THAT(message([&] { make("{step_time: {batch: 32, time: 1 ns}}", net, on); }),
+             Catch::Contains("leaves no time for passes"));
+}
+
+TEST_CASE("a fused update launches one kernel for all parameters, of which each layer has its share") {
+  const Model net = mlp();
+  const Device on = device();
+  const auto updates = [&](UpdateKernels kernels, double overhead) {
+    const Roofline model({.overhead = Seconds(overhead), .update_kernels = kernels});
+    std::vector<double> times;
+    for (const Layer& layer : net.layers) times.push_back(model.times(layer, 32, on).update.value);
+    return times;
+  };
+  const std::vector<double> bare = updates({}, 0), single = updates({}, 1e-3),
+                            fused = updates(UpdateKernels(net), 1e-3);
+  double launches = 0;
+  for (std::size_t l = 0; l < net.layers.size(); ++l) {
+    CHECK(single[l] - bare[l] == Approx(1e-3 * static_cast<double>(net.layers[l].parameters.size())).margin(1e-12));
+    launches += fused[l] - bare[l];
+  }
+  CHECK(launches == Approx(1e-3).epsilon(kRounding));
+  // Corrected adds its overhead to an update as often.
+  const auto total = [&](UpdateKernels kernels) {
+    double sum = 0;
+    const Corrected model(std::make_unique<Roofline>(RooflineOptions{.overhead = Seconds(0)}), net,
+                          {.kernel_overhead = Seconds(1e-3)}, kernels);
+    for (const Layer& layer : net.layers) sum += model.times(layer, 32, on).update.value;
+    return sum;
+  };
+  double with_parameters = 0;
+  for (const Layer& layer : net.layers) with_parameters += layer.parameters.empty() ? 0 : 1;
+  CHECK(total({}) - total(UpdateKernels(net)) == Approx(1e-3 * (with_parameters - 1)).epsilon(1e-9));
+}
+
 TEST_CASE("an anchored step takes the given time; shares stay") {
   const Model net = mlp();
   const Device on = device();
@@ -107,7 +157,9 @@ TEST_CASE("an anchored step takes the given time; shares stay") {
   const auto anchored = make("{step_time: {batch: 32, time: 1.9 s}}", net, on);
   CHECK(make_trace(net, *anchored, 32, on).compute_time().value == Approx(1.9).epsilon(kRounding));
   // One point: the same factor at every batch size.
-  const double factor = 1.9 / make_trace(net, *plain, 32, on).compute_time().value;
+  double updates = 0;
+  for (const LayerTrace& layer : make_trace(net, *plain, 32, on).layers) updates += layer.times.update.value;
+  const double factor = (1.9 - updates) / (make_trace(net, *plain, 32, on).compute_time().value - updates);
   CHECK(anchored->times(net.layers[1], 8, on).forward / plain->times(net.layers[1], 8, on).forward ==
         Approx(factor).epsilon(kRounding));
   CHECK(anchored->caveats(32).empty());
