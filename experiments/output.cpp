@@ -22,6 +22,7 @@ constexpr auto kReplace = ordered_json::error_handler_t::replace;
 std::string csv_value(const ordered_json& row, const std::string& column) {
   if (!row.contains(column) || row.at(column).is_null()) return "";
   const ordered_json& value = row.at(column);
+  if (value.is_array()) return csv_field(fmt::format("{}", fmt::join(value.get<std::vector<std::string>>(), " | ")));
   return csv_field(value.is_string() ? value.get<std::string>() : value.dump());
 }
 

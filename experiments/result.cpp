@@ -44,6 +44,8 @@ void for_each_column(Result& r, Visit visit) {
   visit("limited_by", r.limited_by);
   visit("iterations_simulated", r.iterations_simulated);
   visit("exact", r.exact);
+  visit("algorithm", r.algorithm);
+  visit("warnings", r.warnings);
 }
 
 struct Write {
@@ -118,7 +120,6 @@ std::string serialize(const ScenarioResult& result) {
   json["iteration_ci95"] = result.iteration_ci95;
   json["explanation"] = result.explanation;
   json["details"] = result.details;
-  json["warnings"] = result.warnings;
   return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
@@ -134,7 +135,6 @@ ScenarioResult deserialize(const std::string& text) {
   json.at("iteration_ci95").get_to(result.iteration_ci95);
   json.at("explanation").get_to(result.explanation);
   json.at("details").get_to(result.details);
-  json.at("warnings").get_to(result.warnings);
   return result;
 }
 

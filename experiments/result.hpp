@@ -39,6 +39,8 @@ struct ScenarioResult {
   std::string limited_by;
   std::int64_t iterations_simulated = 0;
   bool exact = false;
+  std::string algorithm;  ///< of its collectives; several are joined by "+"
+  std::vector<std::string> warnings;
 
   // Not columns: for people.
   std::string error;          ///< why there is no result; everything above but study and scenario is void then
@@ -46,7 +48,6 @@ struct ScenarioResult {
   double iteration_ci95 = 0;  ///< half width, s; 0 if the result is no estimate
   std::string explanation;    ///< several lines, if asked for
   std::string details;        ///< a JSON object, if asked for
-  std::vector<std::string> warnings;
 };
 
 /// One object with the columns in order; missing is null.

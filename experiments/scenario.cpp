@@ -113,6 +113,18 @@ bool locks_in_phase(const ScenarioSetup& setup, const PhaseSettings& phase, cons
   return server_is_full || (run.result.bound && run.result.iteration > (1 + kShare) * run.result.bound->seconds);
 }
 
+/// What the graphs' collectives are carried out by, each once, in the order of their first use.
+std::string collective_algorithms(const std::vector<PhaseRun>& runs) {
+  std::vector<std::string> names;
+  for (const PhaseRun& run : runs)
+    for (const Task& task : run.step.graph.tasks())
+      if (const auto* collective = std::get_if<Collective>(&task.work)) {
+        const std::string name = to_string(collective->algorithm);
+        if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+      }
+  return fmt::format("{}", fmt::join(names, "+"));
+}
+
 void warn(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs, ScenarioResult& out) {
   const auto add = [&](const std::vector<std::string>& caveats) {
     for (const std::string& caveat : caveats)
@@ -219,6 +231,7 @@ ScenarioResult run_scenario(const Scenario& scenario, const Registries& registri
   const auto longest = std::max_element(
       runs.begin(), runs.end(), [](const PhaseRun& a, const PhaseRun& b) { return a.result.total < b.result.total; });
   out.limited_by = limited_by(longest->step.graph, longest->result);
+  out.algorithm = collective_algorithms(runs);
   if (options.explain) {
     if (longest->step.steps > 1)
       out.explanation = fmt::format("An iteration below is {} steps of every worker.\n", longest->step.steps);

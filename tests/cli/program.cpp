@@ -137,7 +137,7 @@ ProgramRun run_good(const std::vector<std::string>& arguments, const TemporaryFo
   const ProgramRun run = run_program(arguments, folder.path());
   INFO(run.err);
   REQUIRE(run.exit_code == 0);
-  for (const std::string& line : split(run.err, '\n')) CHECK_THAT(line, Catch::StartsWith("warning: "));
+  for (const std::string& line : split(run.err, '\n')) CHECK(line.starts_with("warning: "));
   return run;
 }
 

@@ -75,7 +75,7 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-/// Runs `epocast` in the folder and checks that it exits with 0 and that all it says on stderr are warnings.
+/// Runs `epocast` in the folder and checks that it exits with 0 and says nothing but warnings on stderr.
 ProgramRun run_good(const std::vector<std::string>& arguments, const TemporaryFolder& folder);
 
 }  // namespace epocast::test

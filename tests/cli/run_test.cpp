@@ -19,7 +19,7 @@ const std::string kColumns =
     "workers,global_batch,iteration_s,epoch_s,total_s,samples_per_s,speedup,efficiency,compute_s,comm_s,exposed_comm_s,"
     "overlap_ratio,comm_bytes_per_iteration,comm_bytes_per_epoch,max_link_utilization,bubble_fraction,peak_memory_"
     "bytes,"
-    "fits_memory,mean_staleness,max_staleness,bound_s,limited_by,iterations_simulated,exact";
+    "fits_memory,mean_staleness,max_staleness,bound_s,limited_by,iterations_simulated,exact,algorithm,warnings";
 const std::string kStudy =
     "study: small\nplatform: skylake_10gbe\nmodel: mlp_mnist\nworkers: 2\ndataset: {samples: 6400, epochs: 2}\n";
 const std::string kSweep = kStudy + "sweep:\n  workers: [1, 4]\n  batch.per_worker: [16, 32]\n";
@@ -247,6 +247,44 @@ TEST_CASE("a stage that does not fit its memory is named, with what it lacks") {
     CHECK(out.find(" others lack less") != std::string::npos);
   }
   CHECK(run_csv({"run", study.string()}, folder).rows.front().at("fits_memory") == "false");
+}
+
+TEST_CASE("the algorithms that collectives take are a column") {
+  const TemporaryFolder folder;
+  // Of these, stage 3 gathers first; recursive doubling cannot scatter, so the ring does.
+  folder.write("study.yaml", kStudy +
+                                 "collective: {algorithm: recursive_doubling}\n"
+                                 "sweep: {strategy: [data_parallel, {name: sharded_data_parallel, stage: 3}, "
+                                 "parameter_server]}\n");
+  const Csv csv = run_csv({"run", "study.yaml"}, folder);
+  REQUIRE(csv.rows.size() == 3);
+  CHECK(csv.rows[0].at("algorithm") == "recursive_doubling");
+  CHECK(csv.rows[1].at("algorithm") == "recursive_doubling+ring");
+  CHECK(csv.rows[2].at("algorithm").empty());
+}
+
+TEST_CASE("warnings are in every format, and on stderr where no table shows them") {
+  const TemporaryFolder folder;
+  // VGG-16 with 4096 samples at a time needs more than 192 GB (the device's memory); noise makes estimates of times.
+  folder.write("study.yaml",
+               "study: a\nplatform: skylake_10gbe\nmodel: vgg16\nworkers: 2\nnoise: {compute_cv: 0.1}\n"
+               "dataset: {samples: 81920}\nsweep: {batch.per_worker: [8, 4096]}\n");
+  const ProgramRun json = run_good({"run", "study.yaml", "--format", "json"}, folder);
+  const Csv csv = run_csv({"run", "study.yaml"}, folder);
+  const std::string table = run_good({"run", "study.yaml"}, folder).out;
+  const ordered_json rows = ordered_json::parse(json.out);
+  REQUIRE(rows.size() == 2);
+  REQUIRE(rows[0].at("warnings").size() == 1);
+  REQUIRE(rows[1].at("warnings").size() == 2);
+  const std::string memory = rows[1]["warnings"][0], estimate = rows[1]["warnings"][1];
+  CHECK_THAT(memory, Catch::Contains(" of memory, "));
+  CHECK_THAT(estimate, Catch::StartsWith("total and epoch times are estimates"));
+  CHECK(csv.rows[1].at("warnings") == memory + " | " + estimate);
+  for (const std::string& warning : {memory, estimate}) {
+    CHECK_THAT(json.err, Catch::Contains("warning: " + warning + "  [4096]\n"));
+    CHECK_THAT(table, Catch::Contains("warning: " + warning + "  [4096]\n"));
+  }
+  CHECK(run_good({"run", "study.yaml"}, folder).err.empty());
 }
 
 TEST_CASE("--trace writes one complete JSON file per scenario, and no other file") {
