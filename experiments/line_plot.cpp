@@ -16,7 +16,9 @@
 namespace epocast {
 namespace {
 
-constexpr double kLeft = 80, kTop = 40, kWidth = 560, kHeight = 340;
+constexpr double kLeft = 80, kTop = 40, kWidth = 560, kHeight = 340;  // pixels
+constexpr double kLegend = 34;                                        // from the left of the legend to its names
+constexpr int kFont = 13;
 
 struct Line {
   std::string name;
@@ -72,12 +74,67 @@ std::vector<Line> lines_of(const std::vector<const ScenarioResult*>& results, co
   return lines;
 }
 
-/// 1, 2 or 5 times a power of ten: about five of them in `range`.
-double tick_distance(double range) {
-  const double rough = range / 5, power = std::pow(10, std::floor(std::log10(rough)));
-  for (const double step : {1.0, 2.0, 5.0})
-    if (step * power >= rough) return step * power;
-  return 10 * power;
+/// Where values lie along an axis 0..1, and which are labelled.
+class Scale {
+ public:
+  /// From the smallest to the largest value; logarithmic where they span decades. `round_up`: to the next labels
+  /// outside, and, where linear, from zero.
+  Scale(const std::set<double>& values, bool round_up);
+
+  double along(double value) const {
+    return logarithmic_ ? std::log(value / low_) / std::log(high_ / low_) : (value - low_) / (high_ - low_);
+  }
+  const std::vector<double>& labels() const { return labels_; }
+
+ private:
+  void label_linear(bool round_up);
+  void label_logarithmic(const std::set<double>& values, bool round_up);
+
+  bool logarithmic_ = false;
+  double low_ = 0, high_ = 1;
+  std::vector<double> labels_;
+};
+
+Scale::Scale(const std::set<double>& values, bool round_up) : low_(*values.begin()), high_(*values.rbegin()) {
+  constexpr double kDecades = 20;  // in linear axes, smaller values lie on top of each other
+  logarithmic_ = low_ > 0 && high_ > kDecades * low_;
+  if (round_up && !logarithmic_) low_ = std::min(low_, 0.0);
+  if (high_ == low_) high_ = low_ + 1;
+  if (logarithmic_)
+    label_logarithmic(values, round_up);
+  else
+    label_linear(round_up);
+}
+
+/// 1, 2 or 5 times a power of ten apart: about five of them.
+void Scale::label_linear(bool round_up) {
+  const double rough = (high_ - low_) / 5, power = std::pow(10, std::floor(std::log10(rough)));
+  double tick = 10 * power;
+  for (const double step : {5.0, 2.0, 1.0})
+    if (step * power >= rough) tick = step * power;
+  if (round_up) high_ = std::ceil(high_ / tick * (1 - 1e-12)) * tick;
+  for (double at = std::ceil(low_ / tick) * tick; at <= high_ + tick * 1e-6; at += tick)
+    labels_.push_back(std::abs(at) < tick * 1e-6 ? 0 : at);
+}
+
+/// The values themselves if they are few, else powers of ten, with 2 and 5 times these if those are few.
+void Scale::label_logarithmic(const std::set<double>& values, bool round_up) {
+  constexpr std::size_t kFew = 14;
+  if (!round_up && values.size() <= kFew) {
+    labels_.assign(values.begin(), values.end());
+    return;
+  }
+  const bool fine = high_ < 1000 * low_;
+  std::vector<double> ticks;
+  for (double decade = std::floor(std::log10(low_)); decade <= std::ceil(std::log10(high_)); ++decade)
+    for (const double step : {1.0, 2.0, 5.0})
+      if (step == 1 || fine) ticks.push_back(step * std::pow(10, decade));
+  if (round_up) {
+    low_ = *std::prev(std::upper_bound(ticks.begin(), ticks.end(), low_ * (1 + 1e-12)));
+    high_ = *std::lower_bound(ticks.begin(), ticks.end(), high_ * (1 - 1e-12));
+  }
+  for (const double tick : ticks)
+    if (tick >= low_ * (1 - 1e-12) && tick <= high_ * (1 + 1e-12)) labels_.push_back(tick);
 }
 
 }  // namespace
@@ -99,31 +156,38 @@ std::string line_plot_svg(const std::vector<ScenarioResult>& results, const std:
   const std::string axis = numeric_axis(drawn);
   const std::vector<Line> lines = lines_of(drawn, axis, column);
 
-  double low = 1e300, high = -1e300, top = 0;
-  for (const Line& line : lines)
+  std::set<double> across, up;
+  double legend_width = 0;
+  for (const Line& line : lines) {
+    legend_width = std::max(legend_width, kLegend + text_width(line.name, kFont));
     for (const auto& [at, value] : line.points) {
-      low = std::min(low, at);
-      high = std::max(high, at);
-      top = std::max(top, value);
+      across.insert(at);
+      up.insert(value);
     }
-  if (high == low) high = low + 1;
-  const double y_tick = tick_distance(top > 0 ? top : 1);
-  top = std::max(std::ceil(top / y_tick), 1.0) * y_tick;
-  const auto x = [&](double at) { return kLeft + kWidth * (at - low) / (high - low); };
-  const auto y = [&](double value) { return kTop + kHeight * (1 - value / top); };
+  }
+  const Scale x_scale(across, false), y_scale(up, true);
+  const auto x = [&](double at) { return kLeft + kWidth * x_scale.along(at); };
+  const auto y = [&](double value) { return kTop + kHeight * (1 - y_scale.along(value)); };
 
   using enum SvgAnchor;
   constexpr double kRight = kLeft + kWidth, kBottom = kTop + kHeight;
-  SvgPicture picture(kRight + 40, kBottom + 56 + 18 * static_cast<double>(lines.size()), 13);
-  for (double value = 0; value <= top * 1.0001; value += y_tick) {
+  SvgPicture picture(std::max(kRight + 40, kLeft + legend_width), kBottom + 62 + 18 * static_cast<double>(lines.size()),
+                     kFont);
+  for (const double value : y_scale.labels()) {
     picture.path(fmt::format("M{} {:.1f} H{}", kLeft, y(value), kRight), "#ddd");
     picture.text(kLeft - 6, y(value) + 4, fmt::format("{:g}", value), {.anchor = end});
   }
-  const double x_tick = tick_distance(high - low);
-  for (double at = std::ceil(low / x_tick) * x_tick; at <= high * 1.0001; at += x_tick)
-    picture.text(x(at), kBottom + 18, fmt::format("{:g}", std::abs(at) < x_tick / 1e6 ? 0 : at), {.anchor = middle});
+  double free_from = 0;  // labels do not overlap
+  for (const double at : x_scale.labels()) {
+    const std::string label = fmt::format("{:g}", at);
+    const double half = text_width(label, kFont) / 2;
+    picture.path(fmt::format("M{:.1f} {} v4", x(at), kBottom), "#888");
+    if (x(at) - half < free_from) continue;
+    picture.text(x(at), kBottom + 18, label, {.anchor = middle});
+    free_from = x(at) + half + 4;
+  }
   picture.text(kLeft, 24, column);
-  picture.text(kRight, kBottom + 36, axis, {.anchor = end});
+  picture.text(kRight, kBottom + 38, axis, {.anchor = end});
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const char* colour = series_colour(i);
     std::string path;
@@ -131,10 +195,10 @@ std::string line_plot_svg(const std::vector<ScenarioResult>& results, const std:
       path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : " L", x(at), y(value));
       picture.circle(x(at), y(value), 3, colour);
     }
-    picture.path(path, colour, 1.5);
-    const double legend = kBottom + 54 + 18 * static_cast<double>(i);
-    picture.path(fmt::format("M{} {:.1f} h14", kLeft, legend - 4), colour, 3);
-    picture.text(kLeft + 22, legend, lines[i].name);
+    picture.path(path, colour, 1.5, series_dashes(i));
+    const double legend = kBottom + 60 + 18 * static_cast<double>(i);
+    picture.path(fmt::format("M{} {:.1f} h26", kLeft, legend - 4), colour, 3, series_dashes(i));
+    picture.text(kLeft + kLegend, legend, lines[i].name);
   }
   return picture.document();
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <iterator>
 
@@ -40,6 +41,16 @@ const char* series_colour(std::size_t i) {
   return kColours[i % std::size(kColours)];
 }
 
+const char* series_dashes(std::size_t i) {
+  static constexpr const char* kDashes[] = {"", "7 3", "2 2", "9 3 2 3"};
+  return kDashes[i / 8 % std::size(kDashes)];
+}
+
+double text_width(std::string_view text, double font_size) {
+  const auto characters = std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; });
+  return 0.62 * font_size * static_cast<double>(characters);  // DejaVu Sans, a wide one, has 0.6 on average
+}
+
 SvgPicture::SvgPicture(double width, double height, int font_size)
     : out_(fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "
                        "font-family=\"sans-serif\" font-size=\"{2}\">\n"
@@ -62,9 +73,14 @@ void SvgPicture::circle(double x, double y, double radius, std::string_view colo
                       colour, opacity_attribute(opacity));
 }
 
-void SvgPicture::path(std::string_view path, std::string_view colour, double width) {
-  out_ +=
-      fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\"/>\n", path, colour, pixels(width));
+void SvgPicture::ring(double x, double y, double radius, std::string_view colour) {
+  out_ += fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"{}\" fill=\"none\" stroke=\"{}\"/>\n", pixels(x), pixels(y),
+                      pixels(radius), colour);
+}
+
+void SvgPicture::path(std::string_view path, std::string_view colour, double width, std::string_view dashes) {
+  out_ += fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\"{}/>\n", path, colour,
+                      pixels(width), dashes.empty() ? "" : fmt::format(" stroke-dasharray=\"{}\"", dashes));
 }
 
 void SvgPicture::rectangle(double x, double y, double width, double height, std::string_view colour, double opacity,

@@ -9,6 +9,11 @@ namespace epocast {
 
 /// The i-th of eight colours that are distinguishable also without colour vision (Okabe and Ito 2008), over and over.
 const char* series_colour(std::size_t i);
+/// Dashes of the i-th line, as SVG's stroke-dasharray: none for the first eight, then others for each round of colours.
+const char* series_dashes(std::size_t i);
+
+/// About how wide a text is [pixels], rather too much: the reader's font is not known.
+double text_width(std::string_view text, double font_size);
 
 enum class SvgAnchor { start, middle, end };
 
@@ -25,8 +30,10 @@ class SvgPicture {
 
   void text(double x, double y, std::string_view text, SvgTextStyle style = {});
   void circle(double x, double y, double radius, std::string_view colour, double opacity = 1);
-  /// `path` in SVG's path language.
-  void path(std::string_view path, std::string_view colour, double width = 1);
+  /// Only its line.
+  void ring(double x, double y, double radius, std::string_view colour);
+  /// `path` in SVG's path language; `dashes` as stroke-dasharray.
+  void path(std::string_view path, std::string_view colour, double width = 1, std::string_view dashes = "");
   /// `tip` is shown when the pointer rests on it.
   void rectangle(double x, double y, double width, double height, std::string_view colour, double opacity,
                  std::string_view tip);

@@ -11,7 +11,8 @@
 namespace epocast {
 namespace {
 
-constexpr double kLeft = 80, kTop = 50, kSize = 540;
+constexpr double kLeft = 110, kTop = 50, kSize = 540;  // pixels
+constexpr int kFont = 13, kTitleFont = 15;
 
 }  // namespace
 
@@ -32,8 +33,11 @@ std::string scatter_svg(const std::string& title, const std::string& predicted_a
 
   using enum SvgAnchor;
   constexpr double kRight = kLeft + kSize, kBottom = kTop + kSize;
-  SvgPicture picture(kRight + 20, kBottom + 60 + 18 * static_cast<double>(series.size()), 13);
-  picture.text(kLeft, 28, title, {.size = 15});
+  const auto legend = [&](const PlotSeries& s) { return fmt::format("{} ({})", s.name, s.points.size()); };
+  double width = std::max(kRight + 40, kLeft + text_width(title, kTitleFont));
+  for (const PlotSeries& s : series) width = std::max(width, kLeft + 18 + text_width(legend(s), kFont));
+  SvgPicture picture(width, kBottom + 60 + 18 * static_cast<double>(series.size()), kFont);
+  picture.text(kLeft, 28, title, {.size = kTitleFont});
   for (double decade = from; decade <= to; ++decade) {
     const double time = std::pow(10, decade);
     const std::string label = to_string(Seconds(time));
@@ -46,10 +50,18 @@ std::string scatter_svg(const std::string& title, const std::string& predicted_a
   picture.text(16, kTop + kSize / 2, predicted_axis, {.anchor = middle, .upwards = true});
   for (std::size_t i = 0; i < series.size(); ++i) {
     const char* colour = series_colour(i);
-    for (const PlotPoint& p : series[i].points) picture.circle(x(p.measured), y(p.predicted), 3, colour, 0.6);
+    const bool hollow = *series_dashes(i) != '\0';  // the colours are those of an earlier series
+    for (const PlotPoint& p : series[i].points)
+      if (hollow)
+        picture.ring(x(p.measured), y(p.predicted), 3, colour);
+      else
+        picture.circle(x(p.measured), y(p.predicted), 3, colour, 0.6);
     const double line = kBottom + 58 + 18 * static_cast<double>(i);
-    picture.circle(kLeft + 6, line - 4, 4, colour);
-    picture.text(kLeft + 18, line, fmt::format("{} ({})", series[i].name, series[i].points.size()));
+    if (hollow)
+      picture.ring(kLeft + 6, line - 4, 4, colour);
+    else
+      picture.circle(kLeft + 6, line - 4, 4, colour);
+    picture.text(kLeft + 18, line, legend(series[i]));
   }
   return picture.document();
 }

@@ -15,7 +15,7 @@ struct PlotSeries {
   std::vector<PlotPoint> points;
 };
 
-/// An SVG document, 640 x 640 pixels plus a legend. REQUIRES a point with positive times.
+/// An SVG document: a square with a legend below. REQUIRES a point with positive times.
 std::string scatter_svg(const std::string& title, const std::string& predicted_axis,
                         const std::vector<PlotSeries>& series);
 
