@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "experiments/default_strategy.hpp"
+
 namespace epocast {
 namespace {
 
@@ -20,8 +22,23 @@ std::string axis_label(const ConfigNode& value) {
   return settings.empty() ? name : name + "(" + settings + ")";
 }
 
-/// `batch.global` and `batch.per_worker` say the same thing twice: setting one drops the other.
+/// Written out, what a key below it is about to be set in: `strategy: NAME` as `strategy: {name: NAME}`, with the
+/// default's name if there is none; `compute: NAME` as `compute: {cost_model: NAME}`.
+ConfigNode spelled_out(const ConfigNode& config, const std::string& map, const std::string& name_key,
+                       const ConfigNode& value, const char* fallback) {
+  if (!config.has(map))
+    return fallback == nullptr ? config
+                               : config.with(map + "." + name_key, ConfigNode::load_text(fallback, value.where().file));
+  const ConfigNode name = config.at(map);
+  return name.is_scalar() ? config.without(map).with(map + "." + name_key, name) : config;
+}
+
+/// Sets a key of a scenario. `batch.global` and `batch.per_worker` say the same thing twice: setting one drops the
+/// other.
 ConfigNode set(const ConfigNode& config, const std::string& key, const ConfigNode& value) {
+  if (key.starts_with("strategy.") && key != "strategy.name")
+    return spelled_out(config, "strategy", "name", value, kDefaultStrategy).with(key, value);
+  if (key.starts_with("compute.")) return spelled_out(config, "compute", "cost_model", value, nullptr).with(key, value);
   const auto drop = [&](const char* other) {
     if (!config.has("batch")) return config;
     const ConfigNode batch = config.at("batch");
