@@ -6,6 +6,7 @@
 #include <numeric>
 #include <vector>
 
+#include "experiments/rounding_noise.hpp"
 #include "sim/quantity.hpp"
 
 namespace epocast {
@@ -105,10 +106,14 @@ std::string lag_text(int lag) {
   return lag == 1 ? " of the next iteration" : fmt::format(" of the iteration {} later", lag);
 }
 
+/// Without what takes time on behalf of communication, such as copies and waiting for the end of a cycle.
 double compute_seconds(const CyclicTaskGraph& graph, const CycleBound& bound) {
   double sum = 0;
-  for (std::size_t k = 0; k < bound.tasks.size(); ++k)
-    if (std::holds_alternative<Compute>(graph.tasks()[bound.tasks[k]].work)) sum += bound.durations[k];
+  for (std::size_t k = 0; k < bound.tasks.size(); ++k) {
+    const Task& task = graph.tasks()[bound.tasks[k]];
+    const bool communicates = task.queue != QueueId::none && graph.queue(task.queue).role == QueueRole::communication;
+    if (std::holds_alternative<Compute>(task.work) && !communicates) sum += bound.durations[k];
+  }
   return sum;
 }
 
@@ -177,9 +182,9 @@ std::string explain(const CyclicTaskGraph& graph, const ExecutionResult& result)
     for (const Stretch& s : condensed(stretches(graph, bound)))
       out += fmt::format("  {:>10}  {}{}\n", to_string(Seconds(s.seconds)), text(s),
                          s.lag > 0 ? "   (then the next iteration)" : "");
-    const double computing = compute_seconds(graph, bound);
+    const double computing = compute_seconds(graph, bound), cycle = bound.seconds * std::max(lag, 1);
     out += fmt::format("  computation {}, communication {}{}\n", to_string(Seconds(computing)),
-                       to_string(Seconds(bound.seconds * std::max(lag, 1) - computing)),
+                       to_string(Seconds(without_rounding_noise(cycle - computing, cycle))),
                        lag > 1 ? fmt::format(", over {} iterations", lag) : "");
     if (const double gap = result.iteration - bound.seconds; gap > 1e-6 * result.iteration)
       out += fmt::format("Sharing links and queues costs the other {} ({:.1f} %).\n", to_string(Seconds(gap)),
@@ -191,9 +196,10 @@ std::string explain(const CyclicTaskGraph& graph, const ExecutionResult& result)
   }
   out += fmt::format("Per iteration a worker computes {}, communicates {}, of which {} exposed.\n",
                      to_string(Seconds(m.compute)), to_string(Seconds(m.communication)),
-                     to_string(Seconds(m.exposed_communication)));
+                     to_string(Seconds(without_rounding_noise(m.exposed_communication, result.iteration))));
   if (m.compute > 0)
-    out += fmt::format("Perfect overlap would give {}.\n", to_string(Seconds(std::max(m.compute, m.communication))));
+    out += fmt::format("Perfect overlap, and no waiting for others, would give {}.\n",
+                       to_string(Seconds(std::max(m.compute, m.communication))));
   if (!m.busiest_link.empty())
     out += fmt::format("The busiest link is {}, used {:.1f} % of the time.\n", m.busiest_link,
                        100 * m.max_link_utilization);
