@@ -1,4 +1,5 @@
 #include "costmodels/csv_table.hpp"
+#include "sim/words.hpp"
 
 #include <fmt/format.h>
 
@@ -125,8 +126,9 @@ CsvTable::CsvTable(std::istream& in, std::string name) : file_(std::move(name)) 
       continue;
     }
     if (fields.size() != columns_.size())
-      throw error(number, "",
-                  fmt::format("has {} fields instead of {}; is the file cut off?", fields.size(), columns_.size()));
+      throw error(
+          number, "",
+          fmt::format("has {} instead of {}; is the file cut off?", counted(fields.size(), "field"), columns_.size()));
     rows_.emplace_back(*this, std::move(fields), std::move(starts), number);
   }
   if (in.bad()) throw error(number, "", "cannot be read to its end");

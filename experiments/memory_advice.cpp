@@ -1,4 +1,5 @@
 #include "experiments/memory_advice.hpp"
+#include "sim/words.hpp"
 
 #include <fmt/format.h>
 
@@ -91,7 +92,9 @@ std::string memory_advice(const ScenarioSetup& setup, const std::vector<PhaseRun
   const Bytes need = worst.memory->use.total();
   return fmt::format("{} needs {} of memory, {} more than {} has{}; {}", worst.memory->holder, to_string(need),
                      to_string(worst.excess), setup.cluster.devices[static_cast<std::size_t>(worst.device)].name,
-                     worst.others > 0 ? fmt::format(" ({} others lack less)", worst.others) : "",
+                     worst.others > 0 ? fmt::format(" ({} {} less)", counted(worst.others, "other"),
+                                                    worst.others == 1 ? "lacks" : "lack")
+                                      : "",
                      remedies(setup, setup.phases[phase]));
 }
 

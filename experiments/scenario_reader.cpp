@@ -7,12 +7,14 @@
 #include <variant>
 
 #include "costmodels/register.hpp"
+#include "experiments/default_strategy.hpp"
 #include "experiments/find_device.hpp"
 #include "experiments/scenario.hpp"
 #include "platforms/platform_loader.hpp"
 #include "sim/data_directory.hpp"
 #include "sim/data_file.hpp"
 #include "sim/graph_limits.hpp"
+#include "sim/words.hpp"
 #include "strategies/register.hpp"
 #include "workloads/model_reader.hpp"
 
@@ -52,9 +54,9 @@ ConfigNode map_or_name(const ConfigNode& node, const std::string& key, const std
   return stand_in(node, "").with(key + "." + name_key, node).at(key);
 }
 
-/// The strategy, by default data_parallel.
+/// The strategy, or the default.
 ConfigNode read_strategy(const ConfigNode& config) {
-  const ConfigNode strategy = config.has("strategy") ? config.at("strategy") : stand_in(config, "data_parallel");
+  const ConfigNode strategy = config.has("strategy") ? config.at("strategy") : stand_in(config, kDefaultStrategy);
   if (!strategy.is_map()) strategy.as_string();  // throws for lists
   return map_or_name(strategy, "strategy", "name");
 }
@@ -102,8 +104,8 @@ std::vector<DeviceId> read_workers(const ConfigNode& node, const Cluster& cluste
   }
   const std::int64_t count = node.as_int(Range{1, 1e6});
   if (count > static_cast<std::int64_t>(cluster.devices.size()))
-    throw node.error(fmt::format("{} workers, but platform '{}' has {} hosts; use fewer workers or another platform",
-                                 count, cluster.name, cluster.devices.size()));
+    throw node.error(fmt::format("{} workers, but platform '{}' has {}; use fewer workers or another platform", count,
+                                 cluster.name, counted(cluster.devices.size(), "host")));
   for (DeviceId d = 0; d < count; ++d) workers.push_back(d);
   return workers;
 }
@@ -138,9 +140,8 @@ PhaseSettings make_phase(const std::vector<DeviceId>& workers, const BatchSettin
         (phase.global_batch / divisor + 1) * divisor));
   // A smaller last batch is simulated as a whole one, but one that the data set cannot fill at all is a mistake.
   if (phase.global_batch > samples)
-    throw batch.place.error(
-        fmt::format("a global batch of {} is larger than the data set of {} samples; use a smaller batch",
-                    phase.global_batch, samples));
+    throw batch.place.error(fmt::format("a global batch of {} is larger than the data set of {}; use a smaller batch",
+                                        phase.global_batch, counted(samples, "sample")));
   phase.iterations = phase.iterations_of(phase.global_batch);
   return phase;
 }

@@ -11,6 +11,7 @@
 
 #include "sim/config.hpp"
 #include "sim/config_tree.hpp"
+#include "sim/quantity_unit.hpp"
 
 namespace epocast {
 
@@ -49,8 +50,9 @@ void check_range(const ConfigNode& node, double value, std::string_view written,
   throw node.error(fmt::format("must be {}, got {}", allowed, detail::shorten(written)));
 }
 
-template <class Q>
-Q as_quantity(const ConfigNode& node, const std::string& text, Q (*parse)(std::string_view), Range range) {
+template <class Parse>
+auto as_quantity(const ConfigNode& node, const std::string& text, Parse parse, Range range) {
+  using Q = decltype(parse(std::string_view()));
   Q value;
   try {
     value = parse(text);
@@ -59,6 +61,18 @@ Q as_quantity(const ConfigNode& node, const std::string& text, Q (*parse)(std::s
   }
   check_range(node, value.value, text, range, plain_quantity<Q>);
   return value;
+}
+
+// As objects, because there are two functions of each name.
+constexpr auto kSeconds = [](auto... arguments) { return parse_seconds(arguments...); };
+constexpr auto kBytes = [](auto... arguments) { return parse_bytes(arguments...); };
+
+/// A parser that proposes the unit of the value that the key has if it is left out: who writes `bucket: 25` means MiB.
+template <class Q, class Parse>
+auto like(Q fallback, Parse parse) {
+  return [=](std::string_view text) {
+    return fallback.value > 0 ? parse(text, std::string_view(unit_of(fallback))) : parse(text);
+  };
 }
 
 // from_chars takes no '+' of its own.
@@ -112,11 +126,11 @@ double ConfigNode::as_double(Range range) const {
 }
 
 Seconds ConfigNode::as_seconds(Range range) const {
-  return as_quantity(*this, scalar("a time such as '16 s'"), parse_seconds, range);
+  return as_quantity(*this, scalar("a time such as '16 s'"), kSeconds, range);
 }
 
 Bytes ConfigNode::as_bytes(Range range) const {
-  return as_quantity(*this, scalar("an amount of data such as '16 GB'"), parse_bytes, range);
+  return as_quantity(*this, scalar("an amount of data such as '16 GB'"), kBytes, range);
 }
 
 BytesPerSecond ConfigNode::as_bytes_per_second(Range range) const {
@@ -153,11 +167,15 @@ double ConfigNode::get(std::string_view key, double fallback, Range range) const
 }
 
 Seconds ConfigNode::get(std::string_view key, Seconds fallback, Range range) const {
-  return has_in_map(key) ? at(key).as_seconds(range) : fallback;
+  if (!has_in_map(key)) return fallback;
+  const ConfigNode node = at(key);
+  return as_quantity(node, node.scalar("a time such as '16 s'"), like(fallback, kSeconds), range);
 }
 
 Bytes ConfigNode::get(std::string_view key, Bytes fallback, Range range) const {
-  return has_in_map(key) ? at(key).as_bytes(range) : fallback;
+  if (!has_in_map(key)) return fallback;
+  const ConfigNode node = at(key);
+  return as_quantity(node, node.scalar("an amount of data such as '16 GB'"), like(fallback, kBytes), range);
 }
 
 bool ConfigNode::has_in_map(std::string_view key) const {

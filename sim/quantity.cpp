@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "sim/config.hpp"
+#include "sim/quantity_unit.hpp"
 
 namespace epocast {
 
@@ -145,39 +146,40 @@ std::string_view trim(std::string_view text) {
   throw std::invalid_argument(fmt::format("unknown unit '{}' ({})", unit, hint));
 }
 
-double parse(const Dimension& wanted, std::string_view text) {
+double parse(const Dimension& wanted, std::string_view text, std::string_view usual) {
   const std::string_view whole = trim(text);
   if (whole.empty())
-    throw std::invalid_argument(fmt::format("expected {} such as '16 {}', got nothing", wanted.noun, wanted.usual));
+    throw std::invalid_argument(fmt::format("expected {} such as '16 {}', got nothing", wanted.noun, usual));
 
   constexpr std::size_t kLongest = 60;  // messages below repeat the text
   if (whole.size() > kLongest)
     throw std::invalid_argument(
-        fmt::format("expected {} such as '16 {}', got {} characters", wanted.noun, wanted.usual, whole.size()));
+        fmt::format("expected {} such as '16 {}', got {} characters", wanted.noun, usual, whole.size()));
 
   // from_chars takes no '+' of its own; "+-1" must stay an error.
   const std::string_view digits = whole.starts_with('+') && !whole.starts_with("+-") ? whole.substr(1) : whole;
   double number = 0;
   const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
   if (status == std::errc::invalid_argument)
-    throw std::invalid_argument(fmt::format("expected {} such as '16 {}', got '{}'", wanted.noun, wanted.usual, whole));
+    throw std::invalid_argument(fmt::format("expected {} such as '16 {}', got '{}'", wanted.noun, usual, whole));
   if (status == std::errc::result_out_of_range)
     throw std::invalid_argument(fmt::format("number out of range in '{}'", whole));
   if (!std::isfinite(number)) throw std::invalid_argument(fmt::format("'{}' is not a finite number", whole));
 
   const std::string_view unit = trim(std::string_view(end, digits.data() + digits.size()));
   if (unit.empty())
-    throw std::invalid_argument(fmt::format("missing unit: write '{} {}', not '{}'", whole, wanted.usual, whole));
+    throw std::invalid_argument(fmt::format("missing unit: write '{} {}', not '{}'", whole, usual, whole));
   // "1,000 GB" and "1 2 GB" are broken numbers rather than strange units.
   if (unit.find_first_of("0123456789,_.") != std::string_view::npos)
-    throw std::invalid_argument(
-        fmt::format("'{}' is not one number and one unit, such as '16 {}'", whole, wanted.usual));
+    throw std::invalid_argument(fmt::format("'{}' is not one number and one unit, such as '16 {}'", whole, usual));
   const Unit* found = find_unit(wanted, unit);
   if (found == nullptr) fail_unit(wanted, unit);
   const double value = number * found->multiply / found->divide;
   if (!std::isfinite(value)) throw std::invalid_argument(fmt::format("number out of range in '{}'", whole));
   return value;
 }
+
+double parse(const Dimension& wanted, std::string_view text) { return parse(wanted, text, wanted.usual); }
 
 // One step of a human-readable scale, in SI units.
 struct Step {
@@ -216,6 +218,10 @@ std::string human(double value, const std::array<Step, N>& steps, bool whole_bas
 
 Seconds parse_seconds(std::string_view text) { return Seconds(parse(time_dimension(), text)); }
 Bytes parse_bytes(std::string_view text) { return Bytes(parse(data_dimension(), text)); }
+Seconds parse_seconds(std::string_view text, std::string_view usual) {
+  return Seconds(parse(time_dimension(), text, usual));
+}
+Bytes parse_bytes(std::string_view text, std::string_view usual) { return Bytes(parse(data_dimension(), text, usual)); }
 BytesPerSecond parse_bytes_per_second(std::string_view text) {
   return BytesPerSecond(parse(data_rate_dimension(), text));
 }

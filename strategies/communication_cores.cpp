@@ -1,4 +1,5 @@
 #include "strategies/communication_cores.hpp"
+#include "sim/words.hpp"
 
 namespace epocast {
 namespace {
@@ -18,7 +19,7 @@ ParameterInfo CommunicationCores::parameter() {
 WorkloadTrace CommunicationCores::slow_down(WorkloadTrace trace, const Device& device) const {
   if (taken_ == 0) return trace;
   if (taken_ >= device.cores)
-    throw options_.at(kKey).error(std::to_string(taken_) + " cores to communicate, but device '" + device.name +
+    throw options_.at(kKey).error(counted(taken_, "core") + " to communicate, but device '" + device.name +
                                   "' has only " + std::to_string(device.cores) + "; leave at least one to compute");
   const double slower = static_cast<double>(device.cores) / static_cast<double>(device.cores - taken_);
   for (LayerTrace& layer : trace.layers)

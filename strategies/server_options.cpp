@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "sim/words.hpp"
 #include "strategies/choice.hpp"
 #include "strategies/rate_option.hpp"
 
@@ -109,8 +110,8 @@ std::vector<double> ServerOptions::slowdown(const StrategyContext& context) cons
     const double taken = communication_cores + (w < with_server ? server_cores : 0);
     if (taken > 0 && taken >= device.cores)
       throw options_.at(options_.has("communication_cores") ? "communication_cores" : "server_cores")
-          .error(fmt::format("communication takes {} cores, but '{}' has {}: none is left for computing", taken,
-                             device.name, device.cores));
+          .error(fmt::format("communication takes {}, but '{}' has {}: none is left for computing",
+                             counted(taken, "core"), device.name, device.cores));
     out.push_back(device.cores / (device.cores - taken));
   }
   return out;

@@ -9,6 +9,7 @@
 
 #include "costmodels/timings_file.hpp"
 #include "sim/input_file.hpp"
+#include "sim/words.hpp"
 #include "workloads/model_reader.hpp"
 
 namespace epocast {
@@ -41,8 +42,9 @@ std::vector<const CsvRow*> choose_device(const CsvTable& table, const ImportOpti
     }
   }
   for (const auto& [precision, count] : other_precisions)
-    left_out.push_back(fmt::format("{}: {} rows of precision '{}'", table.file(), count, precision));
-  if (older > 0) left_out.push_back(fmt::format("{}: {} rows of older software (latest = 0)", table.file(), older));
+    left_out.push_back(fmt::format("{}: {} of precision '{}'", table.file(), counted(count, "row"), precision));
+  if (older > 0)
+    left_out.push_back(fmt::format("{}: {} of older software (latest = 0)", table.file(), counted(older, "row")));
   if (chosen.empty())
     throw table.error(0, "precision", "device '" + device + "' has no rows of precision '" + options.precision + "'");
   return chosen;

@@ -14,6 +14,7 @@
 #include "sim/input_file.hpp"
 
 #include "experiments/calibrate/import.hpp"
+#include "sim/words.hpp"
 
 namespace epocast {
 namespace {
@@ -151,7 +152,8 @@ KernelMeasurements import_layers(const std::string& file, const std::vector<Prof
     shape->pass = KernelPass::backward;
     out.timings.push_back({*shape, Seconds(layer.backward), layer.line});
   }
-  for (const auto& [name, count] : unknown) out.left_out.push_back(fmt::format("{}: {} layers {}", file, count, name));
+  for (const auto& [name, count] : unknown)
+    out.left_out.push_back(fmt::format("{}: {} {}", file, counted(count, "layer"), name));
   if (products > 0)
     out.left_out.push_back(
         fmt::format("{}: {} backward times of fully connected layers (two products in one)", file, products));

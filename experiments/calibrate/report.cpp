@@ -10,6 +10,7 @@
 #include "experiments/calibrate/plot.hpp"
 #include "experiments/output.hpp"
 #include "sim/error.hpp"
+#include "sim/words.hpp"
 
 namespace epocast {
 namespace {
@@ -79,9 +80,9 @@ void print_report(std::ostream& out, const std::vector<TestedFit>& fits) {
   for (const TestedFit& f : fits) {
     if (f.fit.quality.shapes < kFewShapes)
       out << fmt::format(
-          "warning: {} has only {} shapes, so its constants stay near what was expected and other shapes are "
+          "warning: {} has only {}, so its constants stay near what was expected and other shapes are "
           "extrapolated\n",
-          name_of(f.fit), f.fit.quality.shapes);
+          name_of(f.fit), counted(f.fit.quality.shapes, "shape"));
     if (f.fit.quality.final > 1.2 * f.fit.quality.physical)
       out << fmt::format(
           "warning: for shapes that {} has not seen, interpolation is worse than the formula alone; measure more of "
@@ -112,8 +113,8 @@ void print_report(std::ostream& out, const std::vector<NetworkFit>& fits) {
   out << align_columns(rows);
   for (const NetworkFit& f : fits)
     if (f.points.size() < 9)
-      out << fmt::format("warning: {} has only {} points; other sizes and rank counts are extrapolated\n", f.library,
-                         f.points.size());
+      out << fmt::format("warning: {} has only {}; other sizes and rank counts are extrapolated\n", f.library,
+                         counted(f.points.size(), "point"));
 }
 
 std::string plot_fits(const std::string& title, const std::vector<TestedFit>& fits) {

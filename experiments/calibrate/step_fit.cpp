@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "costmodels/dense.hpp"
+#include "sim/words.hpp"
 
 namespace epocast {
 namespace {
@@ -215,8 +216,8 @@ class Fit {
               constants_[b].key, constants_[a].key, r));
     }
     if (freedom() < 1)
-      out_.warnings.push_back(fmt::format(
-          "{} constants from {} steps: nothing is left to tell how well they fit; measure more steps", n, steps));
+      out_.warnings.push_back(fmt::format("{} from {}: nothing is left to tell how well they fit; measure more steps",
+                                          counted(n, "constant"), counted(steps, "step")));
   }
 
   /// d ln time / d z of a step.

@@ -12,6 +12,7 @@
 #include "experiments/fork_pool.hpp"
 #include "experiments/run_study.hpp"
 #include "sim/file_output.hpp"
+#include "sim/words.hpp"
 
 namespace epocast {
 namespace {
@@ -90,7 +91,7 @@ int calibrate_steps(const CalibrateStepsArguments& arguments, const Registries& 
   const std::vector<double> before = simulator(plain);
   const StepFit fit = fit_steps(constants, times, std::ref(simulator));
 
-  std::cout << fmt::format("{}: {} steps\n\n", measured.study, measured.steps.size());
+  std::cout << fmt::format("{}: {}\n\n", measured.study, counted(measured.steps.size(), "step"));
   print_report(std::cout, measured, before, fit);
   if (!arguments.plot.empty()) write_file(arguments.plot, plot_steps(measured, fit));
   if (!arguments.output.empty()) write_file(arguments.output, to_yaml(to_calibration(measured, fit)));

@@ -9,6 +9,7 @@
 #include "experiments/partition/patoh_file.hpp"
 #include "sim/error.hpp"
 #include "sim/file_output.hpp"
+#include "sim/words.hpp"
 
 namespace epocast {
 namespace {
@@ -65,8 +66,8 @@ int partition(PartitionArguments arguments, const Registries& registries) {
   const PartitionOutcome outcome = make_partition(request, registries);
   if (!arguments.svg_file.empty()) {
     if (!outcome.shares) throw ConfigError("--svg: a hypergraph has no layers to draw");
-    const std::string title =
-        fmt::format("{}: {} parts, {} grain", outcome.network.name, outcome.partition.parts, arguments.grain);
+    const std::string title = fmt::format("{}: {}, {} grain", outcome.network.name,
+                                          counted(outcome.partition.parts, "part"), arguments.grain);
     write_file(arguments.svg_file,
                [&](std::ostream& out) { draw_partition(out, outcome.network, *outcome.shares, title); });
   }

@@ -13,6 +13,7 @@
 #include "platforms/platform_loader.hpp"
 #include "platforms/probe.hpp"
 #include "sim/error.hpp"
+#include "sim/words.hpp"
 #include "workloads/model_reader.hpp"
 
 namespace epocast {
@@ -26,8 +27,7 @@ std::string validate_study(const std::filesystem::path& file, const Registries& 
     for (const PhaseSettings& phase : setup.phases) setup.compile(phase).graph.validate(setup.cluster);
     if (probed.insert(setup.cluster.platform_file).second) probe_platform(setup.cluster);
   }
-  return fmt::format("study '{}' with {} scenario{}", study.name, study.scenarios.size(),
-                     study.scenarios.size() == 1 ? "" : "s");
+  return fmt::format("study '{}' with {}", study.name, counted(study.scenarios.size(), "scenario"));
 }
 
 /// What the file is, if it is all right. Throws ConfigError otherwise.
@@ -36,15 +36,15 @@ std::string validate(const std::filesystem::path& file, const Registries& regist
   if (extension == ".xml") {
     const Cluster cluster = load_platform(file);
     probe_platform(cluster);
-    return fmt::format("platform '{}' with {} devices", cluster.name, cluster.devices.size());
+    return fmt::format("platform '{}' with {}", cluster.name, counted(cluster.devices.size(), "device"));
   }
-  if (extension == ".csv") return fmt::format("timings with {} rows", load_timings(file).rows.size());
+  if (extension == ".csv") return fmt::format("timings with {}", counted(load_timings(file).rows.size(), "row"));
   const ConfigNode root = ConfigNode::load_file(file);
   if (root.is_map() && root.has("study")) return validate_study(file, registries);
   if (root.is_map() && (root.has("layers") || root.has("based_on"))) {
     const Model model = load_model(file);
-    return fmt::format("model '{}' with {} layers and {} parameters", model.name, model.layers.size(),
-                       model.parameter_count());
+    return fmt::format("model '{}' with {} and {}", model.name, counted(model.layers.size(), "layer"),
+                       counted(model.parameter_count(), "parameter"));
   }
   if (root.is_map() && root.has("calibration")) {
     if (root.at("calibration").as_string() == "steps")

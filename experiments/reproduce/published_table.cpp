@@ -10,6 +10,7 @@
 
 #include "sim/error.hpp"
 #include "sim/input_file.hpp"
+#include "sim/words.hpp"
 
 namespace epocast {
 namespace {
@@ -80,7 +81,8 @@ PublishedTable PublishedTable::read(std::istream& in, std::string name, const st
       continue;
     }
     if (fields.size() != columns.size())
-      throw ConfigError(where, "", fmt::format("has {} fields instead of {}", fields.size(), columns.size()));
+      throw ConfigError(where, "",
+                        fmt::format("has {} instead of {}", counted(fields.size(), "field"), columns.size()));
     if (std::find(fields.begin(), fields.end(), "") != fields.end()) throw ConfigError(where, "", "has an empty field");
     const auto keys_end = fields.end() - static_cast<std::ptrdiff_t>(kLastColumns.size());
     PublishedCell cell{{fields.begin(), keys_end}, *keys_end, *(keys_end + 1), number(fields.back(), where)};

@@ -8,6 +8,7 @@
 #include <ostream>
 
 #include "experiments/output.hpp"
+#include "sim/words.hpp"
 
 namespace epocast {
 namespace {
@@ -83,7 +84,7 @@ void write_target_table(std::ostream& out, const TargetResult& result) {
     out << fmt::format("  fitted: {} cells, which are inputs as well; the fit leaves a MAPE of {:.2f} %\n", s.fitted,
                        *s.fitted_mape);
   if (s.mape) {
-    out << fmt::format("  predicted: MAPE {:.2f} % over {} cells", *s.mape, s.predicted);
+    out << fmt::format("  predicted: MAPE {:.2f} % over {}", *s.mape, counted(s.predicted, "cell"));
     out << (s.bound ? fmt::format("; bound {:.2f} %\n", *s.bound) : "; no bound declared\n");
     out << fmt::format("  worst: {}, {}\n", s.worst->row, percent(*s.worst->error_pct()));
   }

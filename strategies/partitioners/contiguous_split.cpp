@@ -8,6 +8,7 @@
 #include <numeric>
 #include <set>
 
+#include "sim/words.hpp"
 #include "strategies/partitioners/stage_times.hpp"
 
 namespace epocast {
@@ -286,7 +287,8 @@ void check(const WorkloadTrace& trace, const SplitOptions& options) {
     throw SplitError(
         fmt::format("{} stages need {} devices, but there are {}", *options.stages, *options.stages, options.devices));
   if (*options.stages > timed)
-    throw SplitError(fmt::format("{} stages, but only {} layers take time", *options.stages, timed));
+    throw SplitError(fmt::format("{} stages, but only {} {} time", *options.stages, counted(timed, "layer"),
+                                 timed == 1 ? "takes" : "take"));
 }
 
 /// Why nothing fits: what the split would be without the limit, and which of its stages needs how much too much.

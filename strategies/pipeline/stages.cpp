@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "sim/words.hpp"
 #include "strategies/partitioners/contiguous_split.hpp"
 
 namespace epocast {
@@ -70,7 +71,8 @@ LayerSums::LayerSums(const WorkloadTrace& trace) {
 
 void check_enough_layers(const WorkloadTrace& trace, int chunks) {
   if (const int timed = Work(trace).layers.back(); timed < chunks)
-    throw SplitError(fmt::format("the network has {} layers that take time", timed));
+    throw SplitError(
+        fmt::format("the network has {} that {} time", counted(timed, "layer"), timed == 1 ? "takes" : "take"));
 }
 
 std::vector<std::size_t> halve_layers(const WorkloadTrace& trace, int chunks) {

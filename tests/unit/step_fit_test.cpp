@@ -121,7 +121,7 @@ TEST_CASE("constants that steps do not tell, or not apart, are named", "[calibra
     return out;
   };
   CHECK_THAT(warnings(deaf, {0.2, 0.4, 0.6}), Contains("next to nothing about compute.step_overhead"));
-  CHECK_THAT(warnings(alike, {0.2}), Contains("2 constants from 1 steps"));
+  CHECK_THAT(warnings(alike, {0.2}), Contains("2 constants from 1 step:"));
 }
 
 TEST_CASE("a steps calibration reads back, takes its place in a study, and says where it does not hold",
