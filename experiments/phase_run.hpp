@@ -18,6 +18,7 @@ struct PhaseRun {
   std::set<std::int64_t> batches;  ///< that the strategy asked a device's times for
   ExecutionResult result;
   double single_step = 0;                     ///< s: one worker doing the whole `batch`; 0 without a model
+  std::optional<double> lone_step = {};       ///< s: one device doing its share of a step; none where that does not fit
   std::optional<OverlapReport> overlap = {};  ///< if asked for, see measure_overlap
 
   /// Of something per iteration of the graph, the share of one step.

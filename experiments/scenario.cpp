@@ -11,6 +11,7 @@
 #include "experiments/explain.hpp"
 #include "experiments/memory_advice.hpp"
 #include "experiments/phase_run.hpp"
+#include "experiments/rounding_noise.hpp"
 #include "experiments/seeds.hpp"
 #include "sim/executor.hpp"
 #include "sim/network_plan.hpp"
@@ -38,20 +39,45 @@ double per_iteration(const std::vector<PhaseRun>& runs, Value value) {
   return sum / iterations;
 }
 
+/// s that one of the phase's devices, alone, needs for its share of the batch; none if devices differ, or if the share
+/// is no whole number of samples.
+std::optional<double> lone_step(const StrategyContext& context) {
+  if (context.global_batch % static_cast<std::int64_t>(context.workers.size()) != 0) return std::nullopt;
+  Cluster workers;
+  for (const DeviceId worker : context.workers)
+    workers.devices.push_back(context.cluster.devices[static_cast<std::size_t>(worker)]);
+  if (!workers.homogeneous()) return std::nullopt;
+  return context.trace(context.worker_batch()).compute_time().value;
+}
+
+/// Samples/s per device over those of one device that computes its share of the batch alone: over all phases, the time
+/// that lone devices would take for the same samples over the time that the devices take.
+std::optional<double> efficiency(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs) {
+  double alone = 0, together = 0;
+  for (std::size_t p = 0; p < runs.size(); ++p) {
+    const PhaseRun& run = runs[p];
+    if (!run.lone_step) return std::nullopt;
+    const double devices = static_cast<double>(setup.phases[p].workers.size());
+    const double applied = static_cast<double>(run.batch) / static_cast<double>(setup.phases[p].global_batch);
+    alone += devices * static_cast<double>(run.iterations) * applied * *run.lone_step;
+    together += devices * static_cast<double>(run.iterations) * run.per_step(run.result.iteration);
+  }
+  return alone / together;
+}
+
 void summarize(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs, ScenarioResult& out) {
   const auto& phases = setup.phases;
   // With a schedule, batch and workers are those of the last phase; times are averages over all.
   out.workers = static_cast<std::int64_t>(phases.back().workers.size());
   out.global_batch = runs.back().batch;
 
-  double epochs = 0, samples = 0, iterations = 0, workers = 0, single_total = 0;
+  double epochs = 0, samples = 0, iterations = 0, single_total = 0;
   for (std::size_t p = 0; p < runs.size(); ++p) {
     const auto n = static_cast<double>(runs[p].iterations);
     out.total_s += runs[p].result.total;
     epochs += static_cast<double>(phases[p].epochs);
     iterations += n;
     samples += n * static_cast<double>(runs[p].batch);
-    workers += n * static_cast<double>(phases[p].workers.size());
     single_total += n * runs[p].single_step;
     out.iterations_simulated += runs[p].result.iterations_simulated * runs[p].step.steps;
     out.comm_bytes_per_epoch += runs[p].per_step(runs[p].result.metrics.bytes) * n;
@@ -64,14 +90,14 @@ void summarize(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs, Sc
   out.samples_per_s = samples / iterations / out.iteration_s;
   if (single_total > 0) {
     out.speedup = single_total / iterations / out.iteration_s;
-    out.efficiency = *out.speedup / (workers / iterations);
     const double computing = mean([](const PhaseRun& r) { return r.per_step(r.result.metrics.compute); });
-    const double idle = 1 - computing / out.iteration_s;
-    out.bubble_fraction = idle > 1e-12 ? idle : 0;  // rounding
+    out.bubble_fraction = without_rounding_noise(1 - computing / out.iteration_s, 1);
   }
+  out.efficiency = efficiency(setup, runs);
   out.compute_s = mean([](const PhaseRun& r) { return r.per_step(r.result.metrics.compute); });
   out.comm_s = mean([](const PhaseRun& r) { return r.per_step(r.result.metrics.communication); });
-  out.exposed_comm_s = mean([](const PhaseRun& r) { return r.per_step(r.result.metrics.exposed_communication); });
+  const double exposed = mean([](const PhaseRun& r) { return r.per_step(r.result.metrics.exposed_communication); });
+  out.exposed_comm_s = without_rounding_noise(exposed, out.iteration_s);
   if (out.comm_s > 0) out.overlap_ratio = 1 - out.exposed_comm_s / out.comm_s;
   out.comm_bytes_per_iteration = out.comm_bytes_per_epoch / iterations;
   out.comm_bytes_per_epoch /= epochs;
@@ -113,15 +139,12 @@ bool locks_in_phase(const ScenarioSetup& setup, const PhaseSettings& phase, cons
   return server_is_full || (run.result.bound && run.result.iteration > (1 + kShare) * run.result.bound->seconds);
 }
 
-/// What the graphs' collectives are carried out by, each once, in the order of their first use.
+/// What the graphs' collectives are carried out by, each once, in alphabetical order.
 std::string collective_algorithms(const std::vector<PhaseRun>& runs) {
-  std::vector<std::string> names;
+  std::set<std::string> names;
   for (const PhaseRun& run : runs)
     for (const Task& task : run.step.graph.tasks())
-      if (const auto* collective = std::get_if<Collective>(&task.work)) {
-        const std::string name = to_string(collective->algorithm);
-        if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-      }
+      if (const auto* collective = std::get_if<Collective>(&task.work)) names.insert(to_string(collective->algorithm));
   return fmt::format("{}", fmt::join(names, "+"));
 }
 
@@ -168,7 +191,10 @@ std::vector<PhaseRun> run_phases(const ScenarioSetup& setup, SimEngine& engine, 
     run.step = setup.compile(phase, &run.batches);
     run.batch = applied_samples(run.step.graph, phase);
     run.iterations = phase.iterations_of(run.batch);
-    if (setup.strategy->needs_model()) run.single_step = context.trace(run.batch).compute_time().value;
+    if (setup.strategy->needs_model()) {
+      run.single_step = context.trace(run.batch).compute_time().value;
+      run.lone_step = lone_step(context);
+    }
     ExecutionOptions how{.iterations = (run.iterations + run.step.steps - 1) / run.step.steps,
                          .shards = setup.shards,
                          .exact = options.exact,

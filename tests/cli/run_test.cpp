@@ -157,7 +157,9 @@ TEST_CASE("all formats hold the same numbers, and null where there is none") {
     CHECK(json[r].size() == csv.rows[r].size());
     for (const auto& [column, value] : json[r].items()) {
       CAPTURE(r, column);
-      const std::string text = value.is_null() ? "" : value.is_string() ? value.get<std::string>() : value.dump();
+      const std::string text = value.is_null() || value.empty() ? ""
+                               : value.is_string()              ? value.get<std::string>()
+                                                                : value.dump();
       CHECK(csv.rows[r].at(column) == text);
     }
     CHECK(json[r].at("mean_staleness").is_null());  // synchronous
@@ -188,6 +190,28 @@ TEST_CASE("--set changes a key, below a map and instead of its opposite") {
   CHECK(csv.rows.at(0).at("workers") == "4");
   CHECK(csv.rows.at(0).at("global_batch") == "256");
   CHECK(number(csv, 0, "total_s") == Approx(3 * number(csv, 0, "epoch_s")).epsilon(1e-12));
+}
+
+TEST_CASE("an axis over a key of the strategy needs no map in the study") {
+  const TemporaryFolder folder;
+  const std::string axis = "sweep: {strategy.compression: [none, fp16]}\n";
+  folder.write("none.yaml", kStudy + axis);  // the default
+  folder.write("word.yaml", kStudy + "strategy: data_parallel\n" + axis);
+  folder.write("map.yaml", kStudy + "strategy: {name: data_parallel}\n" + axis);
+  const std::string map = run_good({"run", "map.yaml", "--format", "csv"}, folder).out;
+  CHECK(run_good({"run", "none.yaml", "--format", "csv"}, folder).out == map);
+  CHECK(run_good({"run", "word.yaml", "--format", "csv"}, folder).out == map);
+  const Csv csv = read_csv(map);
+  CHECK(number(csv, 0, "comm_bytes_per_iteration") == 2 * number(csv, 1, "comm_bytes_per_iteration"));
+}
+
+TEST_CASE("what --explain calls communication is none where there is none") {
+  const TemporaryFolder folder;
+  folder.write("study.yaml", kStudy + "strategy: single\nsweep: {batch.per_worker: [16, 17, 19, 23, 32, 48, 100]}\n");
+  const std::string out = run_good({"run", "study.yaml", "--set", "workers=1", "--explain"}, folder).out;
+  for (const std::string& line : split(out, '\n'))
+    if (line.find("computation ") != std::string::npos && line.find(", communication ") != std::string::npos)
+      CHECK_THAT(line, Catch::EndsWith(", communication 0 s"));
 }
 
 TEST_CASE("--exact and --unfolded give what extrapolation and folding gave") {
@@ -251,7 +275,7 @@ TEST_CASE("a stage that does not fit its memory is named, with what it lacks") {
 
 TEST_CASE("the algorithms that collectives take are a column") {
   const TemporaryFolder folder;
-  // Of these, stage 3 gathers first; recursive doubling cannot scatter, so the ring does.
+  // Recursive doubling can gather parameters, but not scatter gradients, so the ring does.
   folder.write("study.yaml", kStudy +
                                  "collective: {algorithm: recursive_doubling}\n"
                                  "sweep: {strategy: [data_parallel, {name: sharded_data_parallel, stage: 3}, "
@@ -265,10 +289,11 @@ TEST_CASE("the algorithms that collectives take are a column") {
 
 TEST_CASE("warnings are in every format, and on stderr where no table shows them") {
   const TemporaryFolder folder;
-  // VGG-16 with 4096 samples at a time needs more than 192 GB (the device's memory); noise makes estimates of times.
+  // Of VGG-16 a sample's activations alone are 60 MB: 16,384 samples need 1 TB. More than 200 noisy iterations make
+  // estimates of times.
   folder.write("study.yaml",
                "study: a\nplatform: skylake_10gbe\nmodel: vgg16\nworkers: 2\nnoise: {compute_cv: 0.1}\n"
-               "dataset: {samples: 81920}\nsweep: {batch.per_worker: [8, 4096]}\n");
+               "dataset: {epochs: 40}\nsweep: {batch.per_worker: [8, 16384]}\n");
   const ProgramRun json = run_good({"run", "study.yaml", "--format", "json"}, folder);
   const Csv csv = run_csv({"run", "study.yaml"}, folder);
   const std::string table = run_good({"run", "study.yaml"}, folder).out;
@@ -281,8 +306,8 @@ TEST_CASE("warnings are in every format, and on stderr where no table shows them
   CHECK_THAT(estimate, Catch::StartsWith("total and epoch times are estimates"));
   CHECK(csv.rows[1].at("warnings") == memory + " | " + estimate);
   for (const std::string& warning : {memory, estimate}) {
-    CHECK_THAT(json.err, Catch::Contains("warning: " + warning + "  [4096]\n"));
-    CHECK_THAT(table, Catch::Contains("warning: " + warning + "  [4096]\n"));
+    CHECK_THAT(json.err, Catch::Contains("warning: " + warning + "  [16384]\n"));
+    CHECK_THAT(table, Catch::Contains("warning: " + warning + "  [16384]\n"));
   }
   CHECK(run_good({"run", "study.yaml"}, folder).err.empty());
 }
