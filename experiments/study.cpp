@@ -73,8 +73,9 @@ void add_axis(std::vector<Axis>& axes, const std::string& key, const ConfigNode&
 }
 
 /// The study's axes as the command line changes them: `--set sweep.KEY=[..]` gives an axis new values or adds one,
-/// `--set KEY=value` removes it.
-std::vector<Axis> read_axes(const ConfigNode& root, const std::vector<Override>& overrides) {
+/// `--set KEY=value` removes it. Adds to `notes` what is removed though it has another name.
+std::vector<Axis> read_axes(const ConfigNode& root, const std::vector<Override>& overrides,
+                            std::vector<std::string>& notes) {
   std::vector<Axis> axes;
   if (root.has("sweep")) {
     const ConfigNode sweep = root.at("sweep");
@@ -84,7 +85,13 @@ std::vector<Axis> read_axes(const ConfigNode& root, const std::vector<Override>&
     if (o.key.starts_with("sweep."))
       add_axis(axes, o.key.substr(6), ConfigNode::load_text(o.value, "--set " + o.key));
     else
-      std::erase_if(axes, [&](const Axis& axis) { return overrules(o.key, axis.key); });
+      std::erase_if(axes, [&](const Axis& axis) {
+        const bool drops = overrules(o.key, axis.key);
+        if (drops && axis.key != o.key)
+          notes.push_back(
+              fmt::format("--set {} replaces what the axis {} would change: the axis is dropped", o.key, axis.key));
+        return drops;
+      });
   }
   return axes;
 }
@@ -116,7 +123,7 @@ Study expand(ConfigNode root, const std::vector<Override>& overrides) {
 
   Study study;
   study.name = root.at("study").as_string();
-  const std::vector<Axis> axes = read_axes(root, overrides);
+  const std::vector<Axis> axes = read_axes(root, overrides, study.notes);
   check_size(root, axes);
   for (const Axis& axis : axes) study.axes.push_back(axis.key);
 

@@ -29,6 +29,7 @@ struct Study {
   std::string name;
   std::vector<std::string> axes;
   std::vector<Scenario> scenarios;
+  std::vector<std::string> notes;  ///< what overrides did that may not have been meant
 };
 
 /// A change from the command line, `--set key=value`.

@@ -99,6 +99,7 @@ int run(const RunArguments& arguments, const Registries& registries) {
   std::vector<Scenario> scenarios;
   for (const std::string& file : arguments.files) {
     Study study = load_study(file, overrides);
+    for (const std::string& note : study.notes) std::cerr << "note: " << printable(note) << '\n';
     if (arguments.scenario > study.scenarios.size())
       throw ConfigError(
           fmt::format("--scenario {}: study '{}' has {}", arguments.scenario, study.name, study.scenarios.size()));

@@ -205,6 +205,15 @@ TEST_CASE("an axis over a key of the strategy needs no map in the study") {
   CHECK(number(csv, 0, "comm_bytes_per_iteration") == 2 * number(csv, 1, "comm_bytes_per_iteration"));
 }
 
+TEST_CASE("--set says which axes it drops besides its own") {
+  const TemporaryFolder folder;
+  folder.write("study.yaml", kStudy + "sweep: {workers: [1, 2], strategy.overlap: [true, false]}\n");
+  const ProgramRun run =
+      run_program({"run", "study.yaml", "--set", "strategy=single", "--set", "workers=1"}, folder.path());
+  CHECK(run.exit_code == 0);
+  CHECK(run.err == "note: --set strategy replaces what the axis strategy.overlap would change: the axis is dropped\n");
+}
+
 TEST_CASE("what --explain calls communication is none where there is none") {
   const TemporaryFolder folder;
   folder.write("study.yaml", kStudy + "strategy: single\nsweep: {batch.per_worker: [16, 17, 19, 23, 32, 48, 100]}\n");
@@ -306,7 +315,7 @@ TEST_CASE("warnings are in every format, and on stderr where no table shows them
   CHECK_THAT(estimate, Catch::StartsWith("total and epoch times are estimates"));
   CHECK(csv.rows[1].at("warnings") == memory + " | " + estimate);
   for (const std::string& warning : {memory, estimate}) {
-    CHECK_THAT(json.err, Catch::Contains("warning: " + warning + "  [16384]\n"));
+    CHECK_THAT(json.err, Catch::Contains("warning: " + warning + "  [batch.per_worker=16384]\n"));
     CHECK_THAT(table, Catch::Contains("warning: " + warning + "  [16384]\n"));
   }
   CHECK(run_good({"run", "study.yaml"}, folder).err.empty());
