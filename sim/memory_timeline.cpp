@@ -33,9 +33,7 @@ class Program {
         last_(last),
         output_(layers_.size(), kNone),
         inner_(output_),
-        gradient_(output_),
-        crosses_(layers_.size(), false) {
-    find_crossing();
+        gradient_(output_) {
     for (std::size_t l = first_; l <= last_; ++l) forward(l, Pass::forward);
     forward_end_ = steps_.size();
     for (std::size_t l = last_ + 1; l-- > first_;) {
@@ -58,21 +56,6 @@ class Program {
   std::size_t storage(std::size_t layer) const {
     const int in = layers_[layer].stored_in;
     return in >= 0 ? static_cast<std::size_t>(in) : layer;
-  }
-
-  /// Marks memory that layers of another segment (or of none) read or write: it is kept whole, not computed again.
-  void find_crossing() {
-    for (std::size_t l = first_; l <= last_; ++l) {
-      const auto mark = [&](std::size_t other) {
-        if (layers_[storage(other)].segment != layers_[l].segment) crosses_[storage(other)] = true;
-      };
-      mark(l);
-      for (const int input : layers_[l].inputs) mark(static_cast<std::size_t>(input));
-    }
-  }
-  bool is_dropped(std::size_t layer) const {
-    const std::size_t in = storage(layer);
-    return layers_[in].segment >= 0 && in >= first_ && !crosses_[in];
   }
 
   int make(Bytes bytes, Purpose purpose, std::size_t layer) {
@@ -106,30 +89,13 @@ class Program {
     touch(inner_[l]);
   }
 
-  /// Everything that the segment ending with layer `end` forgot and that its backward passes need, in forward order.
+  /// The forward pass of the segment that ends with layer `end`, once more and into memory of its own: what other
+  /// segments read of it is still there for them, and is let go when they have read it.
   void recompute_segment(std::size_t end) {
     std::size_t begin = end;
     while (begin > first_ && layers_[begin - 1].segment == layers_[end].segment) --begin;
-    std::vector<bool> wanted(end - begin + 1, false);  // values of this memory, by layer that it is named after
-    std::vector<std::size_t> again;
-    const auto want = [&](std::size_t layer) {
-      if (is_dropped(layer)) wanted[storage(layer) - begin] = true;
-    };
-    for (std::size_t l = end + 1; l-- > begin;) {
-      if (!layers_[l].needs_gradient) continue;
-      if (layers_[l].backward_reads_output) want(l);
-      if (layers_[l].backward_reads_input)
-        for (const int input : layers_[l].inputs) want(static_cast<std::size_t>(input));
-    }
-    for (std::size_t l = end + 1; l-- > begin;) {
-      const bool inner = layers_[l].needs_gradient && layers_[l].inner.value > 0;
-      if (!inner && !(is_dropped(l) && wanted[storage(l) - begin])) continue;
-      again.push_back(l);
-      for (const int input : layers_[l].inputs) want(static_cast<std::size_t>(input));
-    }
-    for (std::size_t l = begin; l <= end; ++l)
-      if (is_dropped(l)) output_[storage(l)] = kNone;
-    for (auto l = again.rbegin(); l != again.rend(); ++l) forward(*l, Pass::recompute);
+    for (std::size_t l = begin; l <= end; ++l) output_[l] = kNone;
+    for (std::size_t l = begin; l <= end; ++l) forward(l, Pass::recompute);
   }
 
   void backward(std::size_t l) {
@@ -180,8 +146,7 @@ class Program {
   const std::vector<LayerTrace>& layers_;
   std::size_t first_, last_, forward_end_ = 0;
   std::vector<int> output_, inner_, gradient_;  ///< by layer, the latest buffer
-  std::vector<bool> crosses_;
-  std::vector<int> owners_;  ///< by buffer
+  std::vector<int> owners_;                     ///< by buffer
   std::vector<Buffer> buffers_;
   std::vector<Step> steps_;
 };

@@ -8,6 +8,8 @@
 #include <set>
 #include <utility>
 
+#include "sim/service_symmetry.hpp"
+
 namespace epocast {
 namespace {
 
@@ -126,7 +128,8 @@ bool NetworkPlan::find_interchangeable(const Cluster& cluster) const {
     for (const DeviceId device : group.devices)
       if (!equal_hardware(cluster.devices[idx(device)], first)) return false;
   }
-  if (!wide || collectives_overlap(cluster)) return false;  // nothing to gain; or not the same for all
+  if (!wide || collectives_overlap(cluster) || !ranks_are_served_alike(graph_))
+    return false;  // nothing to gain; or not the same for all
   for (const Queue& queue : graph_.queues())
     if (std::adjacent_find(queue.slowdown.begin(), queue.slowdown.end(), std::not_equal_to<>()) != queue.slowdown.end())
       return false;

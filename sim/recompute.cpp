@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "sim/memory_timeline.hpp"
 
@@ -114,11 +115,27 @@ void apply_recompute(WorkloadTrace& trace, const Recompute& recompute) {
     if (l == starts[segment]) ++segment;
     if (segment < starts.size()) trace.layers[l].segment = static_cast<int>(segment);
   }
-  for (const MemoryMoment& moment : memory_timeline(trace, Optimizer::sgd))
-    if (moment.pass == Pass::recompute)
-      trace.layers[moment.layer].times.recompute = trace.layers[moment.layer].times.forward;
+  for (LayerTrace& layer : trace.layers)
+    if (layer.segment >= 0) layer.times.recompute = layer.times.forward;
   const std::vector<Bytes> kept = kept_by_layer(trace);
-  for (std::size_t l = 0; l < trace.layers.size(); ++l) trace.layers[l].kept_activations = kept[l];
+  for (std::size_t l = 0; l < trace.layers.size(); ++l) {
+    LayerTrace& layer = trace.layers[l];
+    if (layer.segment >= 0) layer.recomputed = std::max(Bytes(0), layer.kept_activations - kept[l]);
+    layer.kept_activations = kept[l];
+  }
+}
+
+void forget_everything(WorkloadTrace& trace) {
+  for (std::size_t l = 1; l < trace.layers.size(); ++l) {
+    LayerTrace& layer = trace.layers[l];
+    layer.segment = 0;
+    layer.times.recompute = layer.times.forward;
+    layer.recomputed = std::exchange(layer.kept_activations, Bytes(0));
+  }
+}
+
+bool forgets(const WorkloadTrace& trace) {
+  return std::ranges::any_of(trace.layers, [](const LayerTrace& layer) { return layer.segment >= 0; });
 }
 
 }  // namespace epocast

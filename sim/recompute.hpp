@@ -1,7 +1,10 @@
 #pragma once
 // Activation checkpointing: memory for time. The network is cut into segments of neighbouring layers. Of a segment only
-// what layers outside of it read stays in memory; before its backward passes, what they need is computed again. The
-// last segment keeps everything, as its backward passes come first.
+// what layers outside of it read stays in memory; before its backward passes its whole forward pass runs once more, as
+// torch.utils.checkpoint does it: the last products too, though what they make was kept for the next segment. The last
+// segment keeps everything, as its backward passes come first.
+//
+// This is a transform of the trace: strategies obey what the trace says, and know nothing of why.
 //
 // Source: Chen et al. 2016, "Training deep nets with sublinear memory cost" (arXiv 1604.06174): about sqrt(n) segments
 // give a memory of O(sqrt(n)) for n layers, at the price of one more forward pass.
@@ -30,8 +33,14 @@ struct Recompute {
 /// their share, and none for `blocks` in a network without branches.
 std::vector<std::size_t> segment_starts(const WorkloadTrace& trace, const Recompute& recompute);
 
-/// Sets segments, recompute times and kept activations of a trace that has none of them yet. Convolutions and all other
-/// layers are computed again at the cost of their forward pass, unless nobody needs what they make.
+/// Sets segments, recompute times and kept activations of a trace that forgets nothing yet.
 void apply_recompute(WorkloadTrace& trace, const Recompute& recompute);
+
+/// Makes all layers a single segment of which nothing but the model's input is kept: for devices that hold a part of
+/// the network and keep what that part receives. REQUIRES: !forgets(trace).
+void forget_everything(WorkloadTrace& trace);
+
+/// Whether some layers forget their activations.
+bool forgets(const WorkloadTrace& trace);
 
 }  // namespace epocast

@@ -5,18 +5,18 @@
 
 namespace epocast {
 
-StepObserver::StepObserver(const ActivityAccounts& accounts, std::vector<DeviceId> workers, double start)
+StepObserver::StepObserver(const ActivityAccounts& accounts, std::vector<CountedDevice> workers, double start)
     : accounts_(accounts), workers_(std::move(workers)) {
   iteration_ended(start);
 }
 
 void StepObserver::iteration_ended(double now) {
   Snapshot snapshot{.time = now};
-  for (const DeviceId worker : workers_) {
+  for (const auto& [worker, count] : workers_) {
     const ActivityTimes times = accounts_.times(worker, now);
-    snapshot.compute += times.compute();
-    snapshot.communication += times.communication();
-    snapshot.exposed += times.communication_only;
+    snapshot.compute += count * times.compute();
+    snapshot.communication += count * times.communication();
+    snapshot.exposed += count * times.communication_only;
   }
   snapshots_.push_back(snapshot);
 }
@@ -24,8 +24,9 @@ void StepObserver::iteration_ended(double now) {
 StepMetrics StepObserver::window(std::int64_t iterations) const {
   const Snapshot& last = snapshots_.back();
   const Snapshot& first = snapshots_[snapshots_.size() - 1 - static_cast<std::size_t>(iterations)];
-  const double scale =
-      workers_.empty() ? 0 : 1 / (static_cast<double>(iterations) * static_cast<double>(workers_.size()));
+  double workers = 0;
+  for (const CountedDevice& worker : workers_) workers += worker.count;
+  const double scale = workers_.empty() ? 0 : 1 / (static_cast<double>(iterations) * workers);
   StepMetrics metrics;
   metrics.compute = (last.compute - first.compute) * scale;
   metrics.communication = (last.communication - first.communication) * scale;

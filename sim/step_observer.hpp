@@ -8,7 +8,7 @@
 
 #include "sim/activity.hpp"
 #include "sim/execution.hpp"
-#include "sim/task_graph.hpp"
+#include "sim/task_activity.hpp"
 
 namespace epocast {
 
@@ -16,7 +16,7 @@ namespace epocast {
 class StepObserver {
  public:
   /// `workers`: devices to average over.
-  StepObserver(const ActivityAccounts& accounts, std::vector<DeviceId> workers, double start);
+  StepObserver(const ActivityAccounts& accounts, std::vector<CountedDevice> workers, double start);
 
   /// An iteration has ended everywhere, now.
   void iteration_ended(double now);
@@ -37,7 +37,7 @@ class StepObserver {
   };
 
   const ActivityAccounts& accounts_;
-  std::vector<DeviceId> workers_;
+  std::vector<CountedDevice> workers_;
   std::vector<Snapshot> snapshots_;
 };
 

@@ -19,7 +19,7 @@ struct PassTimes {
   Seconds backward_data;
   Seconds backward_weights;
   Seconds update;          ///< applying the gradient to all of the layer's parameters
-  Seconds recompute = {};  ///< a second forward pass, before backward, of what was not kept (sim/recompute.hpp)
+  Seconds recompute = {};  ///< a second forward pass, before backward, if it is in a segment (sim/recompute.hpp)
 
   Seconds backward() const { return recompute + backward_data + backward_weights; }
   Seconds total() const { return forward + backward() + update; }
@@ -49,8 +49,9 @@ struct LayerTrace {
   bool backward_reads_output = false;
   bool needs_gradient = false;
   int stored_in = -1;
-  Bytes inner = {};      ///< made on the way and kept for backward: the part of kept_activations that is not output
-  Bytes workspace = {};  ///< scratch memory of the layer's kernels while they run
+  Bytes inner = {};       ///< made on the way and kept for backward: the part of kept_activations that is not output
+  Bytes workspace = {};   ///< scratch memory of the layer's kernels while they run
+  Bytes recomputed = {};  ///< what its second forward pass makes and keeps for backward, beside kept_activations
   int segment = -1;  ///< of layers that forget activations and compute them again, one after the other; -1: keeps them
 };
 

@@ -111,6 +111,43 @@ TEST_CASE("random graphs fold without a difference", "[execution][property]") {
   if (std::getenv("EPOCAST_TEST_NUMBERS")) WARN(folded << " folded");
 }
 
+TEST_CASE("a folded graph says of its devices what the whole one says", "[execution][property]") {
+  // Groups that share all devices, some or none, and queues of single devices beside them: a device's time is that of
+  // all groups that it is in. Averages are over devices, whoever stands for them.
+  const testing::Star star(kDevices, 1e9, 100e-6);
+  const auto graph_of = [](int g) {
+    return testing::RandomGraph(5000 + static_cast<std::uint64_t>(g), kDevices, g % 2 == 1, true).make();
+  };
+  const auto packed = testing::in_children(kGraphs, [&](int g) {
+    const CyclicTaskGraph graph = graph_of(g);
+    return testing::execute_packed(
+        star.cluster(), {{graph, {.iterations = kIterations, .fold = false}}, {graph, {.iterations = kIterations}}});
+  });
+  int folded = 0;
+  for (int g = 0; g < kGraphs; ++g) {
+    INFO("graph of seed " << 5000 + g);
+    const std::vector<ExecutionResult> results = testing::unpack(packed[static_cast<std::size_t>(g)]);
+    const ExecutionResult &whole = results[0], &one = results[1];
+    REQUIRE_FALSE(whole.folded);
+    if (!one.folded) continue;
+    ++folded;
+    CHECK(relative_difference(whole.total, one.total) < 1e-9);
+    CHECK(relative_difference(whole.iteration, one.iteration) < 1e-9);
+    const double rounding = 1e-9 * whole.iteration;
+    const StepMetrics &a = whole.metrics, &b = one.metrics;
+    CHECK(a.compute == Approx(b.compute).margin(rounding));
+    CHECK(a.communication == Approx(b.communication).margin(rounding));
+    CHECK(a.exposed_communication == Approx(b.exposed_communication).margin(rounding));
+    CHECK(relative_difference(a.bytes, b.bytes) < 1e-9);
+    CHECK(relative_difference(a.max_link_utilization, b.max_link_utilization) < 1e-9);
+    CHECK(a.mean_staleness == b.mean_staleness);
+    REQUIRE((whole.bound && one.bound));
+    CHECK(relative_difference(whole.bound->seconds, one.bound->seconds) < 1e-9);
+  }
+  CHECK(folded > kGraphs / 4);  // or else little has been tested
+  if (std::getenv("EPOCAST_TEST_NUMBERS")) WARN(folded << " of " << kGraphs << " folded");
+}
+
 TEST_CASE("random graphs conserve bytes and time", "[execution][property]") {
   for_all([](const Sample& s) {
     const auto expected = testing::bytes_sent_per_iteration(s.graph, kDevices);

@@ -12,10 +12,13 @@
 namespace epocast::testing {
 
 /// Draws small graphs over `devices` devices. The same seed gives the same graph. With `ties`, durations are whole
-/// milliseconds and sizes whole megabytes, so that unlike events fall on one date all the time.
+/// milliseconds and sizes whole megabytes, so that unlike events fall on one date all the time. With `alike`, nothing
+/// treats the ranks of a group differently: no messages, no servers, and collectives that load all links alike. So the
+/// graph can be folded if its groups allow it; every device has queues of its own beside those of its groups.
 class RandomGraph {
  public:
-  RandomGraph(std::uint64_t seed, int devices, bool ties = false) : random_(seed), devices_(devices), ties_(ties) {}
+  RandomGraph(std::uint64_t seed, int devices, bool ties = false, bool alike = false)
+      : random_(seed), devices_(devices), ties_(ties), alike_(alike) {}
 
   CyclicTaskGraph make() {
     add_groups();
@@ -34,19 +37,25 @@ class RandomGraph {
   double bytes() { return chance(0.05) ? 0 : 1e6 * (ties_ ? 1 + below(7) : between(1, 7)); }
 
   void add_groups() {
-    const int width = 2 + below(devices_ - 2);
+    const int width = 2 + below(devices_ - (alike_ ? 1 : 2));
+    std::vector<DeviceId> all(static_cast<std::size_t>(devices_));
+    std::iota(all.begin(), all.end(), 0);
     for (int g = 0; g < 2; ++g) {
-      std::vector<DeviceId> all(static_cast<std::size_t>(devices_));
-      std::iota(all.begin(), all.end(), 0);
-      std::shuffle(all.begin(), all.end(), random_);
-      all.resize(static_cast<std::size_t>(width));
-      wide_.push_back(graph_.add_group("wide", all));
+      // Alike: half of the time the other group's devices, or none of them as far as that goes.
+      if (alike_ && g == 1 && chance(0.5))
+        std::rotate(all.begin(), all.begin() + below(2) * width, all.end());
+      else
+        std::shuffle(all.begin(), all.end(), random_);
+      wide_.push_back(graph_.add_group("wide", {all.begin(), all.begin() + width}));
     }
-    for (int g = 0; g < 2; ++g) single_.push_back(graph_.add_group("single", {below(devices_)}));
+    for (int g = 0; g < (alike_ ? devices_ : 2); ++g)
+      single_.push_back(graph_.add_group("single", {alike_ ? g : below(devices_)}));
   }
 
   void add_queues() {
-    for (const GroupId group : {wide_[0], wide_[1], single_[0], single_[1]}) {
+    std::vector<GroupId> groups = wide_;
+    groups.insert(groups.end(), single_.begin(), single_.end());
+    for (const GroupId group : groups) {
       // A priority queue takes either collectives or other tasks; this one takes no collectives.
       const auto discipline = Discipline(below(3));
       const QueueId work = graph_.add_queue("work", group, QueueRole::compute, discipline);
@@ -56,12 +65,12 @@ class RandomGraph {
   }
 
   void add_task(const std::string& name) {
-    const auto& on = queues_[static_cast<std::size_t>(below(4))];
+    const auto& on = queues_[static_cast<std::size_t>(below(static_cast<int>(queues_.size())))];
     const bool wide = graph_.group(on.group).devices.size() > 1;
     TaskId task{};
     switch (below(4)) {
       case 0:
-        if (!wide && on.discipline != Discipline::program_order) {  // a server works for each of its clients
+        if (!alike_ && !wide && on.discipline != Discipline::program_order) {  // a server works for each of its clients
           task = graph_.compute_for(wide_[static_cast<std::size_t>(below(2))], on.work, Seconds(duration()),
                                     {"serve", name});
           break;
@@ -69,6 +78,7 @@ class RandomGraph {
         [[fallthrough]];
       case 1: task = graph_.compute(on.work, Seconds(duration()), {"compute", name}); break;
       case 2: {
+        if (alike_) return add_task(name);
         const GroupId from = wide_[static_cast<std::size_t>(below(2))];
         const GroupId to = chance(0.5) ? single_[static_cast<std::size_t>(below(2))] : wide_[from == wide_[0] ? 1 : 0];
         if (graph_.group(from).devices == graph_.group(to).devices) return add_task(name);
@@ -79,10 +89,12 @@ class RandomGraph {
       }
       default: {
         if (!wide) return add_task(name);
-        const auto algorithm = chance(0.5) ? CollectiveAlgorithm::ring : CollectiveAlgorithm::double_binary_tree;
+        const auto algorithm =
+            alike_ || chance(0.5) ? CollectiveAlgorithm::ring : CollectiveAlgorithm::double_binary_tree;
         // A first-come queue may also serve collectives among other tasks; then they wait for all its ranks at once.
         const QueueId queue = on.discipline == Discipline::fifo && chance(0.5) ? on.work : on.wire;
-        const auto level = CollectiveLevel(below(3));  // automatic, message or flow
+        const auto level = alike_ ? (chance(0.5) ? CollectiveLevel::closed_form : CollectiveLevel::flow)
+                                  : CollectiveLevel(below(3));  // automatic, message or flow
         task = graph_.collective(queue, {CollectiveOp::all_reduce, algorithm, level, on.group, Bytes(bytes()), 0},
                                  {"all-reduce", name});
       }
@@ -112,7 +124,7 @@ class RandomGraph {
   };
   std::mt19937_64 random_;
   int devices_;
-  bool ties_;
+  bool ties_, alike_;
   CyclicTaskGraph graph_;
   std::vector<GroupId> wide_, single_;
   std::vector<Queues> queues_;
