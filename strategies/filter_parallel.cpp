@@ -140,12 +140,15 @@ class Builder {
 
 MemoryUse memory_of(const WorkloadTrace& trace, const FilterParts& parts, const SpreadNetwork& network, int device,
                     int in_flight, Optimizer optimizer) {
-  Bytes parameters, activations;
+  Bytes parameters, activations, recomputed, segment;  // the largest segment is computed again for one batch at a time
   for (std::size_t l = 0; l < trace.layers.size(); ++l) {
-    parameters += trace.layers[l].parameters * parts.share(l, device);
+    const LayerTrace& layer = trace.layers[l];
+    parameters += layer.parameters * parts.share(l, device);
     // Input data is on every device.
-    activations +=
-        trace.layers[l].kept_activations * (trace.layers[l].kind == LayerKind::input ? 1 : parts.share(l, device));
+    activations += layer.kept_activations * (layer.kind == LayerKind::input ? 1 : parts.share(l, device));
+    if (l > 0 && layer.segment != trace.layers[l - 1].segment) segment = Bytes(0);
+    segment += layer.recomputed * parts.share(l, device);
+    recomputed = std::max(recomputed, segment);
   }
   for (const FilterLink& link : network.links)
     if (network.nodes[link.to.front()].device == device) activations += link.bytes;
@@ -153,7 +156,7 @@ MemoryUse memory_of(const WorkloadTrace& trace, const FilterParts& parts, const 
           .gradients = parameters,
           .optimizer_state =
               parameters * (optimizer_bytes_per_value(optimizer, trace.precision) / bytes_per_value(trace.precision)),
-          .activations = activations * in_flight};
+          .activations = activations * in_flight + recomputed};
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <memory>
 #include <numeric>
 
+#include "sim/recompute.hpp"
 #include "strategies/choice.hpp"
 #include "strategies/partitioners/contiguous_split.hpp"
 #include "strategies/pipeline/memory.hpp"
@@ -273,11 +274,24 @@ PipelinePlan Pipeline::plan_for(const StrategyContext& context, int stages, int 
   plan.devices.resize(static_cast<std::size_t>(stages));
   plan.micro_batches = micro_batches;
   plan.in_flight = in_flight_.value_or(stages);
-  plan.recompute = recompute_;
   plan.copy = copy_;
   plan.gradients = gradients_;
   plan.collective = context.collective;
   return plan;
+}
+
+std::unique_ptr<MicroBatch> Pipeline::micro_batch_of(const StrategyContext& context, std::int64_t samples) const {
+  TraceSource source = context.trace;
+  if (recompute_)
+    source = [this, made = context.trace](std::int64_t batch) {
+      WorkloadTrace trace = made(batch);
+      if (forgets(trace))
+        throw options_.at("recompute")
+            .error("memory.recompute already says what is forgotten and computed again; leave out one of the two");
+      forget_everything(trace);
+      return trace;
+    };
+  return std::make_unique<MicroBatch>(std::move(source), samples, splits_backward(schedule_));
 }
 
 SplitLimits Pipeline::limits(const StrategyContext& context) const {
@@ -328,7 +342,7 @@ Pipeline::Choice Pipeline::best_layout(const StrategyContext& context) const {
   for (int stages = stages_.value_or(1); stages <= most; ++stages)
     for (const int micro_batches : micro_batches_to_try(context.global_batch, stages)) {
       const std::int64_t samples = context.global_batch / micro_batches;
-      Choice choice{plan_for(context, stages, micro_batches), std::make_unique<MicroBatch>(context.trace, samples), {}};
+      Choice choice{plan_for(context, stages, micro_batches), micro_batch_of(context, samples), {}};
       try {
         check_enough_layers(choice.micro_batch->share(1), stages);
         choice.layout = split_and_replicate(*choice.micro_batch, choice.plan, workers, limits(context));
@@ -381,15 +395,14 @@ TrainingStep Pipeline::compile(const StrategyContext& context) const {
       throw options_.at("gradients").error("one processor for all gradients and replicas of stages do not go together");
     const int stages = static_cast<int>(replicas.size());
     const int micro_batches = micro_batches_of(context.global_batch, stages, common_multiple(replicas));
-    Choice given{plan_for(context, stages, micro_batches),
-                 std::make_unique<MicroBatch>(context.trace, context.global_batch / micro_batches),
-                 {}};
+    Choice given{
+        plan_for(context, stages, micro_batches), micro_batch_of(context, context.global_batch / micro_batches), {}};
     given.layout = given_layout(context, *given.micro_batch, given.plan, replicas);
     return given;
   };
   auto [plan, micro_batch, layout] = chosen();
   for (const int replicas : layout.replicas) plan.traces.push_back(&micro_batch->share(replicas));
-  plan.chunks = make_chunks(plan.traces, layout.boundaries);
+  plan.chunks = make_chunks(plan.traces, layout.boundaries, splits_backward(schedule_));
   plan.devices = place_stages(context.workers, layout.replicas);
   plan.reductions = reductions(plan);
   return {pipeline_graph(plan), pipeline_memory(plan, context.optimizer, plan.traces.front()->precision)};

@@ -49,6 +49,8 @@ class Pipeline final : public Strategy {
   int micro_batches_of(std::int64_t batch, int stages, int shares) const;
   std::vector<std::size_t> named_boundaries(const WorkloadTrace& trace, int chunks) const;
   PipelinePlan plan_for(const StrategyContext& context, int stages, int micro_batches) const;
+  /// Whose traces forget what a stage does not receive, if `recompute` is set.
+  std::unique_ptr<MicroBatch> micro_batch_of(const StrategyContext& context, std::int64_t samples) const;
   SplitLimits limits(const StrategyContext& context) const;
   StageLayout given_layout(const StrategyContext& context, MicroBatch& micro_batch, const PipelinePlan& plan,
                            const std::vector<int>& replicas) const;

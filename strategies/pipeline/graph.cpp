@@ -97,22 +97,21 @@ class Builder {
   void add_computation(int s, const PipelineWork& work) {
     const auto c = at(work.chunk), k = at(work.micro_batch);
     const Chunk& own = plan_.chunks[c];
-    const Seconds again = plan_.recompute ? own.forward : Seconds(0);
     switch (work.pass) {
       case PipelinePass::forward:
         forward_[c][k] = compute(s, own.forward, "forward", own.name, "", work, kForward);
         return;
       case PipelinePass::backward_data:
         entry_[c][k] = backward_[c][k] =
-            compute(s, again + own.backward_data, "backward data", own.name, "", work, kBackward);
+            compute(s, own.recompute + own.backward_data, "backward data", own.name, "", work, kBackward);
         return;
       case PipelinePass::backward:
         if (!starts_reductions(work)) {
-          const Seconds time = again + own.backward_data + own.backward_weights;
+          const Seconds time = own.recompute + own.backward_data + own.backward_weights;
           entry_[c][k] = backward_[c][k] = gradient_[c][k] =
               compute(s, time, "backward", own.name, "", work, kBackward);
         } else {
-          entry_[c][k] = add_stretches(s, work, again);
+          entry_[c][k] = add_stretches(s, work);
           backward_[c][k] = gradient_[c][k];
         }
         return;
@@ -120,7 +119,7 @@ class Builder {
         if (!starts_reductions(work))
           gradient_[c][k] = compute(s, own.backward_weights, "backward weights", own.name, "", work, kBackward);
         else
-          add_stretches(s, work, Seconds(0));
+          add_stretches(s, work);
         return;
     }
   }
@@ -130,22 +129,27 @@ class Builder {
            last_[at(work.chunk)].micro_batch == work.micro_batch;
   }
 
-  /// Of a layer in a pass that makes gradients of weights.
-  static Seconds pass_time(const PassTimes& times, PipelinePass pass) {
-    return pass == PipelinePass::backward_weights ? times.backward_weights
-                                                  : times.backward_weights + times.backward_data;
+  /// Of a chunk's layer in a pass that makes gradients of weights. A segment that forgot its activations is computed
+  /// again where backward reaches its last layer.
+  Seconds pass_time(int s, const Chunk& own, std::size_t l, PipelinePass pass) const {
+    const std::vector<LayerTrace>& layers = plan_.traces[at(s)]->layers;
+    if (pass == PipelinePass::backward_weights) return layers[l].times.backward_weights;
+    Seconds time = layers[l].times.backward_weights + layers[l].times.backward_data;
+    if (l + 1 < own.last && layers[l + 1].segment == layers[l].segment) return time;
+    for (std::size_t k = l + 1; k-- > own.first && layers[k].segment == layers[l].segment;)
+      time += layers[k].times.recompute;
+    return time;
   }
 
   /// The pass that makes a chunk's last gradients, cut where an all-reduce has all of its own. Returns the first task.
-  Lanes add_stretches(int s, const PipelineWork& work, Seconds again) {
+  Lanes add_stretches(int s, const PipelineWork& work) {
     const auto c = at(work.chunk), k = at(work.micro_batch);
     const char* name = work.pass == PipelinePass::backward_weights ? "backward weights" : "backward";
     std::size_t end = plan_.chunks[c].last;
     Lanes first;
     const auto stretch = [&](std::size_t begin, const std::string& layers) {
-      Seconds time = again;
-      again = Seconds(0);
-      for (std::size_t l = begin; l < end; ++l) time += pass_time(plan_.traces[at(s)]->layers[l].times, work.pass);
+      Seconds time;
+      for (std::size_t l = begin; l < end; ++l) time += pass_time(s, plan_.chunks[c], l, work.pass);
       end = begin;
       const Lanes tasks = compute(s, time, name, plan_.chunks[c].name, " " + layers, work, kBackward);
       if (!first.empty()) after(gradient_[c][k], tasks);
@@ -242,7 +246,8 @@ class Builder {
           send(backward_[at(c + 1)][at(k)], entry_[at(c)][at(k)], from, there, chunk(c + 1).received, &Lane::gradients,
                {"send gradients", chunk(c + 1).name, shown});
         }
-        const Bytes kept = chunk(c).activations - chunk(c).received;
+        // Computing it again needs what the chunk received.
+        const Bytes kept = chunk(c).activations - (chunk(c).recompute.value > 0 ? Bytes(0) : chunk(c).received);
         send(forward_[at(c)][at(k)], entry_[at(c)][at(k)], here, there, kept + chunk(c).parameters, &Lane::activations,
              {"send activations and weights", chunk(c).name, shown});
         if (splits_backward(plan_.schedule)) after(backward_[at(c)][at(k)], gradient_[at(c)][at(k)]);

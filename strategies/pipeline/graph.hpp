@@ -29,8 +29,7 @@ struct PipelinePlan {
   std::vector<const WorkloadTrace*> traces;
   int micro_batches = 1;
   int in_flight = 1;  ///< batches, of the threaded schedule
-  bool recompute = false;
-  double copy = 0;  ///< s per byte that copying a message takes
+  double copy = 0;    ///< s per byte that copying a message takes
   GradientPlace gradients = GradientPlace::collocated;
   std::vector<std::vector<Bucket>>
       reductions;  ///< by chunk, of its layers' gradients; none where a stage has one replica

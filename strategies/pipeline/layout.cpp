@@ -40,7 +40,7 @@ WorkloadTrace without_updates(WorkloadTrace trace) {
 bool fits(MicroBatch& micro_batch, PipelinePlan plan, const StageLayout& layout, const SplitLimits& limits) {
   plan.traces.clear();
   for (const int replicas : layout.replicas) plan.traces.push_back(&micro_batch.share(replicas));
-  plan.chunks = make_chunks(plan.traces, layout.boundaries);
+  plan.chunks = make_chunks(plan.traces, layout.boundaries, splits_backward(plan.schedule));
   const std::vector<DeviceMemory> memory =
       pipeline_memory(plan, limits.optimizer, micro_batch.share(layout.replicas.front()).precision);
   return std::all_of(memory.begin(), memory.end(),
@@ -73,7 +73,6 @@ Seconds estimated_batch(MicroBatch& micro_batch, const PipelinePlan& plan, const
       forward += micro_batch.passes(replicas).layers[l].times.forward;
       backward += micro_batch.passes(replicas).layers[l].times.backward();
     }
-    if (plan.recompute) backward += forward;
     if (s + 1 < plan.stages())
       messages = cut[last - 1] * (2.0 / std::min(replicas, layout.replicas[stage + 1])) / limits.bandwidth;
     const Seconds reduction =
@@ -90,11 +89,12 @@ Seconds estimated_batch(MicroBatch& micro_batch, const PipelinePlan& plan, const
 
 }  // namespace
 
-MicroBatch::Shared::Shared(WorkloadTrace made) : trace(std::move(made)), passes(without_updates(trace)), sums(trace) {}
+MicroBatch::Shared::Shared(WorkloadTrace made, bool at_once)
+    : trace(std::move(made)), passes(without_updates(trace)), sums(trace, at_once) {}
 
 const MicroBatch::Shared& MicroBatch::shared(int replicas) {
   std::unique_ptr<Shared>& found = shares_[replicas];
-  if (!found) found = std::make_unique<Shared>(source_(samples_ / replicas));
+  if (!found) found = std::make_unique<Shared>(source_(samples_ / replicas), at_once_);
   return *found;
 }
 
@@ -147,8 +147,9 @@ StageLayout split_by_time(MicroBatch& micro_batch, const PipelinePlan& plan, con
   options.memory_of = [&](const StagePosition& position) {
     const LayerSums& sums = micro_batch.sums(position.replicas);
     return needs[needs.size() - static_cast<std::size_t>(position.stages_from_here)](
-        sums.parameters(position.first, position.last), sums.received(position.first),
-        sums.kept(position.first, position.last));
+        sums.parameters(position.first, position.last),
+        sums.received(position.first) + sums.kept(position.first, position.last),
+        sums.recomputed(position.first, position.last));
   };
   try {
     return layout_of(split_contiguous(whole, options));

@@ -25,7 +25,9 @@ namespace epocast {
 /// The traces of one micro-batch that 1, 2, ... replicas share evenly. Makes each when it is first asked for.
 class MicroBatch {
  public:
-  MicroBatch(TraceSource source, std::int64_t samples) : source_(std::move(source)), samples_(samples) {}
+  /// `at_once`: as LayerSums takes it.
+  MicroBatch(TraceSource source, std::int64_t samples, bool at_once = false)
+      : source_(std::move(source)), samples_(samples), at_once_(at_once) {}
 
   bool divides_by(int replicas) const { return samples_ % replicas == 0; }
   /// At a replica's share. REQUIRES: divides_by(replicas). What it refers to stays where it is.
@@ -36,7 +38,7 @@ class MicroBatch {
 
  private:
   struct Shared {
-    explicit Shared(WorkloadTrace made);
+    Shared(WorkloadTrace made, bool at_once);
     WorkloadTrace trace, passes;
     LayerSums sums;
   };
@@ -44,6 +46,7 @@ class MicroBatch {
 
   TraceSource source_;
   std::int64_t samples_;
+  bool at_once_;
   std::map<int, std::unique_ptr<Shared>> shares_;
 };
 
@@ -66,7 +69,7 @@ struct StageLayout {
 };
 
 /// The layout with the fastest slowest stage or link that fits in memory or, if none does, the fastest. Of `plan`:
-/// schedule, recompute, in_flight, gradients, micro_batches; how many chunks it has, and how many stages. `replicas`
+/// schedule, in_flight, gradients, micro_batches; how many chunks it has, and how many stages. `replicas`
 /// are given by stage, or, if empty, chosen by the same measure so that all of so many `devices` are used (one chunk
 /// per stage). Throws SplitError if there is no split at all.
 StageLayout split_by_time(MicroBatch& micro_batch, const PipelinePlan& plan, const std::vector<int>& replicas,

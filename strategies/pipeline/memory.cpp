@@ -53,45 +53,47 @@ double optimizer_share(Optimizer optimizer, Precision precision) {
   return optimizer_bytes_per_value(optimizer, precision) / bytes_per_value(precision);
 }
 
-/// Calls at_peak(chunk, received, kept) after each step of the program: how often what a chunk receives, and what it
-/// makes and keeps, is there. With `recompute` only what comes in is kept from the forward pass to the backward pass.
+/// Of one chunk on a device.
+struct Held {
+  int passes = 0;   ///< whose activations are kept for the backward pass
+  int running = 0;  ///< of them, such as have in memory what is forgotten otherwise
+};
+
+/// Calls at_peak(held by chunk) after each step of the program.
 template <typename Visitor>
-void follow(const StageProgram& program, bool recompute, Visitor&& at_peak) {
+void follow(const StageProgram& program, Visitor&& at_peak) {
   const PipelinePass done = splits_backward(program) ? PipelinePass::backward_weights : PipelinePass::backward;
-  struct Held {
-    int received = 0, kept = 0;
-  };
-  std::map<int, Held> held;  // by chunk
+  std::map<int, Held> held;
   for (const PipelineWork& work : program) {
     Held& own = held[work.chunk];
     if (work.pass == PipelinePass::forward) {
-      ++own.received;
-      ++own.kept;  // A forward pass makes all its activations, if only to drop them.
-      at_peak(work.chunk, held);
-      if (recompute) --own.kept;
+      ++own.passes;
+      ++own.running;  // A forward pass makes all its activations, if only to drop them.
+      at_peak(held);
+      --own.running;
       continue;
     }
-    if (recompute && work.pass != PipelinePass::backward_weights) ++own.kept;
-    at_peak(work.chunk, held);
+    if (work.pass != PipelinePass::backward_weights) ++own.running;
+    at_peak(held);
     if (work.pass != done) continue;
-    --own.received;
-    --own.kept;
+    --own.running;
+    if (own.passes > 0) --own.passes;  // else the forward pass was another device's
   }
 }
 
 }  // namespace
 
-ChunkNeed::ChunkNeed(int chunk, const StageProgram& program, int versions, bool recompute, double optimizer_share)
+ChunkNeed::ChunkNeed(int chunk, const StageProgram& program, int versions, double optimizer_share)
     : copies_(versions + 1 + optimizer_share) {
-  follow(program, recompute, [&](int, const auto& held) {
+  follow(program, [&](const auto& held) {
     if (const auto own = held.find(chunk); own != held.end())
-      peaks_[own->second.received] = std::max(peaks_[own->second.received], own->second.kept);
+      peaks_[own->second.passes] = std::max(peaks_[own->second.passes], own->second.running);
   });
 }
 
-Bytes ChunkNeed::operator()(Bytes parameters, Bytes received, Bytes kept) const {
+Bytes ChunkNeed::operator()(Bytes parameters, Bytes kept, Bytes recomputed) const {
   Bytes peak;
-  for (const auto& [inputs, own] : peaks_) peak = std::max(peak, received * inputs + kept * own);
+  for (const auto& [passes, running] : peaks_) peak = std::max(peak, kept * passes + recomputed * running);
   return parameters * copies_ + peak;
 }
 
@@ -101,7 +103,7 @@ std::vector<ChunkNeed> chunk_needs(const PipelinePlan& plan, Optimizer optimizer
   for (int c = 0; c < static_cast<int>(plan.chunks.size()); ++c) {
     const int s = c % plan.stages();
     needs.emplace_back(c, programs[static_cast<std::size_t>(s)], weight_versions(plan.schedule, plan.stages(), s),
-                       plan.recompute, optimizer_share(optimizer, precision));
+                       optimizer_share(optimizer, precision));
   }
   return needs;
 }
@@ -114,11 +116,11 @@ std::vector<DeviceMemory> pipeline_memory(const PipelinePlan& plan, Optimizer op
     Bytes parameters, peak;
     for (const Chunk& chunk : plan.chunks)
       if (chunk.stage == s) parameters += chunk.parameters;
-    follow(programs[stage], plan.recompute, [&](int, const auto& held) {
+    follow(programs[stage], [&](const auto& held) {
       Bytes now;
       for (const auto& [c, own] : held) {
         const Chunk& chunk = plan.chunks[static_cast<std::size_t>(c)];
-        now += chunk.received * own.received + (chunk.activations - chunk.received) * own.kept;
+        now += chunk.activations * own.passes + chunk.recomputed * own.running;
       }
       peak = std::max(peak, now);
     });

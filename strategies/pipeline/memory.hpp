@@ -14,14 +14,15 @@ namespace epocast {
 class ChunkNeed {
  public:
   /// `program` is the stage's work for one batch; see stage_programs_for_memory.
-  ChunkNeed(int chunk, const StageProgram& program, int versions, bool recompute, double optimizer_share);
+  ChunkNeed(int chunk, const StageProgram& program, int versions, double optimizer_share);
 
-  /// Of a chunk with so many bytes of parameters, activations that come in, and activations that it makes and keeps.
-  Bytes operator()(Bytes parameters, Bytes received, Bytes kept) const;
+  /// Of a chunk with so many bytes of parameters, activations that it keeps, what comes in included, and activations
+  /// that it computes again.
+  Bytes operator()(Bytes parameters, Bytes kept, Bytes recomputed) const;
 
  private:
   double copies_;             ///< bytes per byte of parameters
-  std::map<int, int> peaks_;  ///< how often what it keeps is there at most, with what comes in so many times
+  std::map<int, int> peaks_;  ///< by passes under way, how many of them at most have what is computed again
 };
 
 /// Memory of chunks that are not made yet, by chunk. Of the plan, its chunks and devices only count.

@@ -61,12 +61,24 @@ std::vector<std::size_t> even_boundaries(const Work& work, int chunks) {
 
 }  // namespace
 
-LayerSums::LayerSums(const WorkloadTrace& trace) {
-  for (const LayerTrace& layer : trace.layers) {
+LayerSums::LayerSums(const WorkloadTrace& trace, bool at_once) {
+  for (std::size_t l = 0; l < trace.layers.size(); ++l) {
+    const LayerTrace& layer = trace.layers[l];
     parameters_.push_back(parameters_.back() + layer.parameters);
     kept_.push_back(kept_.back() + layer.kept_activations);
+    recomputed_.push_back(recomputed_.back() + layer.recomputed);
+    const bool ends = l + 1 == trace.layers.size() || trace.layers[l + 1].segment != layer.segment;
+    if (ends && !at_once && layer.segment >= 0) segment_ends_.push_back(l + 1);
   }
   for (const Bytes bytes : cut_bytes(trace)) crossing_.push_back(bytes);
+}
+
+Bytes LayerSums::recomputed(std::size_t first, std::size_t last) const {
+  Bytes most;
+  auto end = std::upper_bound(segment_ends_.begin(), segment_ends_.end(), first);
+  for (; end != segment_ends_.end() && *end < last; first = *end++)
+    most = std::max(most, recomputed_[*end] - recomputed_[first]);
+  return std::max(most, recomputed_[last] - recomputed_[first]);
 }
 
 void check_enough_layers(const WorkloadTrace& trace, int chunks) {
@@ -92,10 +104,10 @@ std::vector<std::size_t> divide_layers_evenly(const WorkloadTrace& trace, int ch
 }
 
 std::vector<Chunk> make_chunks(const std::vector<const WorkloadTrace*>& traces,
-                               const std::vector<std::size_t>& boundaries) {
+                               const std::vector<std::size_t>& boundaries, bool at_once) {
   const std::size_t stages = traces.size(), count = boundaries.size() - 1;
   std::vector<LayerSums> sums;
-  for (const WorkloadTrace* trace : traces) sums.emplace_back(*trace);
+  for (const WorkloadTrace* trace : traces) sums.emplace_back(*trace, at_once);
   std::vector<Chunk> chunks;
   for (std::size_t c = 0; c < count; ++c) {
     const std::size_t stage = c % stages;
@@ -110,12 +122,14 @@ std::vector<Chunk> make_chunks(const std::vector<const WorkloadTrace*>& traces,
       chunk.forward += times.forward;
       chunk.backward_data += times.backward_data;
       chunk.backward_weights += times.backward_weights;
+      chunk.recompute += times.recompute;
       chunk.update += times.update;
     }
     chunk.parameters = sums[stage].parameters(chunk.first, chunk.last);
     chunk.received = sums[stage].received(chunk.first);
     chunk.sent = sums[stage].received(chunk.last);
     chunk.activations = sums[stage].kept(chunk.first, chunk.last) + chunk.received;
+    chunk.recomputed = sums[stage].recomputed(chunk.first, chunk.last);
     chunks.push_back(chunk);
   }
   return chunks;

@@ -23,9 +23,11 @@ struct Chunk {
   int stage = 0;
   std::string name;  ///< "stage 2", or "stage 2 chunk 1"
   Seconds forward, backward_data, backward_weights;
+  Seconds recompute;  ///< of its layers' second forward passes, before the backward pass
   Seconds update;     ///< of all its parameters, once
   Bytes parameters;   ///< of its layers
-  Bytes activations;  ///< kept for the backward pass, what comes in included
+  Bytes activations;  ///< kept from the forward to the backward pass, what comes in included
+  Bytes recomputed;   ///< on top of them while a forward or backward pass runs: see LayerSums::recomputed
   Bytes received;     ///< activations from the chunk before
   Bytes sent;         ///< activations to the chunk after; as many bytes of gradients come back
 };
@@ -33,15 +35,20 @@ struct Chunk {
 /// Sums over the layers before each boundary, and what crosses it: a chunk's bytes in a few operations.
 class LayerSums {
  public:
-  explicit LayerSums(const WorkloadTrace& trace);
+  /// `at_once`: whether all segments that forget are computed again before the first of them is let go, as where the
+  /// gradients of weights come later than those of activations.
+  LayerSums(const WorkloadTrace& trace, bool at_once);
   Bytes parameters(std::size_t first, std::size_t last) const { return parameters_[last] - parameters_[first]; }
   /// Kept for the backward pass, without what comes in.
   Bytes kept(std::size_t first, std::size_t last) const { return kept_[last] - kept_[first]; }
   /// What comes in.
   Bytes received(std::size_t first) const { return crossing_[first]; }
+  /// Made again for the backward passes: by the largest segment, or all of them at once.
+  Bytes recomputed(std::size_t first, std::size_t last) const;
 
  private:
-  std::vector<Bytes> parameters_{Bytes(0)}, kept_{Bytes(0)}, crossing_{Bytes(0)};
+  std::vector<Bytes> parameters_{Bytes(0)}, kept_{Bytes(0)}, crossing_{Bytes(0)}, recomputed_{Bytes(0)};
+  std::vector<std::size_t> segment_ends_;  ///< ascending, one past the last layer of each; none if all are at once
 };
 
 /// Throws SplitError (contiguous_split.hpp) if there are fewer layers that take time than chunks.
@@ -53,8 +60,8 @@ std::vector<std::size_t> halve_layers(const WorkloadTrace& trace, int chunks);
 std::vector<std::size_t> divide_layers_evenly(const WorkloadTrace& trace, int chunks);
 
 /// The chunks between these boundaries, chunk c on stage c mod stages. `traces`, by stage, are at one replica's share
-/// of a micro-batch.
+/// of a micro-batch. `at_once`: as LayerSums takes it.
 std::vector<Chunk> make_chunks(const std::vector<const WorkloadTrace*>& traces,
-                               const std::vector<std::size_t>& boundaries);
+                               const std::vector<std::size_t>& boundaries, bool at_once);
 
 }  // namespace epocast

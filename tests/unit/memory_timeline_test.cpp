@@ -122,16 +122,38 @@ TEST_CASE("segments that forget: kept at their ends, computed again before their
   // Kept: data, l2, l6 and the last segment's l7, l8, l9.
   CHECK(trace.kept_activation_bytes().value == 60);
   const std::vector<std::string> all = lines(trace, memory_timeline(trace, Optimizer::sgd));
-  // l2 and l6 are read again, not made again.
+  // The whole segment runs again, its last layer too, though l2 and l6 were kept for those that read them.
   CHECK(std::vector<std::string>(all.begin() + 10, all.end()) ==
         std::vector<std::string>{"backward l9: 60 20", "backward l8: 40 20", "backward l7: 30 20",
                                  "recompute l3: 30 10", "recompute l4: 40 10", "recompute l5: 50 10",
-                                 "backward l6: 50 20", "backward l5: 40 20", "backward l4: 30 20", "backward l3: 20 20",
-                                 "recompute l1: 20 10", "backward l2: 20 20", "backward l1: 10 10"});
+                                 "recompute l6: 60 10", "backward l6: 50 20", "backward l5: 40 20",
+                                 "backward l4: 30 20", "backward l3: 20 20", "recompute l1: 20 10",
+                                 "recompute l2: 30 10", "backward l2: 20 20", "backward l1: 10 10"});
   double again = 0;
   for (const LayerTrace& l : trace.layers) again += l.times.recompute.value;
-  CHECK(again == 4);  // forward passes of a second: l1, l3, l4, l5
-  CHECK(trace.compute_time().value == 9 * 3 + 4);
+  CHECK(again == 6);  // forward passes of a second: l1 .. l6
+  CHECK(trace.compute_time().value == 9 * 3 + 6);
+}
+
+TEST_CASE("a checkpointed block runs its whole forward pass again, its last product too") {
+  // Two blocks that end with an addition, and an output layer. torch.utils.checkpoint calls the block's forward once
+  // more: both convolutions and the addition, a third of a second pass each of 1 s. The last segment forgets nothing.
+  WorkloadTrace trace = chain({sized("a1", 10), sized("b1", 10), sized("s1", 10), sized("a2", 10), sized("b2", 10),
+                               sized("s2", 10), sized("o", 4)});
+  for (const std::size_t sum : {3, 6}) {
+    trace.layers[sum].kind = LayerKind::add;
+    trace.layers[sum].inputs = {static_cast<int>(sum) - 1, static_cast<int>(sum) - 3};
+    trace.layers[sum].backward_reads_input = false;
+  }
+  trace.layers[3].inputs = {2, 1};
+  trace.layers[2].kept_activations = trace.layers[5].kept_activations = Bytes(0);  // b1 and b2, which sums only read
+  const double before = trace.compute_time().value;
+  apply_recompute(trace, {Recompute::Segments::blocks});
+  std::vector<std::string> again;
+  for (const LayerTrace& l : trace.layers)
+    if (l.times.recompute.value > 0) again.push_back(l.name);
+  CHECK(again == std::vector<std::string>{"a1", "b1", "s1", "a2", "b2", "s2"});
+  CHECK(trace.compute_time().value == before + 6);
 }
 
 TEST_CASE("a cut never parts an activation in place from its input, and blocks end where branches join") {
