@@ -54,14 +54,11 @@ TrainingStep Hogwild::compile(const StrategyContext& context) const {
   graph.set_version_effect(update, {store, VersionEffect::write_at_end});
 
   // Parameters and the optimizer's state are there once; each worker has its gradient and activations.
-  const MemoryUse all = replica_memory(trace, context.optimizer);
+  MemoryUse use = replica_memory(trace, context.optimizer);
   const double share = 1.0 / static_cast<double>(context.workers.size());
-  step.memory.push_back({"worker, with its share of the common parameters",
-                         context.workers,
-                         {.parameters = all.parameters * share,
-                          .gradients = all.gradients,
-                          .optimizer_state = all.optimizer_state * share,
-                          .activations = all.activations}});
+  use.parameters *= share;
+  use.optimizer_state *= share;
+  step.memory.push_back({"worker, with its share of the common parameters", context.workers, use});
   return step;
 }
 

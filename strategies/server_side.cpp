@@ -119,6 +119,8 @@ std::vector<DeviceMemory> served_memory(const MemoryUse& worker, int state_value
     out.back().use.gradients += worker.gradients;
     out.back().use.optimizer_state += worker.optimizer_state;
     out.back().use.activations += worker.activations;
+    out.back().use.activation_gradients += worker.activation_gradients;
+    out.back().use.workspace += worker.workspace;
   }
   for (const DeviceId device : context.workers)
     if (std::count(servers.begin(), servers.end(), device) == 0) out.front().devices.push_back(device);
