@@ -132,6 +132,14 @@ TEST_CASE("backward keeps what it reads: one copy where an activation works in p
   CHECK(model.activation_values() == 4 * 256 + 64 + 3);
 }
 
+TEST_CASE("a softmax takes five operations a value forward, and one backward with cross-entropy") {
+  // Find the maximum, subtract it, exponential, sum, divide; backward: probability minus label.
+  const Model model = parse("  - {fc: o, units: 7}\n  - {softmax: m}\n");
+  CHECK(layer(model, "m").forward_flop == 5 * 7);
+  CHECK(layer(model, "m").backward_data_flop == 7);
+  CHECK(layer(model, "m").backward_weights_flop == 0);
+}
+
 TEST_CASE("an activation that is not the only reader cannot work in place") {
   const Model model = parse(
       "  - {conv: a, filters: 4, kernel: 1}\n"
