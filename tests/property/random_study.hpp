@@ -1,0 +1,285 @@
+#pragma once
+// Random studies: a machine, a network, a strategy and everything else that a study can say, drawn from a seed, and the
+// same study in another form, for relations between the two.
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "tests/conformance/strategy_variants.hpp"
+
+namespace epocast::testing {
+
+/// What a relation changes in a study.
+struct Variation {
+  double slower = 1;         ///< every duration, and the inverse of every rate, is so many times as long
+  double faster = 1;         ///< devices and links, but neither latencies nor overheads
+  bool permuted = false;     ///< the workers in another order
+  bool idle_layers = false;  ///< with layers in between that cost nothing
+};
+
+class RandomStudy {
+ public:
+  /// The same seed and attempt give the same study. Not every draw is a valid study.
+  RandomStudy(std::uint64_t seed, int attempt) : seed_(seed * 1000 + static_cast<std::uint64_t>(attempt)) {}
+
+  /// Writes what the study needs into files that exist as long as this does; returns the study's text.
+  std::string write(const Variation& variation = {}) {
+    how_ = variation;
+    random_.seed(seed_);
+    std::string text = fmt::format("study: random\n{}", strategy());
+    text += platform();
+    text += model();
+    text += batch_and_data();
+    text += collective();
+    text += settings();
+    text += irregularity();
+    return text;
+  }
+
+  RandomStudy(const RandomStudy&) = delete;
+  RandomStudy& operator=(const RandomStudy&) = delete;
+  ~RandomStudy() {
+    std::error_code ignored;
+    for (const auto& file : files_) std::filesystem::remove(file, ignored);
+  }
+
+  // Known once the study is written.
+  const std::string& strategy_name() const { return strategy_name_; }
+  const std::string& options() const { return options_; }
+  /// Whether any order of the workers is as good as another: all devices and all pairs of them are equal.
+  bool is_star() const { return devices_per_node_ == 1; }
+  /// Whether it has layers after which others that cost nothing may come.
+  bool has_own_model() const { return own_model_; }
+  bool is_irregular() const { return irregular_; }
+  /// Whether a measured step says how long computing takes, whatever the device: then a faster update, which is a part
+  /// of the step, leaves more of it to the passes.
+  bool is_anchored() const { return anchored_; }
+
+ private:
+  int below(int n) { return static_cast<int>(random_() % static_cast<std::uint64_t>(n)); }
+  bool chance(double p) { return between(0, 1) < p; }
+  double between(double low, double high) { return std::uniform_real_distribution(low, high)(random_); }
+  template <class T>
+  T one_of(const std::vector<T>& values) {
+    return values[static_cast<std::size_t>(below(static_cast<int>(values.size())))];
+  }
+  /// Of orders of magnitude.
+  double spread(double low, double high) { return std::exp(between(std::log(low), std::log(high))); }
+
+  std::string seconds(double value) const { return fmt::format("{:.17g} s", value * how_.slower); }
+  std::string rate(double value) const { return fmt::format("{:.17g} B/s", value / how_.slower); }
+
+  /// Quantities of time in the text of a variant, in the units of this study.
+  std::string in_own_units(const std::string& text) const {
+    static const std::regex quantity("([0-9.]+) (us|ms|s|[MG]B/s|[MG]b/s)");
+    std::string out;
+    auto at = text.cbegin();
+    for (std::sregex_iterator found(text.begin(), text.end(), quantity), none; found != none; ++found) {
+      out.append(at, (*found)[0].first);
+      const double value = std::stod((*found)[1]);
+      const std::string unit = (*found)[2];
+      out += fmt::format("{:.17g} {}", unit.ends_with("/s") ? value / how_.slower : value * how_.slower, unit);
+      at = (*found)[0].second;
+    }
+    return out.append(at, text.cend());
+  }
+
+  std::filesystem::path file(const char* name, const std::string& text) {
+    files_.push_back(std::filesystem::temp_directory_path() / fmt::format("epocast-{}-{}-{}", getpid(), seed_, name));
+    std::ofstream(files_.back()) << text;
+    return files_.back();
+  }
+
+  std::string strategy() {
+    static const auto table = conformance::strategy_variants();
+    const auto& [name, variants] = *std::next(table.begin(), below(static_cast<int>(table.size())));
+    const conformance::Variant& variant = one_of(variants);
+    strategy_name_ = name;
+    options_ = variant.options;
+    settings_ = variant.collective;
+    const bool one_node = name == "hogwild";  // whose variants are for one device a node
+    workers_ = std::clamp(1 + below(8), variant.min_workers, one_node ? 8 : variant.max_workers);
+    const std::string inner = variant.options.substr(1, variant.options.size() - 2);
+    return fmt::format("strategy: {{name: {}{}{}}}\n", name, inner.empty() ? "" : ", ", in_own_units(inner));
+  }
+
+  /// Equal devices on a star, or nodes of several behind a port each.
+  std::string platform() {
+    devices_per_node_ = strategy_name_ == "hogwild" ? 8 : one_of<int>({1, 1, 2, 4});
+    const int nodes = (workers_ + devices_per_node_ - 1) / devices_per_node_ + below(3);
+    const double speed = spread(1e11, 1e14) * how_.faster / how_.slower;
+    const double memory_bandwidth = spread(2e11, 2e12) * how_.faster / how_.slower;
+    const double inside = spread(1e9, 1e11) * how_.faster / how_.slower;
+    const double outside = spread(1e8, 2e10) * how_.faster / how_.slower;
+    const double latency = (chance(0.2) ? 0 : spread(1e-6, 1e-4)) * how_.slower;
+    std::string hosts, links, routes;
+    if (is_star()) {
+      hosts = fmt::format(
+          R"(<cluster id="star" prefix="d" radical="0-{}" suffix="" speed="{:.17g}f" bw="{:.17g}Bps" lat="{:.17g}s" sharing_policy="SPLITDUPLEX"/>)",
+          nodes - 1, speed, outside, latency);
+    } else {
+      const auto join = [&](const std::string& end, const std::string& centre, const std::string& link,
+                            double bandwidth, double delay) {
+        links += fmt::format(
+            "<link id=\"{}\" bandwidth=\"{:.17g}Bps\" latency=\"{:.17g}s\" sharing_policy=\"SPLITDUPLEX\"/>\n", link,
+            bandwidth, delay);
+        for (const bool up : {true, false})
+          routes += fmt::format(
+              "<route src=\"{}\" dst=\"{}\" symmetrical=\"NO\"><link_ctn id=\"{}\" direction=\"{}\"/></route>\n",
+              up ? end : centre, up ? centre : end, link, up ? "UP" : "DOWN");
+      };
+      hosts = "<router id=\"switch\"/>\n";
+      for (int n = 0; n < nodes; ++n) {
+        const std::string node = fmt::format("node-{}", n);
+        hosts += fmt::format("<router id=\"{}\"/>\n", node);
+        join(node, "switch", "port-" + node, outside, latency);
+        for (int d = 0; d < devices_per_node_; ++d) {
+          const std::string device = fmt::format("d{}", n * devices_per_node_ + d);
+          hosts += fmt::format("<host id=\"{}\" speed=\"{:.17g}f\"><prop id=\"epocast.node\" value=\"{}\"/></host>\n",
+                               device, speed, node);
+          join(device, node, "slot-" + device, inside, latency / 2);
+        }
+      }
+    }
+    const auto path = file(
+        "platform.xml", fmt::format(R"(<?xml version="1.0"?>
+<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
+<platform version="4.1">
+  <zone id="random" routing="{}">
+    <prop id="epocast.device_model" value="synthetic"/>
+    <prop id="epocast.peak_rate_fp16" value="{:.17g} FLOP/s"/>
+    <prop id="epocast.memory" value="64 GB"/>
+    <prop id="epocast.memory_bandwidth" value="{:.17g} B/s"/>
+    <prop id="epocast.cores" value="16"/>
+{}{}{}
+  </zone>
+</platform>
+)",
+                                    is_star() ? "Full" : "Floyd", 4 * speed, memory_bandwidth, hosts, links, routes));
+    std::string workers = std::to_string(workers_);
+    if (how_.permuted) {
+      // The first so many devices, as the count would take them, but the other way round.
+      workers = "{hosts: [";
+      for (int w = workers_; w-- > 0;) workers += fmt::format("d{}{}", w, w > 0 ? ", " : "]}");
+    }
+    return fmt::format("platform: {}\nworkers: {}\n", path.string(), workers);
+  }
+
+  std::string model() {
+    own_model_ = chance(0.7);
+    if (!own_model_)
+      return fmt::format("model: {}\n", one_of<std::string>({"lenet", "mlp_mnist", "resnet20", "alexnet_owt"}));
+    std::string layers;
+    int idle = 0;
+    const auto flat = [&] {
+      return how_.idle_layers ? fmt::format("  - {{flatten: idle{0}}}\n  - {{flatten: more{0}}}\n", idle++)
+                              : std::string();
+    };
+    const int stages = 1 + below(3);
+    for (int s = 0; s < stages; ++s) {
+      const int filters = 8 << below(4);
+      layers +=
+          fmt::format("  - {{conv: c{}, filters: {}, kernel: {}, padding: same}}\n", s, filters, 1 + 2 * below(3));
+      if (chance(0.5)) layers += fmt::format("  - {{batch_norm: n{}}}\n", s);
+      layers += fmt::format("  - {{relu: r{}}}\n", s);
+      if (chance(0.5))
+        layers += fmt::format(
+            "  - {{conv: b{0}, filters: {1}, kernel: 3, padding: 1}}\n  - {{add: s{0}, inputs: [b{0}, r{0}]}}\n", s,
+            filters);
+      layers += fmt::format("  - {{pool: p{}, kernel: 2, stride: 2}}\n", s);
+    }
+    layers += flat();
+    for (int f = 1; f < 3; ++f) {
+      layers += fmt::format("  - {{fc: fc{}, units: {}}}\n  - {{relu: rf{}}}\n", f, 16 << below(8), f);
+      if (chance(0.3)) layers += fmt::format("  - {{dropout: d{}, rate: 0.5}}\n", f);
+      layers += flat();
+    }
+    layers += "  - {fc: fc3, units: 10}\n" + flat() + "  - softmax\n";
+    const int size = 16 << below(2);
+    return fmt::format("model: {}\n",
+                       file("model.yaml", fmt::format("model: random\ndescription: random\nsource: random\n"
+                                                      "input: {{channels: 3, height: {0}, width: {0}}}\nlayers:\n{1}",
+                                                      size, layers))
+                           .string());
+  }
+
+  std::string batch_and_data() {
+    const int per_worker = 8 * (1 + below(4));
+    const int batch = per_worker * workers_;
+    const int steps = 20 + below(150);
+    std::string text = chance(0.5) ? fmt::format("batch: {{per_worker: {}}}\n", per_worker)
+                                   : fmt::format("batch: {{global: {}}}\n", batch);
+    text += fmt::format("dataset: {{samples: {}, epochs: {}{}{}}}\n", batch * steps + below(batch), 1 + below(2),
+                        chance(0.2) ? ", drop_last: true" : "", chance(0.03) ? ", shards: stealing" : "");
+    if (chance(0.1)) text += fmt::format("schedule: [{{epochs: 1}}, {{epochs: 1, batch.global: {}}}]\n", 2 * batch);
+    return text;
+  }
+
+  std::string collective() {
+    std::string text =
+        fmt::format("algorithm: {}, level: {}", to_string(settings_.algorithm), to_string(settings_.level));
+    if (chance(0.5))
+      text = fmt::format(
+          "algorithm: {}, level: {}",
+          one_of<std::string>({"ring", "halving_doubling", "recursive_doubling", "double_binary_tree", "hierarchical"}),
+          one_of<std::string>({"auto", "flow", "message"}));
+    if (chance(0.4)) {
+      text += ", reduction_rate: " + rate(spread(1e9, 1e11));
+      if (chance(0.3)) text += ", cached_reduction: {up_to: 100 kB, rate: " + rate(spread(1e10, 1e12)) + "}";
+    }
+    std::string out = "collective: {" + text + "}\n";
+    if (chance(0.3))
+      out += fmt::format("network: {{efficiency: {}, message_overhead: {}}}\n", between(0.5, 1),
+                         seconds(spread(1e-7, 1e-4)));
+    return out;
+  }
+
+  std::string settings() {
+    std::string out = fmt::format("optimizer: {}\n", one_of<std::string>({"sgd", "momentum", "adam"}));
+    if (chance(0.2)) out += "precision: fp16\n";
+    out += fmt::format("compute: {{cost_model: roofline, overhead: {}, efficiency: {}", seconds(spread(1e-7, 2e-5)),
+                       between(0.2, 1));
+    if (chance(0.2)) out += ", kernel_overhead: " + seconds(spread(1e-7, 1e-5));
+    if (chance(0.2)) out += ", step_overhead: " + seconds(spread(1e-4, 1e-2));
+    anchored_ = chance(0.2);
+    if (anchored_) out += fmt::format(", step_time: {{batch: 8, time: {}}}", seconds(spread(1e-3, 1e-1)));
+    out += "}\n";
+    const bool recompute = chance(0.3), reserve = chance(0.2);
+    out += fmt::format("memory: {{recompute: {}, workspace: {}{}}}\n",
+                       recompute ? one_of<std::string>({"sqrt", "blocks", "2", "3"}) : "none",
+                       one_of<std::string>({"im2col", "none", "1 MiB"}), reserve ? ", reserve: 1 GB" : "");
+    return out;
+  }
+
+  std::string irregularity() {
+    irregular_ = chance(0.25);
+    if (!irregular_) return "";
+    std::string out;
+    if (chance(0.5)) out += fmt::format("noise: {{compute_cv: {}, seed: {}}}\n", between(0.01, 0.3), 1 + below(100));
+    if (chance(0.5)) out += fmt::format("stragglers: [{{worker: {}, slowdown: {}}}]\n", below(workers_), between(1, 3));
+    if (chance(0.3))
+      out += fmt::format("degraded_links: [{{worker: {}, slowdown: 2, from: {}, until: {}}}]\n", below(workers_),
+                         seconds(0.1), seconds(0.4));
+    return out;
+  }
+
+  std::uint64_t seed_;
+  std::mt19937_64 random_;
+  Variation how_;
+  std::vector<std::filesystem::path> files_;
+  std::string strategy_name_, options_;
+  CollectiveSettings settings_;
+  int workers_ = 1, devices_per_node_ = 1;
+  bool own_model_ = false, irregular_ = false, anchored_ = false;
+};
+
+}  // namespace epocast::testing

@@ -1,0 +1,260 @@
+// Whole studies, drawn at random over strategies, options, machines, networks and settings, against what must hold
+// between two studies whatever their numbers are (metamorphic relations). Nobody knows what the right time of a random
+// study is; but it is known how the times of two of them relate:
+//
+// - Units. If all durations of a study are twice as long and all rates half as large, it is the same study in another
+//   unit of time: all times are twice as long, all bytes and counts are the same.
+// - Speed. With devices and links twice as fast, while latencies and overheads stay, no step gets slower; and it takes
+// at
+//   least half the time, which it would take if latencies and overheads were halved as well (units).
+// - Symmetry. Equal workers on a star may stand in any order.
+// - Nothing costs nothing. Layers that take no time, hold no parameters and copy no data change nothing.
+// - Folding. One worker that stands for all says what all of them say.
+// - Extrapolation. A result that calls itself exact is what simulating every iteration gives.
+// - Conservation. What is sent arrives, on both of the links of a star; what a graph sends follows from its tasks
+// alone.
+//
+// EPOCAST_TEST_STUDIES sets how many studies are drawn, EPOCAST_TEST_STUDY picks the one of a seed.
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "experiments/scenario.hpp"
+#include "sim/error.hpp"
+#include "tests/property/random_study.hpp"
+#include "tests/support/conservation.hpp"
+#include "tests/support/in_child.hpp"
+#include "tests/support/simulate.hpp"
+
+using namespace epocast;
+using testing::RandomStudy;
+using testing::Variation;
+
+namespace {
+
+enum Form { kPlain, kSlower, kFaster, kPermuted, kIdleLayers, kUnfolded, kSimulated, kForms };
+
+constexpr double kExactly = 1e-9;
+
+struct Drawn {
+  std::uint64_t seed = 0;
+  int attempt = 0;
+};
+
+/// The same study in one of its forms; empty if it has none.
+std::optional<std::string> form_of(RandomStudy& study, Form form) {
+  std::string text = study.write();
+  if ((form == kPermuted && (!study.is_star() || study.is_irregular())) ||
+      (form == kIdleLayers && !study.has_own_model()))
+    return std::nullopt;
+  switch (form) {
+    case kSlower: return study.write({.slower = 2});
+    case kFaster: return study.write({.faster = 2});
+    case kPermuted: return study.write({.permuted = true});
+    case kIdleLayers: return study.write({.idle_layers = true});
+    default: return text;
+  }
+}
+
+Scenario scenario_of(const std::string& text) { return parse_study(text, "study.yaml").scenarios.front(); }
+
+/// The first draw of a seed that is a valid study. Whatever else there is to say of a draw is said by a ConfigError.
+std::string draw(std::uint64_t seed) {
+  std::string refusal;
+  for (int attempt = 0; attempt < 200; ++attempt) {
+    RandomStudy study(seed, attempt);
+    const std::string text = study.write();
+    try {
+      const ScenarioSetup setup = read_scenario(scenario_of(text), builtin_registries());
+      for (const PhaseSettings& phase : setup.phases) setup.compile(phase);
+      return std::to_string(attempt);
+    } catch (const ConfigError& error) {  // such as a pipeline with more stages than workers
+      refusal = error.what();
+    }
+  }
+  throw std::runtime_error("seed " + std::to_string(seed) + " has no valid study; the last: " + refusal);
+}
+
+std::string run_form(const Drawn& drawn, Form form) {
+  RandomStudy study(drawn.seed, drawn.attempt);
+  const auto text = form_of(study, form);
+  if (!text) return "";
+  try {
+    RunOptions options;
+    options.exact = form == kSimulated;
+    options.fold = form != kUnfolded;
+    return serialize(run_scenario(scenario_of(*text), builtin_registries(), options));
+  } catch (const std::exception& problem) {
+    ScenarioResult failed;
+    failed.exit_code = 1;
+    failed.error = problem.what();
+    return serialize(failed);
+  }
+}
+
+/// What is wrong with the bytes of a study, phase by phase; empty if nothing is.
+std::string check_bytes(const Drawn& drawn) {
+  RandomStudy study(drawn.seed, drawn.attempt);
+  const std::string text = study.write();
+  const ScenarioSetup setup = read_scenario(scenario_of(text), builtin_registries());
+  SimEngine engine(setup.cluster.platform_file.string(), setup.network);
+  std::string wrong;
+  const auto near = [](double a, double b) { return std::abs(a - b) <= kExactly * std::max(std::abs(a), std::abs(b)); };
+  for (const PhaseSettings& phase : setup.phases) {
+    const TrainingStep step = setup.compile(phase);
+    const ExecutionResult result =
+        execute(step.graph, setup.cluster, engine, {.iterations = 20, .exact = true, .fold = false});
+    const double sent = testing::sum(result.totals.sent);
+    if (!near(sent, testing::sum(result.totals.received))) wrong += "not all that was sent arrived; ";
+    for (std::size_t d = 0; d < result.totals.activity.size(); ++d)
+      if (!near(result.totals.activity[d].total(), result.totals.makespan))
+        wrong += fmt::format("the time of device {} does not add up; ", d);
+    const bool by_nodes = setup.collective.algorithm == CollectiveAlgorithm::hierarchical;  // depends on the machine
+    const auto expected = testing::bytes_sent_per_iteration(step.graph, setup.cluster.devices.size());
+    if (!by_nodes && !near(sent, 20 * testing::sum(expected)))
+      wrong += fmt::format("sent {} B instead of {} B; ", sent, 20 * testing::sum(expected));
+    // Of a star each message loads the sender's link up and the receiver's link down.
+    if (study.is_star() && !near(testing::sum(result.totals.on_link), 2 * sent))
+      wrong += fmt::format("links carried {} B of {} B; ", testing::sum(result.totals.on_link), 2 * sent);
+  }
+  return wrong;
+}
+
+/// Where a device serves whoever comes first, and others wait for some more than for others, something that comes
+/// earlier can make everybody later (Graham 1969: anomalies of list scheduling): speed then promises nothing.
+bool may_have_anomalies(const RandomStudy& study) {
+  static const std::set<std::string> lock_step{"single",
+                                               "data_parallel",
+                                               "sharded_data_parallel",
+                                               "local_sgd",
+                                               "layerwise_data_parallel",
+                                               "two_chunk_data_parallel",
+                                               "collective_benchmark"};
+  return !lock_step.contains(study.strategy_name()) || study.options().find("priority") != std::string::npos ||
+         study.options().find("cycle") != std::string::npos;
+}
+
+/// Collects what does not hold.
+class Relation {
+ public:
+  Relation(std::string name, std::vector<std::string>& violations) : name_(std::move(name)), out_(violations) {}
+
+  void equal(const char* what, double a, double b, double tolerance, double scale = 0) {
+    if (std::abs(a - b) > tolerance * std::max({std::abs(a), std::abs(b), scale})) add(what, a, b, "is not");
+  }
+  void at_most(const char* what, double a, double b, double scale = 0) {
+    if (a - b > kExactly * std::max({std::abs(a), std::abs(b), scale})) add(what, a, b, "exceeds");
+  }
+  /// All columns, with times as the other's, `slower` times as long.
+  void same(const ScenarioResult& a, const ScenarioResult& b, double slower, double tolerance) {
+    const double time = slower * b.iteration_s;
+    equal("iteration_s", a.iteration_s, time, tolerance);
+    equal("total_s", a.total_s, slower * b.total_s, tolerance);
+    equal("compute_s", a.compute_s, slower * b.compute_s, tolerance, time);
+    equal("comm_s", a.comm_s, slower * b.comm_s, tolerance, time);
+    equal("exposed_comm_s", a.exposed_comm_s, slower * b.exposed_comm_s, tolerance, time);
+    equal("comm_bytes_per_epoch", a.comm_bytes_per_epoch, b.comm_bytes_per_epoch, kExactly);
+    equal("max_link_utilization", a.max_link_utilization, b.max_link_utilization, tolerance);
+    equal("peak_memory_bytes", a.peak_memory_bytes.value_or(0), b.peak_memory_bytes.value_or(0), kExactly);
+    equal("mean_staleness", a.mean_staleness.value_or(-1), b.mean_staleness.value_or(-1), tolerance, 1);
+    equal("bound_s", a.bound_s.value_or(0), slower * b.bound_s.value_or(0), kExactly);
+    equal("speedup", a.speedup.value_or(0), b.speedup.value_or(0), tolerance);
+  }
+
+ private:
+  void add(const char* what, double a, double b, const char* relation) {
+    out_.push_back(fmt::format("{}: {} {:.12g} {} {:.12g}", name_, what, a, relation, b));
+  }
+  std::string name_;
+  std::vector<std::string>& out_;
+};
+
+void check_alone(const ScenarioResult& r, std::vector<std::string>& violations) {
+  Relation sane("bounds", violations);
+  // Without a period, averages are over a window that may cut an iteration.
+  const bool measured = r.exact && r.iteration_ci95 == 0;
+  for (const double value : {r.compute_s, r.comm_s, r.exposed_comm_s, r.comm_bytes_per_epoch, r.max_link_utilization})
+    sane.at_most("0", 0, value);
+  sane.at_most("exposed_comm_s", r.exposed_comm_s, r.comm_s, r.iteration_s);
+  sane.at_most("max_link_utilization", r.max_link_utilization, 1);
+  if (measured) {
+    sane.at_most("compute_s", r.compute_s, r.iteration_s);
+    sane.at_most("comm_s", r.comm_s, r.iteration_s);
+    if (r.bound_s) sane.at_most("bound_s", *r.bound_s, r.iteration_s);
+  }
+  if (r.max_staleness) sane.at_most("mean_staleness", *r.mean_staleness, static_cast<double>(*r.max_staleness));
+}
+
+/// What does not hold for one study.
+std::vector<std::string> violations_of(const RandomStudy& study, const std::vector<std::optional<ScenarioResult>>& r,
+                                       const std::string& bytes) {
+  std::vector<std::string> out;
+  if (!bytes.empty()) out.push_back("conservation: " + bytes);
+  for (const auto& result : r)
+    if (result && !result->error.empty()) out.push_back("fails: " + result->error);
+  if (!out.empty()) return out;
+  const ScenarioResult& plain = *r[kPlain];
+  check_alone(plain, out);
+  // Of a loop without a period only averages are sound: it is chaotic, or noise makes an estimate of it.
+  const bool periodic = plain.exact && plain.iterations_simulated < r[kSimulated]->iterations_simulated;
+  const double similar = periodic ? kExactly : 0.01;
+  Relation("units", out).same(*r[kSlower], plain, 2, periodic ? 1e-8 : 0.01);
+  if (r[kPermuted]) Relation("symmetry", out).same(*r[kPermuted], plain, 1, similar);
+  if (r[kIdleLayers]) Relation("idle layers", out).same(*r[kIdleLayers], plain, 1, similar);
+  Relation("folding", out).same(*r[kUnfolded], plain, 1, similar);
+  if (plain.exact) Relation("extrapolation", out).equal("total_s", r[kSimulated]->total_s, plain.total_s, kExactly);
+  if (!may_have_anomalies(study) && !study.is_irregular() && !study.is_anchored()) {
+    Relation speed("speed", out);
+    speed.at_most("iteration_s", r[kFaster]->iteration_s, plain.iteration_s);
+    speed.at_most("half of iteration_s", plain.iteration_s / 2, r[kFaster]->iteration_s);
+  }
+  return out;
+}
+
+void check_studies(int count) {
+  std::vector<Drawn> drawn;
+  if (const char* one = std::getenv("EPOCAST_TEST_STUDY"))
+    drawn.push_back({static_cast<std::uint64_t>(std::atoll(one))});
+  else
+    for (int s = 1; s <= count; ++s) drawn.push_back({static_cast<std::uint64_t>(s)});
+  const auto attempts = testing::in_children(static_cast<int>(drawn.size()),
+                                             [&](int i) { return draw(drawn[static_cast<std::size_t>(i)].seed); });
+  for (std::size_t i = 0; i < drawn.size(); ++i) drawn[i].attempt = std::stoi(attempts[i]);
+
+  constexpr int kJobs = kForms + 1;
+  const auto results = testing::in_children(static_cast<int>(drawn.size()) * kJobs, [&](int job) {
+    const Drawn& of = drawn[static_cast<std::size_t>(job / kJobs)];
+    const int form = job % kJobs;
+    return form == kForms ? check_bytes(of) : run_form(of, static_cast<Form>(form));
+  });
+
+  std::set<std::string> strategies;
+  for (std::size_t i = 0; i < drawn.size(); ++i) {
+    RandomStudy study(drawn[i].seed, drawn[i].attempt);
+    const std::string text = study.write();
+    strategies.insert(study.strategy_name());
+    std::vector<std::optional<ScenarioResult>> forms(kForms);
+    for (std::size_t f = 0; f < kForms; ++f)
+      if (const std::string& packed = results[i * kJobs + f]; !packed.empty()) forms[f] = deserialize(packed);
+    const std::vector<std::string> violations = violations_of(study, forms, results[i * kJobs + kForms]);
+    std::string all;
+    for (const std::string& violation : violations) all += violation + "\n";
+    INFO("EPOCAST_TEST_STUDY=" << drawn[i].seed << "\n" << text << all);
+    CHECK(violations.empty());
+  }
+  if (count >= 40) CHECK(strategies.size() >= 12);  // or else little has been tested
+}
+
+}  // namespace
+
+TEST_CASE("random studies keep what must hold between them", "[property][studies]") { check_studies(40); }
+
+TEST_CASE("a thousand random studies keep what must hold between them", "[property][long]") {
+  const char* count = std::getenv("EPOCAST_TEST_STUDIES");
+  check_studies(count != nullptr ? std::atoi(count) : 1000);
+}
