@@ -3,6 +3,8 @@
 
 #include <benchmark/benchmark.h>
 
+#include <numeric>
+
 #include "costmodels/roofline.hpp"
 #include "platforms/platform_loader.hpp"
 #include "sim/compiled_graph.hpp"
@@ -39,8 +41,9 @@ TrainingStep compile_step(const std::string& options, int workers) {
   const StrategyRegistry registry = builtin_strategies();
   const ConfigNode node = ConfigNode::load_text(options, "benchmark");
   const auto strategy = registry.make(node.at("name").as_string(), node, node);
-  StrategyContext context{.cluster = cluster(), .workers = {}, .trace = {}, .collective = {}};
-  for (DeviceId d = 0; d < workers; ++d) context.workers.push_back(d);
+  std::vector<DeviceId> devices(static_cast<std::size_t>(workers));
+  std::iota(devices.begin(), devices.end(), 0);
+  StrategyContext context{.cluster = cluster(), .workers = devices, .trace = {}, .collective = {}};
   context.global_batch = 32 * workers;
   const Roofline cost{RooflineOptions{}};
   context.trace = [&cost](std::int64_t batch) {

@@ -23,9 +23,9 @@ PassTimes Corrected::times(const Layer& layer, std::int64_t batch, const Device&
   PassTimes times = inner_->times(layer, batch, device);
   const double updates = update_kernels_.fused() ? update_kernels_.share(layer) : 1;
   for (const auto& [t, kernels] : {std::pair{&times.forward, 1.0},
-                                  {&times.backward_data, 1.0},
-                                  {&times.backward_weights, 1.0},
-                                  {&times.update, updates}})
+                                   {&times.backward_data, 1.0},
+                                   {&times.backward_weights, 1.0},
+                                   {&times.update, updates}})
     if (t->value > 0) *t = correction_.scale * *t + kernels * correction_.kernel_overhead;
   if (layer.name == first_layer_) times.forward += correction_.step_overhead;
   return times;

@@ -35,6 +35,9 @@ class Corrected : public CostModel {
 
   PassTimes times(const Layer& layer, std::int64_t batch, const Device& device) const override;
   std::vector<std::string> caveats(std::int64_t batch) const override { return inner_->caveats(batch); }
+  std::vector<std::string> device_caveats(const Device& device) const override {
+    return inner_->device_caveats(device);
+  }
 
  private:
   std::unique_ptr<CostModel> inner_;

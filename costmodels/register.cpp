@@ -7,6 +7,7 @@
 #include "costmodels/fitted.hpp"
 #include "costmodels/im2col.hpp"
 #include "costmodels/measured_table.hpp"
+#include "costmodels/nominal_scaling.hpp"
 #include "costmodels/roofline.hpp"
 #include "costmodels/step_time.hpp"
 #include "costmodels/timings_file.hpp"
@@ -30,6 +31,8 @@ std::vector<ParameterInfo> with_common(std::vector<ParameterInfo> own) {
   own.push_back(
       {"step_overhead", "s", "0..1000 s", "0 s", "added to every batch that a worker runs through the network"});
   own.push_back(step_time_parameter());
+  own.push_back({"device", "", "a host", "the first worker's, or the one that the timings name",
+                 "a host with the kind of device that measurements and step times are of"});
   return own;
 }
 
@@ -87,14 +90,24 @@ void require_fp32(const ConfigNode& place, const CostModelContext& context) {
                       to_string(context.precision));
 }
 
+/// Which device was measured: the one that the measurements name, if any trains; they may go on after the name, as in
+/// "V100 (DGX-1)".
+const Device& measured_device(const std::string& named, const CostModelContext& context) {
+  if (named.starts_with(context.device->model)) return *context.device;
+  for (const Device* other : context.others)
+    if (named.starts_with(other->model)) return *other;
+  return *context.device;
+}
+
 std::unique_ptr<CostModel> make_measured(const ConfigNode& options, const CostModelContext& context) {
   const auto folder = context.data_dir / "costmodels" / "timings";
   require_fp32(options.at("timings"), context);
-  auto table =
-      std::make_unique<MeasuredTable>(load_timings(find_data_file(options.at("timings"), {"timings", folder, ".csv"})),
-                                      context.optimizer, context.device->model);
+  TimingsFile file = load_timings(find_data_file(options.at("timings"), {"timings", folder, ".csv"}));
+  const Device& device = measured_device(file.header.at("device"), context);
+  auto table = std::make_unique<MeasuredTable>(std::move(file), context.optimizer, device.model);
   table->check_covers(*context.model);
-  return table;
+  return std::make_unique<NominallyScaled>(std::move(table), "timings '" + options.at("timings").as_string() + "'",
+                                           device);
 }
 
 ComputeCalibration read_calibration(const ConfigNode& name, const CostModelContext& context) {
@@ -105,8 +118,12 @@ ComputeCalibration read_calibration(const ConfigNode& name, const CostModelConte
 std::unique_ptr<CostModel> make_fitted(const ConfigNode& options, const CostModelContext& context) {
   const ConfigNode name = options.at("calibration");
   require_fp32(name, context);
-  return std::make_unique<Fitted>(read_calibration(name, context), name.as_string(), context.optimizer, *context.model,
-                                  *context.device, update_kernels(context));
+  ComputeCalibration calibration = read_calibration(name, context);
+  const Device& device = measured_device(calibration.device, context);
+  return std::make_unique<NominallyScaled>(
+      std::make_unique<Fitted>(std::move(calibration), name.as_string(), context.optimizer, *context.model, device,
+                               update_kernels(context)),
+      "calibration '" + name.as_string() + "'", device);
 }
 
 std::unique_ptr<CostModel> make_im2col(const ConfigNode& options, const CostModelContext& context) {
@@ -117,7 +134,11 @@ std::unique_ptr<CostModel> make_im2col(const ConfigNode& options, const CostMode
   own.update_kernels = update_kernels(context);
   own.memory_efficiency = options.get("memory_efficiency", own.memory_efficiency, kFraction);
   if (options.has("core_bandwidth")) own.core_bandwidth = options.at("core_bandwidth").as_bytes_per_second(Range{1});
-  return std::make_unique<Im2col>(read_calibration(name, context), name, own, *context.model, *context.device);
+  ComputeCalibration calibration = read_calibration(name, context);
+  const Device& device = measured_device(calibration.device, context);
+  return std::make_unique<NominallyScaled>(
+      std::make_unique<Im2col>(std::move(calibration), name, own, *context.model, device),
+      "calibration '" + name.as_string() + "'", device);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <vector>
 
 #include "sim/config.hpp"
 #include "sim/cost_model.hpp"
@@ -19,6 +20,8 @@ struct CostModelContext {
   Optimizer optimizer = Optimizer::sgd;
   bool fused_updates = false;
   Precision precision = Precision::fp32;
+  /// Other kinds of devices that train, of which measurements may be as well; empty if `device` is meant in any case.
+  std::vector<const Device*> others = {};
 };
 
 /// All cost models with their documented parameters, of which `scale`, the overheads and `step_time` are common to all.

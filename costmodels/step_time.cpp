@@ -16,8 +16,8 @@ StepTimeAnchored::StepTimeAnchored(std::unique_ptr<CostModel> inner, const Model
 double StepTimeAnchored::factor(std::int64_t batch, double step) const {
   Seconds update, passes;
   for (const LayerTrace& layer : make_trace(model_, *inner_, batch, device_).layers) {
-    update += layer.times.update;
-    passes += layer.times.total() - layer.times.update;
+    update += layer.times.update.longest();
+    passes += layer.times.total().longest() - layer.times.update.longest();
   }
   if (!(passes.value > 0))
     throw ConfigError("step_time cannot be split among the layers of '" + model_.name +
@@ -54,6 +54,14 @@ std::vector<std::string> StepTimeAnchored::caveats(std::int64_t batch) const {
   const auto text = [](double x) { return std::to_string(static_cast<std::int64_t>(x)); };
   out.push_back("batch " + std::to_string(batch) + " is extrapolated: step_time is given for batch " + text(low) +
                 (low < high ? " to " + text(high) : ""));
+  return out;
+}
+
+std::vector<std::string> StepTimeAnchored::device_caveats(const Device& device) const {
+  std::vector<std::string> out = inner_->device_caveats(device);
+  if (!same_kind(device, device_))
+    out.push_back("step_time is taken for one of " + device_.model + "; times on " + device.model +
+                  " follow from it by the cost model's ratio, not from a measurement");
   return out;
 }
 

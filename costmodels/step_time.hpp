@@ -7,8 +7,8 @@
 // add to passes. The inner model's shares of layers and passes are kept. With one point the factor is the same at every
 // batch size. With several, the step time is linear in the batch between points and
 // extrapolated outside (see interpolation.hpp), and each batch size has its own factor. The same factors apply on every
-// device. Validation: the trace's compute time at an anchored batch size equals the given time
-// (tests/unit/cost_model_test.cpp).
+// device, with a caveat on those that are not of the anchored kind. Validation: the trace's compute time at an anchored
+// batch size equals the given time (tests/unit/cost_model_test.cpp).
 
 #include <map>
 #include <memory>
@@ -31,6 +31,7 @@ class StepTimeAnchored : public CostModel {
 
   PassTimes times(const Layer& layer, std::int64_t batch, const Device& device) const override;
   std::vector<std::string> caveats(std::int64_t batch) const override;
+  std::vector<std::string> device_caveats(const Device& device) const override;
 
  private:
   double factor(std::int64_t batch) const;

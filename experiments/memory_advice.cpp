@@ -35,12 +35,8 @@ Shortage find_shortage(const TrainingStep& step, const Cluster& cluster) {
 
 /// Whether a phase would fit with another batch or other settings; a strategy may not be able to do it at all.
 bool fits(const ScenarioSetup& setup, const PhaseSettings& phase, const MemorySettings& memory) {
-  StrategyContext context = setup.context(phase);
-  context.trace = [&setup, &phase, &memory](std::int64_t batch) {
-    return setup.trace(phase.workers.front(), batch, memory);
-  };
   try {
-    TrainingStep step = setup.strategy->compile(context);
+    TrainingStep step = setup.compile(setup.context(phase, memory));
     memory.apply(step, setup.cluster);
     return find_shortage(step, setup.cluster).memory == nullptr;
   } catch (const std::runtime_error&) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "experiments/overlap_report.hpp"
 #include "sim/execution.hpp"
@@ -11,13 +12,16 @@
 
 namespace epocast {
 
+/// Batch size, and a device of the kind.
+using AskedTrace = std::pair<std::int64_t, DeviceId>;
+
 struct PhaseRun {
   TrainingStep step;
-  std::int64_t batch = 0;          ///< samples of all workers that one step applies: without those that a quorum drops
-  std::int64_t iterations = 0;     ///< steps of all epochs
-  std::set<std::int64_t> batches;  ///< that the strategy asked a device's times for
+  std::int64_t batch = 0;       ///< samples of all workers that one step applies: without those that a quorum drops
+  std::int64_t iterations = 0;  ///< steps of all epochs
+  std::set<AskedTrace> asked;   ///< traces that the strategy used
   ExecutionResult result;
-  double single_step = 0;                     ///< s: one worker doing the whole `batch`; 0 without a model
+  double single_step = 0;  ///< s: the fastest kind of worker doing the whole `batch` alone; 0 without a model
   std::optional<double> lone_step = {};       ///< s: one device doing its share of a step; none where that does not fit
   std::optional<OverlapReport> overlap = {};  ///< if asked for, see measure_overlap
 

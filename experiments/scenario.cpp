@@ -43,11 +43,8 @@ double per_iteration(const std::vector<PhaseRun>& runs, Value value) {
 /// is no whole number of samples.
 std::optional<double> lone_step(const StrategyContext& context) {
   if (context.global_batch % static_cast<std::int64_t>(context.workers.size()) != 0) return std::nullopt;
-  Cluster workers;
-  for (const DeviceId worker : context.workers)
-    workers.devices.push_back(context.cluster.devices[static_cast<std::size_t>(worker)]);
-  if (!workers.homogeneous()) return std::nullopt;
-  return context.trace(context.worker_batch()).compute_time().value;
+  if (DeviceKinds(context.cluster, context.workers).count() > 1) return std::nullopt;
+  return context.trace(context.worker_batch()).compute_time().longest().value;
 }
 
 /// Samples/s per device over those of one device that computes its share of the batch alone: over all phases, the time
@@ -156,7 +153,10 @@ void warn(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs, Scenari
   };
   if (setup.cost_model)
     for (const PhaseRun& run : runs)
-      for (const std::int64_t batch : run.batches) add(setup.cost_model->caveats(batch));
+      for (const auto& [batch, device] : run.asked) {
+        add(setup.cost_model->caveats(batch));
+        add(setup.cost_model->device_caveats(setup.cluster.devices[static_cast<std::size_t>(device)]));
+      }
   if (setup.steps) add(setup.steps->caveats(range_of(setup)));
   for (std::size_t p = 0; p < runs.size(); ++p)
     if (locks_in_phase(setup, setup.phases[p], runs[p]))
@@ -188,11 +188,11 @@ std::vector<PhaseRun> run_phases(const ScenarioSetup& setup, SimEngine& engine, 
   for (const PhaseSettings& phase : setup.phases) {
     const StrategyContext context = setup.context(phase);
     PhaseRun run;
-    run.step = setup.compile(phase, &run.batches);
+    run.step = setup.compile(phase, &run.asked);
     run.batch = applied_samples(run.step.graph, phase);
     run.iterations = phase.iterations_of(run.batch);
     if (setup.strategy->needs_model()) {
-      run.single_step = context.trace(run.batch).compute_time().value;
+      run.single_step = context.trace(run.batch).compute_time().shortest().value;
       run.lone_step = lone_step(context);
     }
     ExecutionOptions how{.iterations = (run.iterations + run.step.steps - 1) / run.step.steps,

@@ -13,6 +13,7 @@
 #include "experiments/calibrate/step_calibration.hpp"
 #include "experiments/disturbance_reader.hpp"
 #include "experiments/memory_settings.hpp"
+#include "experiments/phase_run.hpp"
 #include "experiments/result.hpp"
 #include "experiments/ring_setting.hpp"
 #include "experiments/study.hpp"
@@ -71,13 +72,15 @@ struct ScenarioSetup {
   Irregularity irregularity;
   Shards shards = Shards::fixed;
 
-  /// The network's trace on a worker, with workspace and recomputation as `settings` want them.
-  WorkloadTrace trace(DeviceId worker, std::int64_t batch, const MemorySettings& settings) const;
-  /// What the strategy sees in a phase.
-  StrategyContext context(const PhaseSettings& phase) const;
-  /// What the strategy makes of a phase, with measured times of collectives and the memory reserve. Adds to `batches`,
-  /// if given, those that the strategy asked a device's times for. Throws ConfigError.
-  TrainingStep compile(const PhaseSettings& phase, std::set<std::int64_t>* batches = nullptr) const;
+  /// The network's trace on a device, with workspace and recomputation as `settings` want them.
+  WorkloadTrace trace(DeviceId device, std::int64_t batch, const MemorySettings& settings) const;
+  /// What the strategy sees in a phase. Adds to `asked`, if given, the traces that it uses.
+  StrategyContext context(const PhaseSettings& phase, std::set<AskedTrace>* asked = nullptr) const;
+  /// The same with other settings of memory.
+  StrategyContext context(const PhaseSettings& phase, const MemorySettings& settings,
+                          std::set<AskedTrace>* asked = nullptr) const;
+  /// What the strategy makes of a phase, with measured times of collectives and the memory reserve. Throws ConfigError.
+  TrainingStep compile(const PhaseSettings& phase, std::set<AskedTrace>* asked = nullptr) const;
   /// The strategy's part of that. Throws ConfigError.
   TrainingStep compile(const StrategyContext& context) const;
 };

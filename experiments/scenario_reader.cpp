@@ -281,13 +281,34 @@ Precision read_precision(const ConfigNode& node, const ScenarioSetup& setup) {
   return precision;
 }
 
+/// Measurements are of the device that `compute.device` names, else of the workers' kind that they name themselves,
+/// else of the first worker's.
+CostModelContext cost_model_context(const ScenarioSetup& setup, const ConfigNode& compute,
+                                    const std::filesystem::path& data) {
+  const auto device = [&](DeviceId id) { return &setup.cluster.devices[static_cast<std::size_t>(id)]; };
+  CostModelContext context{
+      data,           &setup.model, device(setup.phases.front().workers.front()), setup.optimizer, setup.fused_updates,
+      setup.precision};
+  if (compute.has("device")) {
+    context.device = device(find_device(setup.cluster, compute.at("device")));
+    return context;
+  }
+  for (const PhaseSettings& phase : setup.phases) {
+    const DeviceKinds kinds(setup.cluster, phase.workers);
+    for (const DeviceId example : kinds.examples()) context.others.push_back(device(example));
+  }
+  return context;
+}
+
 }  // namespace
 
 Registries builtin_registries() { return {builtin_strategies()}; }
 
-WorkloadTrace ScenarioSetup::trace(DeviceId worker, std::int64_t batch, const MemorySettings& settings) const {
-  WorkloadTrace out =
-      make_trace(model, *cost_model, batch, cluster.devices[static_cast<std::size_t>(worker)], precision);
+WorkloadTrace ScenarioSetup::trace(DeviceId device, std::int64_t batch, const MemorySettings& settings) const {
+  Device on = cluster.devices[static_cast<std::size_t>(device)];
+  // Workers have a rate for the precision; a parameter server's device, which multiplies nothing, may do without.
+  if (!(on.matrix_rate(precision).value > 0)) on.other_rates[precision] = on.peak_rate;
+  WorkloadTrace out = make_trace(model, *cost_model, batch, on, precision);
   settings.apply(out);
   return out;
 }
@@ -300,15 +321,26 @@ void CachedReduction::apply(CyclicTaskGraph& graph) const {
   }
 }
 
-StrategyContext ScenarioSetup::context(const PhaseSettings& phase) const {
+StrategyContext ScenarioSetup::context(const PhaseSettings& phase, std::set<AskedTrace>* asked) const {
+  return context(phase, memory, asked);
+}
+
+StrategyContext ScenarioSetup::context(const PhaseSettings& phase, const MemorySettings& settings,
+                                       std::set<AskedTrace>* asked) const {
+  const auto kinds = std::make_shared<const DeviceKinds>(cluster, phase.workers);
+  const auto on_device = [this, settings, asked](std::int64_t batch, DeviceId device) {
+    if (asked != nullptr) asked->insert({batch, device});
+    return trace(device, batch, settings);
+  };
   return {.cluster = cluster,
           .workers = phase.workers,
           .global_batch = phase.global_batch,
-          .trace = [this, worker = phase.workers.front()](std::int64_t batch) { return trace(worker, batch, memory); },
+          .trace = TraceSource(kinds, on_device),
           .collective = collective,
           .optimizer = optimizer,
           .memory_reserve = memory.reserve,
-          .memory_reserve_share = memory.reserve_share};
+          .memory_reserve_share = memory.reserve_share,
+          .kinds = kinds};
 }
 
 TrainingStep ScenarioSetup::compile(const StrategyContext& seen) const {
@@ -322,13 +354,8 @@ TrainingStep ScenarioSetup::compile(const StrategyContext& seen) const {
   }
 }
 
-TrainingStep ScenarioSetup::compile(const PhaseSettings& phase, std::set<std::int64_t>* batches) const {
-  StrategyContext seen = context(phase);
-  seen.trace = [batches, trace = seen.trace](std::int64_t batch) {
-    if (batches != nullptr) batches->insert(batch);
-    return trace(batch);
-  };
-  TrainingStep step = compile(seen);
+TrainingStep ScenarioSetup::compile(const PhaseSettings& phase, std::set<AskedTrace>* asked) const {
+  TrainingStep step = compile(context(phase, asked));
   rings.apply(step.graph);
   if (cached_reduction) cached_reduction->apply(step.graph);
   for (const MeasuredCollectives& measured : measured_collectives) measured.apply(step.graph, cluster);
@@ -377,9 +404,7 @@ ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registri
     setup.model = load_model_named(
         required(config, "model", "name a network, as in `model: vgg16`; `epocast list models` shows them"), data);
     const ConfigNode compute = read_compute(config);
-    const Device& device = setup.cluster.devices[static_cast<std::size_t>(setup.phases.front().workers.front())];
-    setup.cost_model =
-        make_cost_model(compute, {data, &setup.model, &device, setup.optimizer, setup.fused_updates, setup.precision});
+    setup.cost_model = make_cost_model(compute, cost_model_context(setup, compute, data));
     compute.check_all_read();
     const ConfigNode memory = child_or_empty(config, "memory");
     setup.memory = read_memory_settings(memory);

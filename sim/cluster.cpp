@@ -10,14 +10,13 @@ FlopPerSecond Device::matrix_rate(Precision precision) const {
   return found == other_rates.end() ? FlopPerSecond() : found->second;
 }
 
+bool same_kind(const Device& a, const Device& b) {
+  return a.peak_rate == b.peak_rate && a.memory_bandwidth == b.memory_bandwidth && a.memory == b.memory &&
+         a.cores == b.cores && a.model == b.model && a.other_rates == b.other_rates;
+}
+
 bool Cluster::homogeneous() const {
-  const auto equals_first = [this](const Device& device) {
-    const Device& first = devices.front();
-    return device.model == first.model && device.cores == first.cores && device.peak_rate == first.peak_rate &&
-           device.memory_bandwidth == first.memory_bandwidth && device.memory == first.memory &&
-           device.other_rates == first.other_rates;
-  };
-  return std::ranges::all_of(devices, equals_first);
+  return std::ranges::all_of(devices, [this](const Device& device) { return same_kind(device, devices.front()); });
 }
 
 }  // namespace epocast

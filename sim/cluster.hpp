@@ -29,6 +29,9 @@ struct Device {
   FlopPerSecond matrix_rate(Precision precision) const;
 };
 
+/// Whether two devices are alike in everything that computing depends on.
+bool same_kind(const Device& a, const Device& b);
+
 /// A loaded and validated platform.
 struct Cluster {
   std::string name;

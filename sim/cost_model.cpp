@@ -58,8 +58,9 @@ WorkloadTrace make_trace(const Model& model, const CostModel& cost, std::int64_t
   for (const auto& layer : model.layers) {
     trace.layers.push_back(trace_layer(layer, batch, precision));
     if (layer.kind == LayerKind::input) continue;
-    trace.layers.back().times = cost.times(layer, batch, device);
-    check_times(trace.layers.back().times, layer);
+    const PassTimes times = cost.times(layer, batch, device);
+    check_times(times, layer);
+    trace.layers.back().times = times;
   }
   return trace;
 }

@@ -24,6 +24,8 @@ class CostModel {
 
   /// What a user must know before trusting the answer for this batch size, e.g. that it is extrapolated. Usually empty.
   virtual std::vector<std::string> caveats(std::int64_t /*batch*/) const { return {}; }
+  /// The same for times on this device, e.g. that they are those of another, scaled.
+  virtual std::vector<std::string> device_caveats(const Device& /*device*/) const { return {}; }
 };
 
 using CostModelRegistry = Registry<CostModel>;

@@ -34,7 +34,8 @@ DeviceId Durations::worker(Instance i) const {
 }
 
 double Durations::usual(Instance i) const {
-  double time = std::get<Compute>(graph_.task(i.task).work).duration.value;
+  const DeviceTime& duration = std::get<Compute>(graph_.task(i.task).work).duration;
+  double time = (duration.is_same() ? duration.longest() : duration.on(worker(i))).value;
   if (time == 0) return 0;
   if (!options_.slowdown.empty()) time *= options_.slowdown[idx(worker(i))];
   const QueueId queue = graph_.task(i.task).queue;

@@ -37,11 +37,6 @@ std::vector<int> node_numbers(const Group& group, const Cluster& cluster) {
   return out;
 }
 
-bool equal_hardware(const Device& a, const Device& b) {
-  return a.model == b.model && a.peak_rate == b.peak_rate && a.memory_bandwidth == b.memory_bandwidth &&
-         a.memory == b.memory && a.cores == b.cores && a.other_rates == b.other_rates;
-}
-
 }  // namespace
 
 NetworkPlan::NetworkPlan(const CyclicTaskGraph& graph, const Cluster& cluster, SimEngine& engine)
@@ -126,7 +121,7 @@ bool NetworkPlan::find_interchangeable(const Cluster& cluster) const {
     wide |= group.devices.size() > 1;
     const Device& first = cluster.devices[idx(group.devices.front())];
     for (const DeviceId device : group.devices)
-      if (!equal_hardware(cluster.devices[idx(device)], first)) return false;
+      if (!same_kind(cluster.devices[idx(device)], first)) return false;
   }
   if (!wide || collectives_overlap(cluster) || !ranks_are_served_alike(graph_))
     return false;  // nothing to gain; or not the same for all

@@ -3,9 +3,11 @@
 // simulator, never reads a file, never prints. Implementations live in strategies/, one pair of files each.
 
 #include <algorithm>
+#include <concepts>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/cluster.hpp"
@@ -29,16 +31,23 @@ struct StrategyContext {
   const Cluster& cluster;
   std::vector<DeviceId> workers;  ///< devices that train, in rank order; at least one
   std::int64_t global_batch = 0;  ///< samples of all workers together, a multiple of Strategy::batch_divisor()
-  TraceSource trace;              ///< the network's layer-wise trace on a worker, at any batch size
+  TraceSource trace;              ///< the network's layer-wise trace on the workers or any device, at any batch size
   CollectiveSettings collective;
   Optimizer optimizer = Optimizer::sgd;
   Bytes memory_reserve = {};        ///< of each device's memory, not for training
   double memory_reserve_share = 0;  ///< the same, as a share of it, on top
+  std::shared_ptr<const DeviceKinds> kinds = std::make_shared<const DeviceKinds>(cluster, workers);  ///< of the workers
 
   /// A worker's share of the batch. At least one sample: a batch that is not divided may have fewer than there are
   /// workers.
   std::int64_t worker_batch() const {
     return std::max<std::int64_t>(1, global_batch / static_cast<std::int64_t>(workers.size()));
+  }
+  const Device& device(DeviceId id) const { return cluster.devices[static_cast<std::size_t>(id)]; }
+  /// A time that follows from the figures of a worker's device.
+  template <std::invocable<const Device&> Of>
+  DeviceTime on_each_worker(Of of) const {
+    return DeviceTime::each(kinds, [&](DeviceId id) { return of(device(id)); });
   }
 };
 

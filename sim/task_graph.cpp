@@ -85,14 +85,14 @@ StoreId CyclicTaskGraph::add_store(std::string name, bool replicated) {
   return StoreId(stores_.size() - 1);
 }
 
-TaskId CyclicTaskGraph::compute(QueueId queue, Seconds duration, Label label) {
-  return compute_for(queues_.at(idx(queue)).group, queue, duration, std::move(label));
+TaskId CyclicTaskGraph::compute(QueueId queue, DeviceTime duration, Label label) {
+  return compute_for(queues_.at(idx(queue)).group, queue, std::move(duration), std::move(label));
 }
 
-TaskId CyclicTaskGraph::compute_for(GroupId ranks, QueueId queue, Seconds duration, Label label) {
+TaskId CyclicTaskGraph::compute_for(GroupId ranks, QueueId queue, DeviceTime duration, Label label) {
   check_room(tasks_.size());
   tasks_.push_back(
-      {.label = std::move(label), .work = Compute{duration}, .ranks = ranks, .queue = queue, .version = {}});
+      {.label = std::move(label), .work = Compute{std::move(duration)}, .ranks = ranks, .queue = queue, .version = {}});
   return TaskId(tasks_.size() - 1);
 }
 
@@ -181,15 +181,19 @@ void CyclicTaskGraph::validate(const Cluster& cluster) const {
             "task '{}' of {} ranks shares the one queue '{}', which has no program order among ranks; make it "
             "first ready, first served",
             name, ranks, q.name));
-    } else if (std::holds_alternative<Compute>(task.work) && std::get<Compute>(task.work).duration.value > 0) {
+    } else if (std::holds_alternative<Compute>(task.work) && std::get<Compute>(task.work).duration.any()) {
       throw GraphError(fmt::format("computation '{}' is on no queue", name));
     }
     if (task.version.store != StoreId::none && idx(task.version.store) >= stores_.size())
       throw GraphError(fmt::format("task '{}' names an unknown parameter store", name));
 
     if (const auto* compute = std::get_if<Compute>(&task.work)) {
-      if (!is_size(compute->duration.value))
-        throw GraphError(fmt::format("computation '{}' takes {} s", name, compute->duration.value));
+      for (const Seconds time : {compute->duration.shortest(), compute->duration.longest()})
+        if (!is_size(time.value)) throw GraphError(fmt::format("computation '{}' takes {} s", name, time.value));
+      for (const DeviceId device : group(task.queue == QueueId::none ? task.ranks : queue(task.queue).group).devices)
+        if (!compute->duration.knows(device))
+          throw GraphError(fmt::format("nothing says how long computation '{}' takes on device '{}'", name,
+                                       cluster.devices[idx(device)].name));
     } else if (const auto* transfer = std::get_if<Transfer>(&task.work)) {
       if (!is_size(transfer->bytes.value))
         throw GraphError(fmt::format("transfer '{}' has {} bytes", name, transfer->bytes.value));

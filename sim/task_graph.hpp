@@ -23,6 +23,7 @@
 
 #include "sim/cluster.hpp"
 #include "sim/collective.hpp"
+#include "sim/device_time.hpp"
 #include "sim/quantity.hpp"
 
 namespace epocast {
@@ -66,9 +67,9 @@ struct Label {
   std::string text() const;  ///< "backward conv5_3"
 };
 
-/// Work on a device for a fixed time.
+/// Work on a device for a time that is fixed for the device.
 struct Compute {
-  Seconds duration;
+  DeviceTime duration;  ///< known for every device that does it: the queue's, or else the rank's
 };
 
 /// A message of so many bytes: rank r of `from` sends to rank r of `to` (a group of one serves all ranks).
@@ -141,9 +142,9 @@ class CyclicTaskGraph {
   StoreId add_store(std::string name, bool replicated = false);
 
   /// One computation per rank of the queue's group.
-  TaskId compute(QueueId queue, Seconds duration, Label label);
+  TaskId compute(QueueId queue, DeviceTime duration, Label label);
   /// One computation per rank of `ranks` on a queue of one device, e.g. a server working for each worker in turn.
-  TaskId compute_for(GroupId ranks, QueueId queue, Seconds duration, Label label);
+  TaskId compute_for(GroupId ranks, QueueId queue, DeviceTime duration, Label label);
   /// One message per rank of `ranks`.
   TaskId transfer(GroupId ranks, QueueId queue, Transfer transfer, Label label);
   TaskId collective(QueueId queue, Collective collective, Label label);
@@ -191,8 +192,9 @@ class CyclicTaskGraph {
   /// Throws GraphError for: no tasks; a device the cluster does not have; an empty group or one with a device twice; a
   /// collective over one rank or by an algorithm that cannot do the operation; a transfer from each device to itself;
   /// edges, queues or slowdowns between groups of different sizes; negative or non-finite durations, sizes, lags or
-  /// slowdowns; a quorum that its task cannot have; obsolescence of a task that is not one of several ranks, or by one
-  /// that is; a cycle of lag 0 (program order included), naming the tasks on it.
+  /// slowdowns; a computation whose time is not known on its device; a quorum that its task cannot have; obsolescence
+  /// of a task that is not one of several ranks, or by one that is; a cycle of lag 0 (program order included), naming
+  /// the tasks on it.
   void validate(const Cluster& cluster) const;
 
   /// edges() plus those that program-order queues imply.

@@ -1,29 +1,50 @@
 #pragma once
-// The layer-wise trace that strategies replay: how long each pass of each layer takes on one device at one batch size,
-// and how many bytes it hands to others.
+// The layer-wise trace that strategies replay: how long each pass of each layer takes on each kind of device at one
+// batch size, and how many bytes it hands to others.
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
+#include "sim/device_time.hpp"
 #include "sim/model.hpp"
 #include "sim/precision.hpp"
 #include "sim/quantity.hpp"
 
 namespace epocast {
 
-/// Times of one layer on one device for one batch.
-struct PassTimes {
-  Seconds forward;
-  Seconds backward_data;
-  Seconds backward_weights;
-  Seconds update;          ///< applying the gradient to all of the layer's parameters
-  Seconds recompute = {};  ///< a second forward pass, before backward, if it is in a segment (sim/recompute.hpp)
+/// Times of one layer for one batch.
+template <class Time>
+struct BasicPassTimes {
+  Time forward;
+  Time backward_data;
+  Time backward_weights;
+  Time update;          ///< applying the gradient to all of the layer's parameters
+  Time recompute = {};  ///< a second forward pass, before backward, if it is in a segment (sim/recompute.hpp)
 
-  Seconds backward() const { return recompute + backward_data + backward_weights; }
-  Seconds total() const { return forward + backward() + update; }
+  Time backward() const { return recompute + backward_data + backward_weights; }
+  Time total() const { return forward + backward() + update; }
+
+  operator BasicPassTimes<DeviceTime>() const  // NOLINT(google-explicit-constructor)
+      requires std::same_as<Time, Seconds> {
+    return {forward, backward_data, backward_weights, update, recompute};
+  }
 };
+
+using PassTimes = BasicPassTimes<Seconds>;      ///< on one device
+using LayerTimes = BasicPassTimes<DeviceTime>;  ///< on each kind of device
+
+/// Each pass's time of its own; `of` gives it: of(&LayerTimes::forward), ...
+template <class Of>
+LayerTimes each_pass(Of of) {
+  return {of(&LayerTimes::forward), of(&LayerTimes::backward_data), of(&LayerTimes::backward_weights),
+          of(&LayerTimes::update), of(&LayerTimes::recompute)};
+}
 
 /// One gradient (= one parameter tensor) in bytes.
 struct GradientTensor {
@@ -36,7 +57,7 @@ struct LayerTrace {
   std::string name;
   LayerKind kind = LayerKind::input;
   std::vector<int> inputs;  ///< indices into WorkloadTrace::layers
-  PassTimes times;
+  LayerTimes times;
   std::vector<GradientTensor> gradients;
   Bytes parameters;        ///< all of the layer's parameters
   Bytes output;            ///< the activation of the whole batch that the next layer reads
@@ -55,7 +76,7 @@ struct LayerTrace {
   int segment = -1;  ///< of layers that forget activations and compute them again, one after the other; -1: keeps them
 };
 
-/// A whole network at one batch size on one kind of device.
+/// A whole network at one batch size.
 struct WorkloadTrace {
   std::string model;
   std::int64_t batch = 0;
@@ -64,10 +85,32 @@ struct WorkloadTrace {
 
   Bytes parameter_bytes() const;
   Bytes kept_activation_bytes() const;
-  Seconds compute_time() const;  ///< sum over layers and passes
+  DeviceTime compute_time() const;  ///< sum over layers and passes
 };
 
-/// Makes the trace for a batch of so many samples; strategies call it once per micro-batch size they need.
-using TraceSource = std::function<WorkloadTrace(std::int64_t batch)>;
+/// Makes traces; strategies call it once per micro-batch size that they need.
+class TraceSource {
+ public:
+  using OnDevice = std::function<WorkloadTrace(std::int64_t batch, DeviceId device)>;
+
+  TraceSource() = default;
+  /// From what makes the trace on one device; `workers` says which of the workers are alike.
+  TraceSource(std::shared_ptr<const DeviceKinds> workers, OnDevice on_device)
+      : workers_(std::move(workers)), on_device_(std::move(on_device)) {}
+  /// Where the same holds on all devices. Implicit: `make` is such a source.
+  template <std::invocable<std::int64_t> Make>
+  requires(!std::same_as<std::remove_cvref_t<Make>, TraceSource>)
+      TraceSource(Make make)  // NOLINT(google-explicit-constructor)
+      : on_device_([make = std::move(make)](std::int64_t batch, DeviceId /*device*/) { return make(batch); }) {}
+
+  /// A batch of so many samples on each worker.
+  WorkloadTrace operator()(std::int64_t batch) const { return (*this)(batch, workers_); }
+  /// The same on other devices, such as parameter servers.
+  WorkloadTrace operator()(std::int64_t batch, const std::shared_ptr<const DeviceKinds>& devices) const;
+
+ private:
+  std::shared_ptr<const DeviceKinds> workers_;  ///< null: all are alike
+  OnDevice on_device_;
+};
 
 }  // namespace epocast

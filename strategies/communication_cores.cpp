@@ -16,15 +16,22 @@ ParameterInfo CommunicationCores::parameter() {
           "cores (of a GPU: multiprocessors) that only communicate; the others compute more slowly"};
 }
 
-WorkloadTrace CommunicationCores::slow_down(WorkloadTrace trace, const Device& device) const {
-  if (taken_ == 0) return trace;
+double CommunicationCores::slowdown(const Device& device) const {
   if (taken_ >= device.cores)
     throw options_.at(kKey).error(counted(taken_, "core") + " to communicate, but device '" + device.name +
                                   "' has only " + std::to_string(device.cores) + "; leave at least one to compute");
-  const double slower = static_cast<double>(device.cores) / static_cast<double>(device.cores - taken_);
+  return static_cast<double>(device.cores) / static_cast<double>(device.cores - taken_);
+}
+
+WorkloadTrace CommunicationCores::slowed_trace(const StrategyContext& context, std::int64_t batch) const {
+  WorkloadTrace trace = context.trace(batch);
+  if (taken_ == 0) return trace;
   for (LayerTrace& layer : trace.layers)
-    layer.times = {layer.times.forward * slower, layer.times.backward_data * slower,
-                   layer.times.backward_weights * slower, layer.times.update * slower, layer.times.recompute * slower};
+    layer.times = each_pass([&](DeviceTime LayerTimes::*pass) {
+      return DeviceTime::each(context.kinds, [&](DeviceId device) {
+        return (layer.times.*pass).on(device) * slowdown(context.device(device));
+      });
+    });
   return trace;
 }
 

@@ -12,11 +12,13 @@ class CommunicationCores {
   explicit CommunicationCores(const ConfigNode& options);
   static ParameterInfo parameter();
 
-  /// The trace with every computation slowed down by cores / (cores - taken). What is bound by memory loses less in
-  /// reality. Throws ConfigError if the device has no core left.
-  WorkloadTrace slow_down(WorkloadTrace trace, const Device& device) const;
+  /// The workers' trace of a batch with every computation slowed down by cores / (cores - taken). What is bound by
+  /// memory loses less in reality. Throws ConfigError if a device has no core left.
+  WorkloadTrace slowed_trace(const StrategyContext& context, std::int64_t batch) const;
 
  private:
+  double slowdown(const Device& device) const;
+
   ConfigNode options_;
   std::int64_t taken_;
 };

@@ -92,8 +92,7 @@ class DataParallel::Builder {
   Builder(const DataParallel& strategy, const StrategyContext& context)
       : settings_(strategy.settings_),
         context_(context),
-        device_(context.cluster.devices[static_cast<std::size_t>(context.workers.front())]),
-        trace_(strategy.cores_.slow_down(context.trace(strategy.micro_batch(context)), device_)),
+        trace_(strategy.cores_.slowed_trace(context, strategy.micro_batch(context))),
         compression_(strategy.compression_.of(trace_.precision)),
         buckets_(make_buckets(trace_, settings_.rule)),
         workers_(graph_.add_group("workers", context.workers)),
@@ -142,8 +141,9 @@ class DataParallel::Builder {
         const Bucket& bucket = buckets_[b];
         if (decoded_[b] || std::find(bucket.layers.begin(), bucket.layers.end(), l) == bucket.layers.end()) continue;
         decodings_.resize(buckets_.size());
-        decodings_[b] = graph_.compute(compute_, compression_.decode_time(bucket.bytes, device_, worker_count()),
-                                       {"decode", bucket.name});
+        const DeviceTime time = context_.on_each_worker(
+            [&](const Device& device) { return compression_.decode_time(bucket.bytes, device, worker_count()); });
+        decodings_[b] = graph_.compute(compute_, time, {"decode", bucket.name});
         decoded_[b] = true;
       }
     updates_[l] = graph_.compute(compute_, trace_.layers[l].times.update, {"update", trace_.layers[l].name});
@@ -152,10 +152,12 @@ class DataParallel::Builder {
   /// Encodes what the layer's backward pass has completed.
   void encode_buckets_of(std::size_t l) {
     if (!reduces() || !compression_.any()) return;
-    for (const Bucket& bucket : buckets_)
-      if (bucket.ready_after == l)
-        encodings_.push_back(
-            graph_.compute(compute_, compression_.encode_time(bucket.bytes, device_), {"encode", bucket.name}));
+    for (const Bucket& bucket : buckets_) {
+      if (bucket.ready_after != l) continue;
+      const DeviceTime time =
+          context_.on_each_worker([&](const Device& device) { return compression_.encode_time(bucket.bytes, device); });
+      encodings_.push_back(graph_.compute(compute_, time, {"encode", bucket.name}));
+    }
   }
 
   void reduce(const LayerPass& backward) {
@@ -188,7 +190,6 @@ class DataParallel::Builder {
 
   const Settings& settings_;
   const StrategyContext& context_;
-  const Device& device_;
   WorkloadTrace trace_;
   GradientCompression compression_;
   std::vector<Bucket> buckets_;

@@ -53,20 +53,20 @@ class Builder {
 
   /// What a node's share of its layers takes in some pass.
   template <class Pass>
-  Seconds time_of(const FilterNode& node, Pass pass) const {
-    Seconds time;
+  DeviceTime time_of(const FilterNode& node, Pass pass) const {
+    DeviceTime time;
     if (node.gathers) return time;
     for (const std::size_t l : node.layers) time += pass(trace_.layers[l].times) * parts_.share(l, node.device);
     return time;
   }
 
   TaskId add(const FilterNode& node, bool forward) {
-    const Seconds time = time_of(node, [&](const PassTimes& t) { return forward ? t.forward : t.backward(); });
+    const DeviceTime time = time_of(node, [&](const LayerTimes& t) { return forward ? t.forward : t.backward(); });
     return compute(node.device, time, {node.gathers ? "gather" : forward ? "forward" : "backward", name_of(node)});
   }
 
-  TaskId compute(int device, Seconds time, const Label& label) {
-    const QueueId queue = time.value > 0 ? part(device).compute : QueueId::none;
+  TaskId compute(int device, const DeviceTime& time, const Label& label) {
+    const QueueId queue = time.any() ? part(device).compute : QueueId::none;
     return graph_.compute_for(part(device).device, queue, time, label);
   }
 
@@ -111,8 +111,8 @@ class Builder {
       if (!follows[n]) graph_.after(begin, forward_[n]);
       TaskId last = backward_[n];
       if (has_weights(node)) {
-        last =
-            compute(node.device, time_of(node, [](const PassTimes& t) { return t.update; }), {"update", name_of(node)});
+        last = compute(node.device, time_of(node, [](const LayerTimes& t) { return t.update; }),
+                       {"update", name_of(node)});
         graph_.after(backward_[n], last);
         read[static_cast<std::size_t>(node.device)] = forward_[n];
         written[static_cast<std::size_t>(node.device)] = last;

@@ -48,8 +48,8 @@ TrainingStep Gossip::compile(const StrategyContext& context) const {
   if (context.workers.size() < 2) throw options_.error("gossip needs at least 2 workers; use strategy: single");
   const WorkloadTrace trace = context.trace(context.worker_batch());
   const Bytes bytes = trace.parameter_bytes();
-  const Device& device = context.cluster.devices[static_cast<std::size_t>(context.workers.front())];
-  const Seconds averaging = bytes * 3.0 / device.memory_bandwidth;  // two reads, one write
+  const DeviceTime averaging = context.on_each_worker(
+      [&](const Device& device) { return bytes * 3.0 / device.memory_bandwidth; });  // two reads, one write
 
   TrainingStep step;
   CyclicTaskGraph& graph = step.graph;

@@ -67,7 +67,7 @@ std::vector<Bucket> make_buckets(const WorkloadTrace& trace, const BucketRule& r
   Filling filling(trace, rule);
   Seconds made;
   for (std::size_t l = trace.layers.size(); l-- > 0;) {
-    made += trace.layers[l].times.backward();
+    made += trace.layers[l].times.backward().longest();  // an exchange waits for the slowest worker
     for (std::size_t g = trace.layers[l].gradients.size(); g-- > 0;) filling.add(l, g, made);
   }
   return filling.take();

@@ -12,7 +12,7 @@ LayerPass add_forward(CyclicTaskGraph& graph, QueueId compute, const WorkloadTra
     const LayerTrace& layer = trace.layers[l];
     if (options.hook) options.hook(l);
     pass.position.push_back(pass.tasks.size());
-    if (layer.times.forward.value > 0)
+    if (layer.times.forward.any())
       pass.tasks.push_back(graph.compute(compute, layer.times.forward, {"forward", layer.name, options.micro_batch}));
   }
   if (pass.tasks.empty()) throw SimulationError("no layer of the network takes time in the forward pass");
@@ -26,7 +26,7 @@ namespace {
 void add_recompute(CyclicTaskGraph& graph, QueueId compute, const WorkloadTrace& trace, int segment, int micro_batch,
                    LayerPass& pass) {
   for (const LayerTrace& layer : trace.layers)
-    if (layer.segment == segment && layer.times.recompute.value > 0)
+    if (layer.segment == segment && layer.times.recompute.any())
       pass.tasks.push_back(graph.compute(compute, layer.times.recompute, {"recompute", layer.name, micro_batch}));
 }
 
@@ -41,7 +41,7 @@ LayerPass add_backward(CyclicTaskGraph& graph, QueueId compute, const WorkloadTr
     const bool ends_segment =
         layer.segment >= 0 && (l + 1 == trace.layers.size() || trace.layers[l + 1].segment != layer.segment);
     if (ends_segment) add_recompute(graph, compute, trace, layer.segment, options.micro_batch, pass);
-    if (const Seconds time = layer.times.backward_data + layer.times.backward_weights; time.value > 0)
+    if (const DeviceTime time = layer.times.backward_data + layer.times.backward_weights; time.any())
       pass.tasks.push_back(graph.compute(compute, time, {"backward", layer.name, options.micro_batch}));
     pass.position[l] = pass.tasks.empty() ? 0 : pass.tasks.size() - 1;
     if (options.hook) options.hook(l);

@@ -138,9 +138,9 @@ class Writer {
   }
 
   /// Adding up P parts of n/P bytes: each is read once, the sum written.
-  Seconds sum_time(Bytes bytes) const {
-    const Device& device = context_.cluster.devices[static_cast<std::size_t>(context_.workers.front())];
-    return bytes * (1 + 1 / workers_) / device.memory_bandwidth;
+  DeviceTime sum_time(Bytes bytes) const {
+    return context_.on_each_worker(
+        [&](const Device& device) { return bytes * (1 + 1 / workers_) / device.memory_bandwidth; });
   }
 
   const StrategyContext& context_;
@@ -184,13 +184,9 @@ LayerwiseDataParallel::LayerwiseDataParallel(const ConfigNode& options)
 TrainingStep LayerwiseDataParallel::compile(const StrategyContext& context) const {
   if (gradients_ == Gradients::all_reduce)
     return DataParallel(options_, all_reduce_settings(overlap_)).compile(context);
-  const auto slowed_trace = [&](std::int64_t batch) {
-    return cores_.slow_down(context.trace(batch),
-                            context.cluster.devices[static_cast<std::size_t>(context.workers[0])]);
-  };
-  const WorkloadTrace trace = slowed_trace(context.worker_batch());
+  const WorkloadTrace trace = cores_.slowed_trace(context, context.worker_batch());
   std::vector<LayerTrace> whole_batch;
-  if (gradients_ == Gradients::pcnn) whole_batch = slowed_trace(context.global_batch).layers;
+  if (gradients_ == Gradients::pcnn) whole_batch = cores_.slowed_trace(context, context.global_batch).layers;
   TrainingStep step;
   Writer writer(step.graph, context, trace, gradients_, overlap_, std::move(whole_batch));
   writer.write();

@@ -81,6 +81,7 @@ TrainingStep ParameterServer::compile(const StrategyContext& context) const {
   const QueueId compute = graph.add_queue("compute", workers, QueueRole::compute, Discipline::program_order);
   graph.set_slowdown(compute, servers_.slowdown(context));
   ServerSide servers(graph, context, workers, servers_);
+  const WorkloadTrace updates = servers.trace(trace);
 
   const LayerPass forward = add_forward(graph, compute, trace);
   const LayerPass backward = add_backward(graph, compute, trace);
@@ -111,7 +112,7 @@ TrainingStep ParameterServer::compile(const StrategyContext& context) const {
     graph.after(pull.last, overlap_ ? forward.at(first) : forward.tasks.front());
     graph.after(overlap_ ? backward.at(first) : backward.tasks.back(), push.first);
 
-    const Seconds received = servers.receive_time(piece.bytes), update = servers.update_time(piece, trace);
+    const Seconds received = servers.receive_time(piece.bytes), update = servers.update_time(piece, updates);
     TaskId updated{};
     if (summed) {
       const Seconds sum = servers.memory_time(piece.server, piece.bytes, kAccumulationAccesses);

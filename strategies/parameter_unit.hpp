@@ -14,8 +14,8 @@ struct ParameterUnit {
   std::string name;       ///< of its first layer
   std::size_t first = 0;  ///< its first layer: the last whose gradients are made, the first that needs parameters
   bool fully_connected = false;
-  Bytes bytes;     ///< of all gradients
-  Seconds update;  ///< of all parameters
+  Bytes bytes;        ///< of all gradients
+  DeviceTime update;  ///< of all parameters
 };
 
 struct ParameterUnits {

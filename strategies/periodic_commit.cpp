@@ -41,11 +41,6 @@ constexpr std::array kRules{
                pull_then_push, false, false, 4, 3, 0, 0},
 };
 
-/// Time in which a device reads and writes `bytes` of its memory so many times.
-Seconds memory_time(const StrategyContext& context, DeviceId device, Bytes bytes, int accesses) {
-  return bytes * accesses / context.cluster.devices[static_cast<std::size_t>(device)].memory_bandwidth;
-}
-
 /// The local steps of a period.
 struct LocalSteps {
   TaskId first{};
@@ -53,7 +48,7 @@ struct LocalSteps {
 };
 
 LocalSteps add_local_steps(CyclicTaskGraph& graph, QueueId compute, const WorkloadTrace& trace, int period,
-                           bool sends_gradients, Seconds accumulation) {
+                           bool sends_gradients, const DeviceTime& accumulation) {
   LocalSteps steps;
   for (int k = 0; k < period; ++k) {
     const int number = period > 1 ? k : -1;
@@ -66,7 +61,7 @@ LocalSteps add_local_steps(CyclicTaskGraph& graph, QueueId compute, const Worklo
     if (sends_gradients && k > 0) steps.last = graph.compute(compute, accumulation, {"sum gradients", "", number});
     if (sends_gradients && k == period - 1) break;
     for (const LayerTrace& layer : trace.layers)
-      if (layer.times.update.value > 0)
+      if (layer.times.update.any())
         steps.last = graph.compute(compute, layer.times.update, {"local update", layer.name, number});
   }
   return steps;
@@ -96,9 +91,11 @@ TrainingStep PeriodicCommit::compile(const StrategyContext& context) const {
   const QueueId compute = graph.add_queue("compute", workers, QueueRole::compute, Discipline::program_order);
   graph.set_slowdown(compute, servers_.slowdown(context));
   ServerSide servers(graph, context, workers, servers_);
+  const WorkloadTrace updates = servers.trace(trace);
 
-  const auto own_time = [&](int accesses) {
-    return memory_time(context, context.workers.front(), trace.parameter_bytes(), accesses);
+  const auto own_time = [&](int accesses) {  // in which a worker reads and writes its parameters so many times
+    return context.on_each_worker(
+        [&](const Device& device) { return trace.parameter_bytes() * accesses / device.memory_bandwidth; });
   };
   const LocalSteps steps = add_local_steps(graph, compute, trace, period_, rule_.sends_gradients, own_time(3));
   TaskId ready = steps.last;
@@ -112,7 +109,7 @@ TrainingStep PeriodicCommit::compile(const StrategyContext& context) const {
     const QueueId queue = servers.queue(piece.server);
     const TaskChain pull = servers.pull(piece), push = servers.push(piece);
     const Seconds work = rule_.commit_accesses == kOptimizer
-                             ? servers.update_time(piece, trace)
+                             ? servers.update_time(piece, updates)
                              : servers.memory_time(piece.server, piece.bytes, rule_.commit_accesses);
     TaskId applied = graph.compute_for(workers, queue, servers.receive_time(piece.bytes) + work,
                                        {rule_.waits_for_all ? "accumulate" : "apply", piece.name});

@@ -84,19 +84,20 @@ std::vector<DeviceId> ServerSide::devices() const {
   return out;
 }
 
-Seconds ServerSide::update_time(const ParameterPiece& piece, const WorkloadTrace& trace) const {
+WorkloadTrace ServerSide::trace(const WorkloadTrace& of_workers) const {
+  const std::vector<DeviceId> all = devices();
+  if (std::ranges::all_of(all, [&](DeviceId device) { return context_.kinds->knows(device); })) return of_workers;
+  return context_.trace(of_workers.batch, std::make_shared<const DeviceKinds>(context_.cluster, all));
+}
+
+Seconds ServerSide::update_time(const ParameterPiece& piece, const WorkloadTrace& on_servers) const {
   Seconds time;
   Bytes whole;
   for (const std::size_t l : piece.layers) {
-    time += trace.layers[l].times.update;
-    whole += trace.layers[l].parameters;
+    time += on_servers.layers[l].times.update.on(at(piece.server).device);
+    whole += on_servers.layers[l].parameters;
   }
-  // Updates are bound by memory, and the trace is of a worker.
-  const auto bandwidth = [&](DeviceId device) {
-    return context_.cluster.devices[static_cast<std::size_t>(device)].memory_bandwidth.value;
-  };
-  const double of_worker = bandwidth(context_.workers.front()), of_server = bandwidth(at(piece.server).device);
-  return time * (piece.bytes / whole) * (of_worker > 0 && of_server > 0 ? of_worker / of_server : 1);
+  return time * (piece.bytes / whole);
 }
 
 std::vector<DeviceMemory> served_memory(const MemoryUse& worker, int state_values, const StrategyContext& context,

@@ -33,11 +33,13 @@ class ServerSide {
 
   /// Time in which a server's threads take in or give out so much.
   Seconds receive_time(Bytes bytes) const { return Seconds(bytes.value * options_.service); }
-  /// Time in which a server updates a piece: what the trace's layers take to update, in proportion to the share of them
-  /// that it holds, at the speed of the server's memory.
-  Seconds update_time(const ParameterPiece& piece, const WorkloadTrace& trace) const;
   /// Time in which a server reads and writes `bytes` of memory so many times.
   Seconds memory_time(int server, Bytes bytes, int accesses) const;
+  /// The workers' trace as it would be on the servers' devices.
+  WorkloadTrace trace(const WorkloadTrace& of_workers) const;
+  /// Time in which a piece's server updates it as a device that trains would: its layers' update times in trace(), in
+  /// proportion to the share of them that it holds.
+  Seconds update_time(const ParameterPiece& piece, const WorkloadTrace& on_servers) const;
 
  private:
   struct Server {

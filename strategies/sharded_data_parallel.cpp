@@ -13,7 +13,7 @@ struct Unit {
   std::string name;  ///< of the layer, or of the first and last layer with parameters
   std::size_t first = 0, last = 0;
   Bytes bytes;
-  Seconds update;
+  DeviceTime update;
 };
 
 /// Cuts the network into units of at least `size` bytes, from the first layer on; layers without parameters follow the
@@ -80,8 +80,7 @@ class ShardedDataParallel::Builder {
   Builder(const ShardedDataParallel& strategy, const StrategyContext& context)
       : strategy_(strategy),
         context_(context),
-        trace_(strategy.cores_.slow_down(context.trace(context.worker_batch()),
-                                         context.cluster.devices[static_cast<std::size_t>(context.workers.front())])),
+        trace_(strategy.cores_.slowed_trace(context, context.worker_batch())),
         units_(make_units(trace_, strategy.unit_)),
         shards_(static_cast<double>(context.workers.size())),
         workers_(graph_.add_group("workers", context.workers)),

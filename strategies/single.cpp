@@ -17,7 +17,7 @@ TrainingStep Single::compile(const StrategyContext& context) const {
   add_forward(step.graph, compute, trace);
   add_backward(step.graph, compute, trace);
   for (const LayerTrace& layer : trace.layers)
-    if (layer.times.update.value > 0) step.graph.compute(compute, layer.times.update, {"update", layer.name});
+    if (layer.times.update.any()) step.graph.compute(compute, layer.times.update, {"update", layer.name});
   step.memory.push_back({"worker", context.workers, replica_memory(trace, context.optimizer)});
   return step;
 }

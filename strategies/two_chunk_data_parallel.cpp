@@ -70,15 +70,11 @@ TwoChunkDataParallel::TwoChunkDataParallel(const ConfigNode& options)
       cores_(options) {}
 
 TrainingStep TwoChunkDataParallel::compile(const StrategyContext& context) const {
-  const auto slowed_trace = [&](std::int64_t batch) {
-    return cores_.slow_down(context.trace(batch),
-                            context.cluster.devices[static_cast<std::size_t>(context.workers[0])]);
-  };
-  const WorkloadTrace trace = slowed_trace(context.worker_batch());
+  const WorkloadTrace trace = cores_.slowed_trace(context, context.worker_batch());
   const std::vector<LayerTrace>& layers = trace.layers;
   const Roles roles = assign_roles(trace, first_chunk_layers_, replicated_layers_, options_);
   std::vector<LayerTrace> whole_batch;  // for replicated gradients
-  if (!roles.gathered.empty()) whole_batch = slowed_trace(context.global_batch).layers;
+  if (!roles.gathered.empty()) whole_batch = cores_.slowed_trace(context, context.global_batch).layers;
   const auto workers = static_cast<double>(context.workers.size());
 
   TrainingStep step;
@@ -97,7 +93,7 @@ TrainingStep TwoChunkDataParallel::compile(const StrategyContext& context) const
   }
   std::optional<TaskId> first, second;
   for (std::size_t l = layers.size(); l-- > 0;) {
-    const PassTimes& times = layers[l].times;
+    const LayerTimes& times = layers[l].times;
     program.compute((roles.replicated[l] ? times.recompute + times.backward_data : times.backward()),
                     {"backward", layers[l].name});
     if (l == roles.first_chunk)

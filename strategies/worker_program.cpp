@@ -14,8 +14,8 @@ WorkerProgram::WorkerProgram(CyclicTaskGraph& graph, const StrategyContext& cont
   communication_ = graph.add_queue("communication", workers_, QueueRole::communication, Discipline::fifo);
 }
 
-std::optional<TaskId> WorkerProgram::compute(Seconds duration, Label label) {
-  if (!(duration.value > 0)) return std::nullopt;
+std::optional<TaskId> WorkerProgram::compute(const DeviceTime& duration, Label label) {
+  if (!duration.any()) return std::nullopt;
   const TaskId task = graph_.compute(main_, duration, std::move(label));
   for (const TaskId communication : waiting_for_) graph_.after(communication, task);
   waiting_for_.clear();

@@ -20,7 +20,7 @@ class WorkerProgram {
   WorkerProgram(CyclicTaskGraph& graph, const StrategyContext& context, bool blocking);
 
   /// The main thread computes. No task is made for a duration of 0.
-  std::optional<TaskId> compute(Seconds duration, Label label);
+  std::optional<TaskId> compute(const DeviceTime& duration, Label label);
 
   /// The main thread posts a communication that starts no earlier than this point of the program. No task is made for
   /// no bytes, or if a single worker has nobody to communicate with.

@@ -27,11 +27,11 @@ nlohmann::ordered_json layer_json(const WorkloadTrace& trace, const LayerTrace& 
   return {{"layer", layer.name},
           {"kind", to_string(layer.kind)},
           {"inputs", inputs},
-          {"forward_s", layer.times.forward.value},
-          {"backward_data_s", layer.times.backward_data.value},
-          {"backward_weights_s", layer.times.backward_weights.value},
-          {"recompute_s", layer.times.recompute.value},
-          {"update_s", layer.times.update.value},
+          {"forward_s", layer.times.forward.longest().value},
+          {"backward_data_s", layer.times.backward_data.longest().value},
+          {"backward_weights_s", layer.times.backward_weights.longest().value},
+          {"recompute_s", layer.times.recompute.longest().value},
+          {"update_s", layer.times.update.longest().value},
           {"parameter_bytes", layer.parameters.value},
           {"gradients", gradients},
           {"output_bytes", layer.output.value},
@@ -48,13 +48,13 @@ void write_trace_csv(std::ostream& out, const WorkloadTrace& trace) {
          "tensors,"
          "output_bytes,kept_activation_bytes,workspace_bytes,forward_flop,backward_flop\n";
   for (const LayerTrace& layer : trace.layers) {
-    const PassTimes& t = layer.times;
+    const LayerTimes& t = layer.times;
     // fmt's {} gives the shortest text that reads back as the same double.
     out << fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", layer.name, to_string(layer.kind),
-                       joined_inputs(trace, layer), t.forward.value, t.backward_data.value, t.backward_weights.value,
-                       t.recompute.value, t.update.value, layer.parameters.value, layer.gradients.size(),
-                       layer.output.value, layer.kept_activations.value, layer.workspace.value,
-                       layer.forward_flop.value, layer.backward_flop.value);
+                       joined_inputs(trace, layer), t.forward.longest().value, t.backward_data.longest().value,
+                       t.backward_weights.longest().value, t.recompute.longest().value, t.update.longest().value,
+                       layer.parameters.value, layer.gradients.size(), layer.output.value, layer.kept_activations.value,
+                       layer.workspace.value, layer.forward_flop.value, layer.backward_flop.value);
   }
 }
 

@@ -21,7 +21,7 @@ Seconds predict(const MeasuredKernels& measured, const Model& model, const std::
                 bool fastest) {
   std::istringstream in(to_layer_timings(measured, model, spec, fastest));
   const MeasuredTable table(read_timings(in, "timings of " + model.name), Optimizer::sgd);
-  return make_trace(model, table, batch, Device{}).compute_time();
+  return make_trace(model, table, batch, Device{}).compute_time().longest();
 }
 
 }  // namespace

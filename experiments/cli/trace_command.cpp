@@ -71,7 +71,9 @@ int trace(const TraceArguments& arguments, const Registries& registries) {
                     arguments.format);
     return kDone;
   }
-  const WorkloadTrace workload = context.trace(context.worker_batch());
+  const std::vector<DeviceId> first{context.workers.front()};
+  const WorkloadTrace workload =
+      context.trace(context.worker_batch(), std::make_shared<const DeviceKinds>(context.cluster, first));
   const bool csv = arguments.format == "csv";
   if (arguments.memory) {
     const std::vector<MemoryMoment> timeline = memory_timeline(workload, context.optimizer);
@@ -88,7 +90,7 @@ void add_trace_command(CLI::App& app, CommandContext& context) {
   auto arguments = std::make_shared<TraceArguments>();
   CLI::App* command =
       app.add_subcommand("trace",
-                         "Write the layer-wise workload trace of one worker that the strategies replay.\n"
+                         "Write the layer-wise workload trace of the first worker, as the strategies replay it.\n"
                          "Example: epocast trace experiments/studies/vgg16_skylake.yaml > vgg16.csv");
   command->add_option("study", arguments->file, "study file (YAML)")->required();
   command->add_option("--format", arguments->format, "csv or json; dot too with --operators")->capture_default_str();

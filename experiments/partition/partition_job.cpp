@@ -77,7 +77,7 @@ std::pair<std::vector<double>, std::string> works_of(const PartitionRequest& req
   std::vector<double> out;
   if (weights == "time") {
     if (!source.trace) throw ConfigError("--weights time: needs a study, whose cost model says how long layers take");
-    for (const LayerTrace& layer : source.trace->layers) out.push_back(layer.times.total().value);
+    for (const LayerTrace& layer : source.trace->layers) out.push_back(layer.times.total().longest().value);
     return {out, "s"};
   }
   if (weights != "flop") return {read_works(weights, source.model), ""};

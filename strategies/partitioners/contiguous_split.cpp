@@ -274,7 +274,7 @@ void check(const WorkloadTrace& trace, const SplitOptions& options) {
   if (options.memory && !options.memory_of) throw std::invalid_argument("a memory limit needs a rule of memory");
   if (options.stages && *options.stages < 1) throw std::invalid_argument("a split needs at least one stage");
   const auto timed = std::count_if(trace.layers.begin(), trace.layers.end(),
-                                   [](const LayerTrace& layer) { return layer.times.total().value > 0; });
+                                   [](const LayerTrace& layer) { return layer.times.total().any(); });
   if (timed == 0) throw SplitError("no layer takes any time");
   for (const int replicas : options.replicas)
     if (replicas < 1) throw std::invalid_argument("a stage needs at least one device");

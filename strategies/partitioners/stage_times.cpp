@@ -5,7 +5,7 @@
 namespace epocast {
 namespace {
 
-double seconds_of(const LayerTrace& layer) { return layer.times.total().value; }
+double seconds_of(const LayerTrace& layer) { return layer.times.total().longest().value; }
 
 }  // namespace
 

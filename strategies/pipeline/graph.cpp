@@ -107,7 +107,7 @@ class Builder {
         return;
       case PipelinePass::backward:
         if (!starts_reductions(work)) {
-          const Seconds time = own.recompute + own.backward_data + own.backward_weights;
+          const DeviceTime time = own.recompute + own.backward_data + own.backward_weights;
           entry_[c][k] = backward_[c][k] = gradient_[c][k] =
               compute(s, time, "backward", own.name, "", work, kBackward);
         } else {
@@ -131,10 +131,10 @@ class Builder {
 
   /// Of a chunk's layer in a pass that makes gradients of weights. A segment that forgot its activations is computed
   /// again where backward reaches its last layer.
-  Seconds pass_time(int s, const Chunk& own, std::size_t l, PipelinePass pass) const {
+  DeviceTime pass_time(int s, const Chunk& own, std::size_t l, PipelinePass pass) const {
     const std::vector<LayerTrace>& layers = plan_.traces[at(s)]->layers;
     if (pass == PipelinePass::backward_weights) return layers[l].times.backward_weights;
-    Seconds time = layers[l].times.backward_weights + layers[l].times.backward_data;
+    DeviceTime time = layers[l].times.backward_weights + layers[l].times.backward_data;
     if (l + 1 < own.last && layers[l + 1].segment == layers[l].segment) return time;
     for (std::size_t k = l + 1; k-- > own.first && layers[k].segment == layers[l].segment;)
       time += layers[k].times.recompute;
@@ -148,7 +148,7 @@ class Builder {
     std::size_t end = plan_.chunks[c].last;
     Lanes first;
     const auto stretch = [&](std::size_t begin, const std::string& layers) {
-      Seconds time;
+      DeviceTime time;
       for (std::size_t l = begin; l < end; ++l) time += pass_time(s, plan_.chunks[c], l, work.pass);
       end = begin;
       const Lanes tasks = compute(s, time, name, plan_.chunks[c].name, " " + layers, work, kBackward);
@@ -186,8 +186,8 @@ class Builder {
     if (plan_.schedule != PipelineSchedule::threaded) graph_.set_priority(task, priority);
   }
 
-  Lanes compute(int s, Seconds time, const char* operation, const std::string& chunk, const std::string& layers,
-                const PipelineWork& work, Priority priority) {
+  Lanes compute(int s, const DeviceTime& time, const char* operation, const std::string& chunk,
+                const std::string& layers, const PipelineWork& work, Priority priority) {
     const int shown = plan_.micro_batches > 1 ? work.micro_batch : -1;
     Lanes tasks;
     for (const Lane& lane : stage(s).lanes) {
@@ -247,7 +247,7 @@ class Builder {
                {"send gradients", chunk(c + 1).name, shown});
         }
         // Computing it again needs what the chunk received.
-        const Bytes kept = chunk(c).activations - (chunk(c).recompute.value > 0 ? Bytes(0) : chunk(c).received);
+        const Bytes kept = chunk(c).activations - (chunk(c).recompute.any() ? Bytes(0) : chunk(c).received);
         send(forward_[at(c)][at(k)], entry_[at(c)][at(k)], here, there, kept + chunk(c).parameters, &Lane::activations,
              {"send activations and weights", chunk(c).name, shown});
         if (splits_backward(plan_.schedule)) after(backward_[at(c)][at(k)], gradient_[at(c)][at(k)]);

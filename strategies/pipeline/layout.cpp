@@ -70,8 +70,8 @@ Seconds estimated_batch(MicroBatch& micro_batch, const PipelinePlan& plan, const
     const std::size_t first = layout.boundaries[stage], last = layout.boundaries[stage + 1];
     Seconds forward, backward, messages;
     for (std::size_t l = first; l < last; ++l) {
-      forward += micro_batch.passes(replicas).layers[l].times.forward;
-      backward += micro_batch.passes(replicas).layers[l].times.backward();
+      forward += micro_batch.passes(replicas).layers[l].times.forward.longest();
+      backward += micro_batch.passes(replicas).layers[l].times.backward().longest();
     }
     if (s + 1 < plan.stages())
       messages = cut[last - 1] * (2.0 / std::min(replicas, layout.replicas[stage + 1])) / limits.bandwidth;

@@ -19,7 +19,7 @@ struct Work {
 
   explicit Work(const WorkloadTrace& trace) {
     for (const LayerTrace& layer : trace.layers) {
-      const double seconds = (layer.times.forward + layer.times.backward()).value;
+      const double seconds = (layer.times.forward + layer.times.backward()).longest().value;
       time.push_back(time.back() + seconds);
       layers.push_back(layers.back() + (seconds > 0 ? 1 : 0));
     }
@@ -118,7 +118,7 @@ std::vector<Chunk> make_chunks(const std::vector<const WorkloadTrace*>& traces,
     chunk.name = fmt::format("stage {}", stage);
     if (count > stages) chunk.name += fmt::format(" chunk {}", c / stages);
     for (std::size_t l = chunk.first; l < chunk.last; ++l) {
-      const PassTimes& times = traces[stage]->layers[l].times;
+      const LayerTimes& times = traces[stage]->layers[l].times;
       chunk.forward += times.forward;
       chunk.backward_data += times.backward_data;
       chunk.backward_weights += times.backward_weights;

@@ -22,9 +22,9 @@ struct Chunk {
   std::size_t first = 0, last = 0;  ///< layers [first, last)
   int stage = 0;
   std::string name;  ///< "stage 2", or "stage 2 chunk 1"
-  Seconds forward, backward_data, backward_weights;
-  Seconds recompute;  ///< of its layers' second forward passes, before the backward pass
-  Seconds update;     ///< of all its parameters, once
+  DeviceTime forward, backward_data, backward_weights;
+  DeviceTime recompute;  ///< of its layers' second forward passes, before the backward pass
+  DeviceTime update;     ///< of all its parameters, once
   Bytes parameters;   ///< of its layers
   Bytes activations;  ///< kept from the forward to the backward pass, what comes in included
   Bytes recomputed;   ///< on top of them while a forward or backward pass runs: see LayerSums::recomputed

@@ -55,7 +55,7 @@ bool may_have_anomalies(const Case& c) { return c.variant.options.find("in_fligh
 bool computes(const CyclicTaskGraph& graph) {
   return std::any_of(graph.tasks().begin(), graph.tasks().end(), [](const Task& task) {
     const auto* compute = std::get_if<Compute>(&task.work);
-    return compute != nullptr && compute->duration.value > 0;
+    return compute != nullptr && compute->duration.any();
   });
 }
 

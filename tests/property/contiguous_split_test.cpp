@@ -75,7 +75,7 @@ void search(const WorkloadTrace& trace, const SplitOptions& options, std::vector
       if (options.trace_of && shared == nullptr) return;
       double compute = 0, parameters = 0;
       for (std::size_t l = stage.first; l < stage.last; ++l) {
-        compute += (shared ? *shared : trace).layers[l].times.total().value;
+        compute += (shared ? *shared : trace).layers[l].times.total().longest().value;
         parameters += trace.layers[l].parameters.value;
       }
       if (compute == 0) return;
@@ -141,7 +141,7 @@ struct Sharing {
     for (int replicas = 1; replicas <= options.devices; ++replicas) {
       WorkloadTrace& shared = traces.emplace_back(trace);
       for (LayerTrace& layer : shared.layers)
-        if (const double alone = layer.times.total().value; alone > 0)
+        if (const double alone = layer.times.total().longest().value; alone > 0)
           layer.times = {Seconds(std::ceil(4 * alone / replicas) / 4 + overhead), {}, {}, {}};
     }
     const int without = random() % 2 == 0 ? 3 : 0;

@@ -106,14 +106,14 @@ TEST_CASE("an anchor scales the passes; updates, which may run elsewhere, keep t
   const Device on = device();
   const auto update = [&](const CostModel& model) {
     Seconds sum;
-    for (const LayerTrace& layer : make_trace(net, model, 32, on).layers) sum += layer.times.update;
+    for (const LayerTrace& layer : make_trace(net, model, 32, on).layers) sum += layer.times.update.longest();
     return sum.value;
   };
   const double plain = update(*make("{}", net, on));
   for (const char* step : {"1.9 s", "100 ms"}) {
     const auto anchored = make(std::string("{step_time: {batch: 32, time: ") + step + "}}", net, on);
     CHECK(update(*anchored) == Approx(plain).epsilon(kRounding));
-    CHECK(make_trace(net, *anchored, 32, on).compute_time().value ==
+    CHECK(make_trace(net, *anchored, 32, on).compute_time().longest().value ==
           Approx(step == std::string("1.9 s") ? 1.9 : 0.1).epsilon(kRounding));
   }
   CHECK_THAT(message([&] { make("{step_time: {batch: 32, time: 1 ns}}", net, on); }),
@@ -155,26 +155,26 @@ TEST_CASE("an anchored step takes the given time; shares stay") {
   const Device on = device();
   const auto plain = make("{}", net, on);
   const auto anchored = make("{step_time: {batch: 32, time: 1.9 s}}", net, on);
-  CHECK(make_trace(net, *anchored, 32, on).compute_time().value == Approx(1.9).epsilon(kRounding));
+  CHECK(make_trace(net, *anchored, 32, on).compute_time().longest().value == Approx(1.9).epsilon(kRounding));
   // One point: the same factor at every batch size.
   double updates = 0;
-  for (const LayerTrace& layer : make_trace(net, *plain, 32, on).layers) updates += layer.times.update.value;
-  const double factor = (1.9 - updates) / (make_trace(net, *plain, 32, on).compute_time().value - updates);
+  for (const LayerTrace& layer : make_trace(net, *plain, 32, on).layers) updates += layer.times.update.longest().value;
+  const double factor = (1.9 - updates) / (make_trace(net, *plain, 32, on).compute_time().longest().value - updates);
   CHECK(anchored->times(net.layers[1], 8, on).forward / plain->times(net.layers[1], 8, on).forward ==
         Approx(factor).epsilon(kRounding));
   CHECK(anchored->caveats(32).empty());
   CHECK(anchored->caveats(64).size() == 1);
 
   const auto two = make("{step_time: [{batch: 32, time: 2 s}, {batch: 64, time: 3 s}]}", net, on);
-  CHECK(make_trace(net, *two, 32, on).compute_time().value == Approx(2).epsilon(kRounding));
-  CHECK(make_trace(net, *two, 48, on).compute_time().value == Approx(2.5).epsilon(kRounding));
-  CHECK(make_trace(net, *two, 96, on).compute_time().value == Approx(4).epsilon(kRounding));
-  CHECK(make_trace(net, *two, 16, on).compute_time().value == Approx(1.5).epsilon(kRounding));
+  CHECK(make_trace(net, *two, 32, on).compute_time().longest().value == Approx(2).epsilon(kRounding));
+  CHECK(make_trace(net, *two, 48, on).compute_time().longest().value == Approx(2.5).epsilon(kRounding));
+  CHECK(make_trace(net, *two, 96, on).compute_time().longest().value == Approx(4).epsilon(kRounding));
+  CHECK(make_trace(net, *two, 16, on).compute_time().longest().value == Approx(1.5).epsilon(kRounding));
 
   // A device of half the rates takes longer by what the inner model says.
   Device slow = on;
   slow.peak_rate = slow.peak_rate * 0.5;
-  CHECK(make_trace(net, *two, 32, slow).compute_time() > Seconds(2));
+  CHECK(make_trace(net, *two, 32, slow).compute_time().longest() > Seconds(2));
 }
 
 TEST_CASE("measured times are returned as they are, interpolated between batches, with a caveat outside") {
@@ -276,9 +276,9 @@ TEST_CASE("shipped timings: the VGG-16 step on Skylake is the published one") {
   const Model vgg = load_model(kRoot / "workloads/models/vgg16.yaml");
   const auto skylake = make("{cost_model: measured, timings: skylake_tf1_vgg16}", vgg, device());
   // Eserol 2019, Table 5.15, N=1, batch 32: 9536 s for 102,400 images; times in the file have nine digits.
-  CHECK(make_trace(vgg, *skylake, 32, device()).compute_time().value == Approx(9536.0 / 3200).epsilon(1e-8));
+  CHECK(make_trace(vgg, *skylake, 32, device()).compute_time().longest().value == Approx(9536.0 / 3200).epsilon(1e-8));
   const auto gpu = make("{cost_model: measured, timings: pipedream_vgg16}", vgg, device());
-  CHECK(make_trace(vgg, *gpu, 64, device()).compute_time() > Seconds(0));
+  CHECK(make_trace(vgg, *gpu, 64, device()).compute_time().longest() > Seconds(0));
 }
 
 TEST_CASE("a study's compute map: defaults, unknown names and keys") {
@@ -320,7 +320,7 @@ TEST_CASE("the trace carries bytes, gradients and memory; its text reads back") 
   const Model net = mlp();
   const WorkloadTrace trace = make_trace(net, Roofline({}), 10, device());
   CHECK(trace.layers.size() == net.layers.size());
-  CHECK(trace.layers[0].times.total().value == 0);
+  CHECK(trace.layers[0].times.total().longest().value == 0);
   CHECK(trace.layers[1].gradients.at(0).bytes.value == 4 * 1000 * 100);
   CHECK(trace.layers[1].output.value == 4 * 10 * 100);
   CHECK(trace.parameter_bytes().value == 4 * (100'100 + 1'010));
@@ -342,7 +342,7 @@ TEST_CASE("the trace carries bytes, gradients and memory; its text reads back") 
   write_trace_json(text, trace);
   const auto document = nlohmann::json::parse(text.str());
   CHECK(document["batch"] == 10);
-  CHECK(document["layers"][1]["forward_s"] == trace.layers[1].times.forward.value);
+  CHECK(document["layers"][1]["forward_s"] == trace.layers[1].times.forward.longest().value);
   CHECK(document["layers"][3]["inputs"][0] == "fc1.relu");
   CHECK(document["layers"][1]["gradients"].size() == 2);
 }

@@ -63,7 +63,8 @@ CyclicTaskGraph graph_of(const std::vector<double>& duration, const std::vector<
 CycleBound bound_of(const CyclicTaskGraph& graph, const std::vector<ServiceCount>& counts = {}) {
   const CompiledGraph compiled = compile(graph, false);
   return maximum_cycle_ratio(
-      compiled, [&](Instance i) { return std::get<Compute>(compiled.task(i.task).work).duration.value; }, counts);
+      compiled, [&](Instance i) { return std::get<Compute>(compiled.task(i.task).work).duration.longest().value; },
+      counts);
 }
 
 }  // namespace

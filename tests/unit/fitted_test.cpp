@@ -148,7 +148,7 @@ TEST_CASE("every shipped compute calibration loads and times VGG-16") {
     ++found;
     const Device d = device(15.7e12);
     const auto cost = make("{cost_model: fitted, calibration: " + name + "}", vgg, d);
-    const double step = make_trace(vgg, *cost, 32, d).compute_time().value;
+    const double step = make_trace(vgg, *cost, 32, d).compute_time().longest().value;
     CHECK(step > 0.02);  // 32 images of 3 x 31 GFLOP at 100 TFLOP/s take 0.03 s
     CHECK(step < 20);
   }

@@ -132,11 +132,11 @@ TEST_CASE("timed kernels become layer timings whose trace is the sum of all kern
   const MeasuredTable table(read_timings(in, "t.csv"), Optimizer::sgd);
   table.check_covers(model);
   const WorkloadTrace trace = make_trace(model, table, 2, Device{});
-  CHECK(trace.layers[2].times.backward_data.value == 512 + 1024);  // with the sum of gradients
-  CHECK(trace.layers[3].times.backward_data.value == 128);         // both gradients in one kernel: half to each
-  CHECK(trace.layers[3].times.backward_weights.value == 128);
+  CHECK(trace.layers[2].times.backward_data.longest().value == 512 + 1024);  // with the sum of gradients
+  CHECK(trace.layers[3].times.backward_data.longest().value == 128);  // both gradients in one kernel: half to each
+  CHECK(trace.layers[3].times.backward_weights.longest().value == 128);
   // 1 + 1 + 2 + 4 + ... + 1024 is 2048; twice 2048 for the two gradients of weights; 4096 for the update.
-  CHECK(trace.compute_time().value == 2048 + 2 * 2048 + 4096);
+  CHECK(trace.compute_time().longest().value == 2048 + 2 * 2048 + 4096);
 
   MeasureOptions options;
   options.models = {"small.yaml"};

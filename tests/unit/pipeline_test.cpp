@@ -177,10 +177,10 @@ TEST_CASE("PipeDream: the slowest stage sets the pace, and stage s is p - 1 - s 
         INFO(p << " stages, slowest " << slowest);
         const TraceSource uneven = [=](std::int64_t batch) {
           WorkloadTrace trace = equal_layers(p, pass)(batch);
-          PassTimes& times = trace.layers[static_cast<std::size_t>(slowest) + 1].times;
-          times.forward *= 1.5;
-          times.backward_data *= 1.5;
-          times.backward_weights *= 1.5;
+          LayerTimes& times = trace.layers[static_cast<std::size_t>(slowest) + 1].times;
+          times.forward = times.forward * 1.5;
+          times.backward_data = times.backward_data * 1.5;
+          times.backward_weights = times.backward_weights * 1.5;
           return trace;
         };
         const Executed done = run("{schedule: pipedream, split: even}", p, 4 * p, uneven, 60);
