@@ -61,13 +61,9 @@ int common_multiple(const std::vector<int>& values) {
 
 /// Of the device that has least of it for training.
 Bytes usable_memory(const StrategyContext& context) {
-  Bytes least(std::numeric_limits<double>::infinity()), most;
-  for (const DeviceId worker : context.workers) {
-    const Bytes memory = context.cluster.devices[static_cast<std::size_t>(worker)].memory;
-    least = std::min(least, memory);
-    most = std::max(most, memory);
-  }
-  return least - context.memory_reserve - most * context.memory_reserve_share;
+  Bytes least(std::numeric_limits<double>::infinity());
+  for (const DeviceId example : context.kinds->examples()) least = std::min(least, context.device(example).memory);
+  return least * (1 - context.memory_reserve_share) - context.memory_reserve;
 }
 
 }  // namespace
@@ -397,6 +393,7 @@ TrainingStep Pipeline::compile(const StrategyContext& context) const {
     const int micro_batches = micro_batches_of(context.global_batch, stages, common_multiple(replicas));
     Choice given{
         plan_for(context, stages, micro_batches), micro_batch_of(context, context.global_batch / micro_batches), {}};
+    given.plan.devices = place_stages(context.workers, replicas);
     given.layout = given_layout(context, *given.micro_batch, given.plan, replicas);
     return given;
   };

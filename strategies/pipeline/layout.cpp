@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "strategies/partitioners/contiguous_split.hpp"
+#include "strategies/partitioners/unequal_split.hpp"
 #include "strategies/pipeline/memory.hpp"
 
 namespace epocast {
@@ -87,6 +88,27 @@ Seconds estimated_batch(MicroBatch& micro_batch, const PipelinePlan& plan, const
   return round_trip + pace * (plan.micro_batches - 1) + exposed;
 }
 
+/// Of each chunk in turn, the passes as they take on the slowest of its stage's devices; none if all devices are alike,
+/// or if it is still open which devices a stage gets.
+std::vector<WorkloadTrace> traces_by_chunk(MicroBatch& micro_batch, const PipelinePlan& plan,
+                                           const std::vector<int>& replicas) {
+  if (replicas.empty() || plan.devices.front().empty()) return {};
+  const DeviceTime all = micro_batch.passes(replicas.front()).compute_time();
+  if (all.is_same()) return {};
+  std::vector<WorkloadTrace> out;
+  for (std::size_t c = 0; c < replicas.size(); ++c) {
+    WorkloadTrace& own = out.emplace_back(micro_batch.passes(replicas[c]));
+    for (LayerTrace& layer : own.layers)
+      layer.times = each_pass([&](DeviceTime LayerTimes::*pass) {
+        Seconds longest;
+        for (const DeviceId device : plan.devices[c % plan.devices.size()])
+          longest = std::max(longest, (layer.times.*pass).on(device));
+        return longest;
+      });
+  }
+  return out;
+}
+
 }  // namespace
 
 MicroBatch::Shared::Shared(WorkloadTrace made, bool at_once)
@@ -125,6 +147,14 @@ StageLayout split_by_time(MicroBatch& micro_batch, const PipelinePlan& plan, con
   WorkloadTrace whole = micro_batch.passes(known);
   for (LayerTrace& layer : whole.layers) layer.output *= known;
 
+  const std::vector<WorkloadTrace> of_stage = traces_by_chunk(micro_batch, plan, options.replicas);
+  const auto split = [&] {
+    if (of_stage.empty()) return split_contiguous(whole, options);
+    std::vector<const WorkloadTrace*> each;
+    for (const WorkloadTrace& trace : of_stage) each.push_back(&trace);
+    return split_unequal(whole, options, each);
+  };
+
   const std::vector<Bytes> cut = cut_bytes(whole);
   const auto layout_of = [&](const ContiguousSplit& split) {
     StageLayout out;
@@ -136,7 +166,7 @@ StageLayout split_by_time(MicroBatch& micro_batch, const PipelinePlan& plan, con
     if (chunks_per_stage == 1) out.batch = estimated_batch(micro_batch, plan, out, cut, limits);
     return out;
   };
-  StageLayout fastest = layout_of(split_contiguous(whole, options));
+  StageLayout fastest = layout_of(split());
   if (!limits.memory) return fastest;
   fastest.fits = fits(micro_batch, plan, fastest, limits);
   // One processor for all gradients needs what it needs wherever stages begin.
@@ -152,7 +182,7 @@ StageLayout split_by_time(MicroBatch& micro_batch, const PipelinePlan& plan, con
         sums.recomputed(position.first, position.last));
   };
   try {
-    return layout_of(split_contiguous(whole, options));
+    return layout_of(split());
   } catch (const SplitError&) {
     return fastest;
   }

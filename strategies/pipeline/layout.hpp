@@ -4,10 +4,11 @@
 // Scope: the optimal contiguous split (strategies/partitioners/contiguous_split.hpp) with what a schedule does to
 // memory and to the time between batches.
 // Limits: stages with several chunks of layers (interleaved) are kept within their memory by giving each chunk the same
-// share of it, which may miss a faster split. Where numbers of replicas are to be chosen for many devices, one link
-// carries all that goes from a stage to the next (PipeDream's rule), whatever their replicas.
-// Validation: all splits of random networks tried out, with and without a limit of memory
-// (tests/unit/pipeline_layout_test.cpp).
+// share of it, which may miss a faster split. On devices of several kinds, stages whose places are given are timed on
+// their own devices; while numbers of replicas are chosen, all are taken to be of the slowest kind, and in any case to
+// have no more memory than the one with the least. Where numbers of replicas are to be chosen for many devices, one
+// link carries all that goes from a stage to the next (PipeDream's rule), whatever their replicas. Validation: all
+// splits of random networks tried out, with and without a limit of memory (tests/unit/pipeline_layout_test.cpp).
 
 #include <cstdint>
 #include <map>

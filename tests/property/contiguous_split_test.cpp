@@ -9,6 +9,7 @@
 #include <limits>
 #include <random>
 
+#include "strategies/partitioners/unequal_split.hpp"
 #include "tests/support/synthetic.hpp"
 
 using namespace epocast;
@@ -203,4 +204,82 @@ TEST_CASE("the contiguous split is the best of all splits") {
   CHECK(replicated >= 250);
   CHECK(with_memory >= 250);
   CHECK(memory_and_replicas >= 50);
+}
+
+namespace {
+
+/// Tries out all boundaries from stage s and layer `first` on. `of_stage`: each stage's own times, shared by its
+/// replicas.
+void search_unequal(const WorkloadTrace& trace, const SplitOptions& options,
+                    const std::vector<const WorkloadTrace*>& of_stage, std::size_t s, std::size_t first, Found so_far,
+                    Found& best) {
+  if (s == of_stage.size()) {
+    if (first < trace.layers.size()) return;
+    if (so_far.slowest < best.slowest || (so_far.slowest == best.slowest && so_far.sent < best.sent)) best = so_far;
+    return;
+  }
+  const double m = options.replicas[s], bandwidth = options.bandwidth.value;
+  int from_here = 0;
+  for (std::size_t later = s; later < of_stage.size(); ++later) from_here += options.replicas[later];
+  for (std::size_t last = first + 1; last <= trace.layers.size(); ++last) {
+    double compute = 0, parameters = 0;
+    for (std::size_t l = first; l < last; ++l) {
+      compute += of_stage[s]->layers[l].times.total().longest().value;
+      parameters += trace.layers[l].parameters.value;
+    }
+    const StagePosition position{first, last, options.replicas[s], static_cast<int>(of_stage.size() - s), from_here};
+    if (compute == 0 || (options.memory && options.memory_of(position) > *options.memory)) continue;
+    const double reduce = 2 * (m - 1) * parameters / bandwidth / options.batches_per_update / m;
+    Found next = so_far;
+    next.slowest = std::max(next.slowest, options.reductions_overlap ? std::max(compute, reduce) : compute + reduce);
+    if (s + 1 < of_stage.size())
+      next.slowest = std::max(
+          next.slowest, 2 * crossing(trace, last) / bandwidth / std::min(options.replicas[s], options.replicas[s + 1]));
+    next.sent += crossing(trace, last);
+    search_unequal(trace, options, of_stage, s + 1, last, next, best);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("the split over unequal devices is the best of all splits, and the usual one on equal devices") {
+  int feasible = 0;
+  for (int g = 0; g < 1000; ++g) {
+    std::mt19937_64 random(static_cast<std::uint64_t>(g));
+    const WorkloadTrace trace = random_network(random);
+    SplitOptions options = random_options(random, trace);
+    options.stages.reset();
+    options.replicate = false;
+    for (int left = options.devices; left > 0; left -= options.replicas.back())
+      options.replicas.push_back(1 + static_cast<int>(random() % static_cast<unsigned>(left)));
+    options.reductions_overlap = random() % 2 == 0;
+
+    const bool equal = g % 4 == 0;
+    std::vector<WorkloadTrace> traces;
+    for (std::size_t s = 0; s < options.replicas.size(); ++s) {
+      WorkloadTrace& own = traces.emplace_back(trace);
+      const double slower = equal ? 1 : double(std::uint64_t{1} << (random() % 3));
+      for (LayerTrace& layer : own.layers) layer.times = {layer.times.forward * slower, {}, {}, {}};
+    }
+    std::vector<const WorkloadTrace*> of_stage;
+    for (const WorkloadTrace& own : traces) of_stage.push_back(&own);
+
+    INFO("graph " << g);
+    Found best;
+    search_unequal(trace, options, of_stage, 0, 0, {0, 0}, best);
+    if (best.slowest == kNever) {
+      CHECK_THROWS_AS(split_unequal(trace, options, of_stage), SplitError);
+      continue;
+    }
+    const ContiguousSplit split = split_unequal(trace, options, of_stage);
+    CHECK(split.slowest.value == Approx(best.slowest).epsilon(1e-12));
+    CHECK(split.sent.value == Approx(best.sent).epsilon(1e-12));
+    ++feasible;
+    if (!equal) continue;
+    options.trace_of = [&](int) { return &traces.front(); };
+    const ContiguousSplit usual = split_contiguous(trace, options);
+    CHECK(split.slowest.value == Approx(usual.slowest.value).epsilon(1e-12));
+    CHECK(split.sent.value == Approx(usual.sent.value).epsilon(1e-12));
+  }
+  CHECK(feasible >= 400);
 }

@@ -129,7 +129,7 @@ TEST_CASE("parameter servers on unequal devices") {
   CHECK(async.workers[0].steps == 20);
 }
 
-TEST_CASE("pipeline stages take the times of their own devices") {
+TEST_CASE("pipeline stages take the times of their own devices, and the split knows them") {
   // A batch of two samples: stage 0 has A (10, 40, update 1), stage 1 B (20, 15 + 30, update 2), which updates while A
   // goes back.
   const double kFast = 1e13, kSoon = 1e-9, margin = 30e-6;
@@ -138,6 +138,17 @@ TEST_CASE("pipeline stages take the times of their own devices") {
         Approx((k * 51 + 65) * kMs).margin(margin));
   CHECK(Mixed({1}, kFast, kSoon).run("pipeline", options, {0, 1}).iteration ==
         Approx((51 + k * 65) * kMs).margin(margin));
+
+  // Of four equal layers, a device that is three times slower gets one.
+  const TraceSource four = [](std::int64_t batch) {
+    return chain({layer("a", 1, 2, 0, {1e3}), layer("b", 1, 2, 0, {1e3}), layer("c", 1, 2, 0, {1e3}),
+                  layer("d", 1, 2, 0, {1e3})},
+                 batch);
+  };
+  const Mixed mixed({1});
+  CHECK(mixed.compile("pipeline", "{schedule: naive}", {0, 1}, four).memory[1].holder == "stage 1 (d to d)");
+  CHECK(mixed.compile("pipeline", "{schedule: naive}", {1, 0}, four).memory[1].holder == "stage 1 (b to d)");
+  CHECK(mixed.compile("pipeline", "{schedule: naive}", {0, 2}, four).memory[1].holder == "stage 1 (c to d)");
 }
 
 TEST_CASE("measured times hold on the device that was measured, and are scaled to others with a caveat") {
