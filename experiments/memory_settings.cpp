@@ -1,6 +1,8 @@
 #include "experiments/memory_settings.hpp"
 
-#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
 
 namespace epocast {
 namespace {
@@ -41,12 +43,17 @@ void MemorySettings::apply(WorkloadTrace& trace) const {
 }
 
 void MemorySettings::apply(TrainingStep& step, const Cluster& cluster) const {
-  for (DeviceMemory& memory : step.memory) {
-    Bytes most;
+  std::vector<DeviceMemory> all;
+  for (const DeviceMemory& memory : step.memory) {
+    std::map<Bytes, std::vector<DeviceId>> by_size;
     for (const DeviceId device : memory.devices)
-      most = std::max(most, cluster.devices[static_cast<std::size_t>(device)].memory);
-    memory.use.reserve = reserve + most * reserve_share;
+      by_size[cluster.devices[static_cast<std::size_t>(device)].memory].push_back(device);
+    for (auto& [size, devices] : by_size) {
+      all.push_back({memory.holder, std::move(devices), memory.use});
+      all.back().use.reserve = reserve + size * reserve_share;
+    }
   }
+  step.memory = std::move(all);
 }
 
 MemorySettings read_memory_settings(const ConfigNode& node) {

@@ -18,7 +18,7 @@ struct MemorySettings {
 
   /// Puts workspace and recomputation into a worker's trace.
   void apply(WorkloadTrace& trace) const;
-  /// Adds the reserve to what each device holds.
+  /// Adds the reserve to what each device holds, by the size of its memory.
   void apply(TrainingStep& step, const Cluster& cluster) const;
 };
 

@@ -74,6 +74,18 @@ TEST_CASE("each device takes its own time, in whatever order the hosts are named
   CHECK_FALSE(slow.at("efficiency").is_null());
 }
 
+TEST_CASE("a share of memory in reserve is of each device's own") {
+  const TemporaryFolder folder;
+  folder.write("pair.xml", kPlatform);
+  folder.write("study.yaml", kStudy);
+  // A worker needs less than 2 GB. A tenth of the slow one's 4 GB leaves enough of it, a tenth of the other's 40 not.
+  const std::string both = "workers={hosts: [fast, slow]}";
+  const ordered_json fits = row(folder, {both, "memory.reserve_share=0.1"});
+  CHECK(fits.at("fits_memory") == true);
+  CHECK(fits.at("peak_memory_bytes").get<double>() > 4e9);  // the fast one's, with its reserve
+  CHECK(row(folder, {both, "memory.reserve_share=0.7"}).at("fits_memory") == false);
+}
+
 TEST_CASE("a step time holds for the device it was measured on, and others come with a warning") {
   const TemporaryFolder folder;
   folder.write("pair.xml", kPlatform);
