@@ -10,14 +10,34 @@
 #include "costmodels/timings_file.hpp"
 #include "experiments/calibrate/step_calibration.hpp"
 #include "experiments/cli/commands.hpp"
+#include "experiments/fork_pool.hpp"
 #include "platforms/platform_loader.hpp"
 #include "platforms/probe.hpp"
 #include "sim/error.hpp"
+#include "sim/network_plan.hpp"
 #include "sim/words.hpp"
 #include "workloads/model_reader.hpp"
 
 namespace epocast {
 namespace {
+
+/// Refuses more rings than the network has, as a run does. Only SimGrid knows the links, in a process of its own.
+void check_rings(const ScenarioSetup& setup) {
+  if (!setup.rings.is_count()) return;
+  const auto problem = [&](int) -> std::string {
+    SimEngine engine(setup.cluster.platform_file.string(), setup.network);
+    try {
+      for (const PhaseSettings& phase : setup.phases)
+        const NetworkPlan plan(setup.compile(phase).graph, setup.cluster, engine);
+    } catch (const RingCountError& found) {
+      return found.what();
+    }
+    return "";
+  };
+  run_forked(1, 1, problem, [&](int, const JobOutcome& outcome) {
+    if (outcome.finished && !outcome.output.empty()) throw setup.rings.error(outcome.output);
+  });
+}
 
 std::string validate_study(const std::filesystem::path& file, const Registries& registries) {
   const Study study = load_study(file);
@@ -26,6 +46,7 @@ std::string validate_study(const std::filesystem::path& file, const Registries& 
     const ScenarioSetup setup = read_scenario(scenario, registries);
     for (const PhaseSettings& phase : setup.phases) setup.compile(phase).graph.validate(setup.cluster);
     if (probed.insert(setup.cluster.platform_file).second) probe_platform(setup.cluster);
+    check_rings(setup);
   }
   return fmt::format("study '{}' with {}", study.name, counted(study.scenarios.size(), "scenario"));
 }
