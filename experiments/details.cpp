@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "experiments/collective_report.hpp"
 #include "experiments/seeds.hpp"
 
 namespace epocast {
@@ -71,6 +72,17 @@ ordered_json staleness_section(const StalenessReport& staleness) {
           {"histogram", staleness.histogram}};
 }
 
+ordered_json collectives_section(const PhaseRun& run) {
+  ordered_json section = ordered_json::array();
+  for (const AlgorithmUse& use : algorithm_uses(run.step.graph, run.result))
+    section.push_back({{"operation", to_string(use.op)},
+                       {"algorithm", use.name()},
+                       {"count", use.count},
+                       {"smallest_bytes", use.smallest.value},
+                       {"largest_bytes", use.largest.value}});
+  return section;
+}
+
 /// Times per step of the first worker.
 ordered_json overlap_section(const PhaseRun& run) {
   if (!run.overlap) return nullptr;
@@ -105,6 +117,7 @@ std::string details(const ScenarioSetup& setup, const std::vector<PhaseRun>& run
     phase["by_worker"] = workers_section(runs[p].result, setup.cluster);
     phase["servers"] = servers_section(runs[p].result);
     if (runs[p].result.staleness.writes > 0) phase["staleness"] = staleness_section(runs[p].result.staleness);
+    phase["collectives"] = collectives_section(runs[p]);
     phase["overlap"] = overlap_section(runs[p]);
     phases.push_back(std::move(phase));
   }

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <vector>
 
+#include "experiments/collective_report.hpp"
 #include "experiments/rounding_noise.hpp"
 #include "sim/quantity.hpp"
 
@@ -203,6 +204,12 @@ std::string explain(const CyclicTaskGraph& graph, const ExecutionResult& result)
   if (!m.busiest_link.empty())
     out += fmt::format("The busiest link is {}, used {:.1f} % of the time.\n", m.busiest_link,
                        100 * m.max_link_utilization);
+  for (const AlgorithmUse& use : algorithm_uses(graph, result))
+    out += fmt::format("{} {} of {} by {}.\n", use.count, to_string(use.op),
+                       use.smallest == use.largest
+                           ? to_string(use.largest)
+                           : fmt::format("{} to {}", to_string(use.smallest), to_string(use.largest)),
+                       use.name());
   return out;
 }
 

@@ -7,6 +7,7 @@
 
 #include "experiments/calibrate/step_measurements.hpp"
 #include "experiments/chrome_trace.hpp"
+#include "experiments/collective_report.hpp"
 #include "experiments/details.hpp"
 #include "experiments/explain.hpp"
 #include "experiments/memory_advice.hpp"
@@ -99,6 +100,7 @@ void summarize(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs, Sc
   out.comm_bytes_per_iteration = out.comm_bytes_per_epoch / iterations;
   out.comm_bytes_per_epoch /= epochs;
 
+  for (const PhaseRun& r : runs) add_algorithm_names(algorithm_uses(r.step.graph, r.result), out.algorithm);
   const auto all = [&](auto test) { return std::all_of(runs.begin(), runs.end(), test); };
   out.exact = all([](const PhaseRun& r) { return r.result.exact; });
   if (all([](const PhaseRun& r) { return r.result.bound.has_value(); }))

@@ -185,7 +185,7 @@ NetworkCorrection read_network(const ConfigNode& node) {
 }
 
 CollectiveSettings read_collective(const ConfigNode& node) {
-  CollectiveSettings settings;
+  CollectiveSettings settings{.algorithm = CollectiveAlgorithm::automatic};
   if (node.has("algorithm")) settings.algorithm = parse_name(node.at("algorithm"), parse_collective_algorithm);
   if (node.has("level")) settings.level = parse_name(node.at("level"), parse_collective_level);
   if (node.has("reduction_rate")) settings.gamma = 1 / node.at("reduction_rate").as_bytes_per_second(Range{1}).value;

@@ -21,6 +21,10 @@ enum class CollectiveAlgorithm {
   hierarchical,  ///< inside the node, then between nodes
   pairwise,      ///< pairwise exchange / linear
   bruck,
+  // What leaves the choice to the program: NetworkPlan takes one of the above for each collective.
+  automatic,  ///< the fastest predicted of those that the group can run
+  nccl,       ///< what NCCL would take
+  mpi,        ///< what MPICH would take
 };
 
 /// How much detail is simulated. See docs on collectives: on an idle network all agree.
@@ -30,19 +34,23 @@ const char* to_string(CollectiveOp op);
 const char* to_string(CollectiveAlgorithm algorithm);
 const char* to_string(CollectiveLevel level);
 std::vector<std::string> collective_op_names();
-std::vector<std::string> collective_algorithm_names();
+std::vector<std::string> collective_algorithm_names();         ///< of those that send messages, in order
+std::vector<std::string> collective_algorithm_choice_names();  ///< of those that leave the choice open, in order
 std::vector<std::string> collective_level_names();
 /// Throw std::invalid_argument with the nearest name as a hint.
 CollectiveOp parse_collective_op(const std::string& name);
 CollectiveAlgorithm parse_collective_algorithm(const std::string& name);
 CollectiveLevel parse_collective_level(const std::string& name);
 
-/// True if the algorithm can carry out the operation.
+/// Whether the algorithm leaves open which messages are sent.
+constexpr bool is_choice(CollectiveAlgorithm algorithm) { return algorithm >= CollectiveAlgorithm::automatic; }
+/// True if the algorithm, or one that it may choose, can carry out the operation.
 bool supports(CollectiveAlgorithm algorithm, CollectiveOp op);
-/// True if the operation's vector can be divided over several rings: all of it, or the stage inside the nodes.
+/// True if the operation's vector can be divided over several rings: all of it, or the stage inside the nodes. Of a
+/// choice: if what it chooses may.
 bool has_rings(CollectiveAlgorithm algorithm, CollectiveOp op);
 /// A sensible algorithm for an operation if the user named one that cannot do it (e.g. ring for all_to_all ->
-/// pairwise).
+/// pairwise); never a choice.
 CollectiveAlgorithm default_algorithm(CollectiveOp op);
 
 /// One message of a round, between ranks of the group.
@@ -111,10 +119,10 @@ struct CollectiveSchedule {
 };
 
 /// Builds the schedule. `node_of[r]` numbers the node of each rank (used by hierarchical only; may be empty = one rank
-/// per node). Throws std::invalid_argument if the algorithm does not support the operation, ranks < 2, bytes is
-/// negative or not finite, node_of has another length than ranks, or (hierarchical) the nodes hold different numbers of
-/// ranks. Sources: Thakur, Rabenseifner, Gropp 2005 (ring, halving-doubling, recursive doubling, binomial, pairwise,
-/// Bruck); Sanders, Speck, Traeff 2009 (double binary tree).
+/// per node). Throws std::invalid_argument if the algorithm is a choice or does not support the operation, ranks < 2,
+/// bytes is negative or not finite, node_of has another length than ranks, or (hierarchical) the nodes hold different
+/// numbers of ranks. Sources: Thakur, Rabenseifner, Gropp 2005 (ring, halving-doubling, recursive doubling, binomial,
+/// pairwise, Bruck); Sanders, Speck, Traeff 2009 (double binary tree).
 CollectiveSchedule make_schedule(CollectiveOp op, CollectiveAlgorithm algorithm, int ranks, double bytes,
                                  const std::vector<int>& node_of = {});
 

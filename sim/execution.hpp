@@ -113,6 +113,7 @@ struct ExecutionResult {
   std::vector<ServerReport> servers;  ///< by queue
   StalenessReport staleness;          ///< of all writes
   std::optional<CycleBound> bound;    ///< absent under noise, and where a quorum or a common pool makes it no bound
+  std::vector<std::optional<CollectiveAlgorithm>> algorithms;  ///< by task: what a collective took, unless measured
   Timeline timeline;
 };
 

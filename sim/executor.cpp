@@ -491,6 +491,7 @@ ExecutionResult Execution::run() {
   result.servers = report_servers(makespan);
   const bool always_the_same = !options_.noise.any() && options_.slow_devices.empty() && options_.slow_links.empty();
   if (always_the_same && !pool_.stealing() && !readiness_.has_quorums()) result.bound = bound();
+  result.algorithms = network_.algorithms();
   result.timeline = std::move(timeline_);
   return result;
 }

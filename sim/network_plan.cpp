@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "sim/collectives/algorithm_choice.hpp"
 #include "sim/service_symmetry.hpp"
 
 namespace epocast {
@@ -53,6 +54,7 @@ NetworkPlan::NetworkPlan(const CyclicTaskGraph& graph, const Cluster& cluster, S
 
   const bool may_contend = collectives_may_contend(graph);
   std::vector<std::vector<int>> nodes(graph.groups().size());  // examined once per group, not per collective
+  std::vector<std::optional<AlgorithmChoice>> choices(graph.groups().size());
   for (std::size_t t = 0; t < graph.tasks().size(); ++t) {
     const auto* collective = std::get_if<Collective>(&graph.tasks()[t].work);
     if (collective == nullptr) continue;
@@ -60,14 +62,25 @@ NetworkPlan::NetworkPlan(const CyclicTaskGraph& graph, const Cluster& cluster, S
     if (nodes[g].empty()) {
       nodes[g] = node_numbers(graph.groups()[g], cluster);
       networks_[g] = examine_network(engine, hosts_[g], nodes[g]);
+      choices[g].emplace(hosts_[g], nodes[g], networks_[g], may_contend, engine);
     }
-    if (const int most = most_rings(*collective, networks_[g]);
-        collective->rings > most && !collective->measured && has_rings(collective->algorithm, collective->op))
+    Collective taken = *collective;
+    taken.algorithm = choices[g]->choose(*collective);
+    if (collective->algorithm == CollectiveAlgorithm::mpi) taken.rings = 1;
+    if (const int most = most_rings(taken, networks_[g]);
+        taken.rings > most && !taken.measured && has_rings(taken.algorithm, taken.op))
       throw RingCountError(fmt::format("{} rings are more than carry anything over the links of {} ranks: at most {}",
-                                       collective->rings, hosts_[g].size(), most));
-    plans_[t] = plan_collective(*collective, hosts_[g], nodes[g], networks_[g], may_contend, engine);
+                                       taken.rings, hosts_[g].size(), most));
+    plans_[t] = plan_collective(taken, hosts_[g], nodes[g], networks_[g], may_contend, engine);
   }
   interchangeable_ = find_interchangeable(cluster);
+}
+
+std::vector<std::optional<CollectiveAlgorithm>> NetworkPlan::algorithms() const {
+  std::vector<std::optional<CollectiveAlgorithm>> out(plans_.size());
+  for (std::size_t t = 0; t < plans_.size(); ++t)
+    if (std::holds_alternative<Collective>(graph_.tasks()[t].work) && !plans_[t].measured) out[t] = plans_[t].algorithm;
+  return out;
 }
 
 std::pair<int, int> NetworkPlan::ends(const Transfer& transfer, std::uint32_t rank) const {

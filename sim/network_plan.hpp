@@ -2,6 +2,7 @@
 // Everything about a graph's communication that is known before it runs: hosts, collective plans, idle durations, and
 // whether its ranks are interchangeable.
 
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -32,6 +33,8 @@ class NetworkPlan {
   int host(DeviceId device) const { return host_of_[static_cast<std::size_t>(device)]; }
   /// REQUIRES: the task is a collective.
   const CollectivePlan& collective(std::uint32_t task) const { return plans_[task]; }
+  /// By task: the algorithm that a collective takes; none for other tasks, and where its time was measured.
+  std::vector<std::optional<CollectiveAlgorithm>> algorithms() const;
 
   /// Source and target host of one rank's message. REQUIRES: the task is a transfer.
   std::pair<int, int> ends(const Transfer& transfer, std::uint32_t rank) const;

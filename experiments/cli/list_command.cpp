@@ -54,6 +54,9 @@ void print_algorithms() {
         can += (can.empty() ? "" : ", ") + op;
     std::cout << algorithm << ": " << can << '\n';
   }
+  std::cout << "auto: the fastest predicted of those that the group can run (default)\n"
+               "nccl: what NCCL would take\n"
+               "mpi: what MPICH would take\n";
 }
 
 int list(const std::string& kind, const Registries& registries) {

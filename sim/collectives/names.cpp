@@ -24,6 +24,21 @@ const std::vector<std::string>& algorithm_names() {
   return names;
 }
 
+const std::vector<std::string>& choice_names() {
+  static const std::vector<std::string> names = {"auto", "nccl", "mpi"};
+  return names;
+}
+
+/// What a study may name: algorithms, then choices.
+const std::vector<std::string>& setting_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all = algorithm_names();
+    all.insert(all.end(), choice_names().begin(), choice_names().end());
+    return all;
+  }();
+  return names;
+}
+
 const std::vector<std::string>& level_names() {
   static const std::vector<std::string> names = {"auto", "message", "flow", "closed_form"};
   return names;
@@ -41,19 +56,20 @@ Enum parse(const char* what, const std::string& name, const std::vector<std::str
 
 const char* to_string(CollectiveOp op) { return op_names()[static_cast<std::size_t>(op)].c_str(); }
 const char* to_string(CollectiveAlgorithm algorithm) {
-  return algorithm_names()[static_cast<std::size_t>(algorithm)].c_str();
+  return setting_names()[static_cast<std::size_t>(algorithm)].c_str();
 }
 const char* to_string(CollectiveLevel level) { return level_names()[static_cast<std::size_t>(level)].c_str(); }
 
 std::vector<std::string> collective_op_names() { return op_names(); }
 std::vector<std::string> collective_algorithm_names() { return algorithm_names(); }
+std::vector<std::string> collective_algorithm_choice_names() { return choice_names(); }
 std::vector<std::string> collective_level_names() { return level_names(); }
 
 CollectiveOp parse_collective_op(const std::string& name) {
   return parse<CollectiveOp>("collective operation", name, op_names());
 }
 CollectiveAlgorithm parse_collective_algorithm(const std::string& name) {
-  return parse<CollectiveAlgorithm>("collective algorithm", name, algorithm_names());
+  return parse<CollectiveAlgorithm>("collective algorithm", name, setting_names());
 }
 CollectiveLevel parse_collective_level(const std::string& name) {
   return parse<CollectiveLevel>("collective level", name, level_names());

@@ -1,66 +1,19 @@
 #include "sim/collectives/plan.hpp"
 
 #include <algorithm>
-#include <map>
-#include <unordered_map>
+#include <cassert>
 #include <utility>
+
+#include "sim/collectives/schedule_time.hpp"
 
 namespace epocast {
 namespace {
-
-/// Largest latency of a round's messages, and how long its flows take side by side on an otherwise idle network.
-struct RoundTime {
-  double latency = 0;
-  double transmission = 0;
-  double reduction_bytes = 0;
-};
 
 /// A uniform round on a star costs every rank the same as sending to its right neighbour.
 Round to_neighbour(double bytes) {
   Round round;
   round.permutation = Permutation{.kind = Permutation::Kind::shift, .operand = 1, .bytes = bytes};
   return round;
-}
-
-RoundTime measure(const Round& round, const std::vector<int>& hosts, const GroupNetwork& network, SimEngine& engine) {
-  RoundTime time;
-  if (round.is_uniform() && network.uniform) {
-    const double bytes = round.bytes_per_rank();
-    return {network.alpha, bytes * network.beta, round.reduce_bytes_per_rank()};
-  }
-  std::unordered_map<int, double> load;
-  for_each_message(round, static_cast<int>(hosts.size()), [&](const Message& m) {
-    const Route& route = engine.route(hosts[m.from], hosts[m.to]);
-    time.latency = std::max(time.latency, route.latency);
-    time.reduction_bytes = std::max(time.reduction_bytes, m.reduce_bytes);
-    for (const int link : route.links) {
-      double& bytes = load[link];
-      bytes = engine.link_sharing(link) == LinkSharing::kShared ? bytes + m.bytes : std::max(bytes, m.bytes);
-      time.transmission = std::max(time.transmission, bytes / engine.link_bandwidth(link));
-    }
-  });
-  return time;
-}
-
-/// How long the rounds take message by message where none contend: every rank at its own pace.
-double idle_time_of_messages(const CollectiveSchedule& schedule, const std::vector<int>& hosts, double gamma,
-                             SimEngine& engine) {
-  std::vector<double> here(hosts.size(), 0),
-      next(hosts.size());  // s: when each rank enters the round, and the next one
-  for (const Round& round : schedule.rounds) {
-    for (int repetition = 0; repetition < round.repeat; ++repetition) {
-      next = here;
-      for_each_message(round, schedule.ranks, [&](const Message& m) {
-        const auto from = static_cast<std::size_t>(m.from), to = static_cast<std::size_t>(m.to);
-        const Route& route = engine.route(hosts[from], hosts[to]);
-        const double arrival = std::max(here[from], here[to]) + route.latency + m.bytes / route.bandwidth;
-        next[from] = std::max(next[from], arrival);
-        next[to] = std::max(next[to], arrival + m.reduce_bytes * gamma);
-      });
-      here.swap(next);
-    }
-  }
-  return *std::max_element(here.begin(), here.end());
 }
 
 /// Multiplies a round's bytes by its repetitions.
@@ -77,39 +30,21 @@ bool can_use_rings(const Collective& collective, const GroupNetwork& network) {
          (network.one_node || collective.algorithm == CollectiveAlgorithm::hierarchical);
 }
 
-/// A round in which every ring moves its share of each message, between the ranks that stand where the message's ranks
-/// do. Each ring combines its share at its share of the rank's rate, which takes as long as all at the whole rate.
-/// `own_ranks`: rank r of ring k is number k P + r, so that rings go on each at their own pace; else r's own number,
-/// and what several rings send from one rank to another is one message.
-Round on_rings(const Round& round, int ranks, const std::vector<Ring>& rings, bool own_ranks) {
-  Round out{.repeat = round.repeat};
-  std::map<std::pair<int, int>, std::size_t> known;  // source and target -> message
-  for (int k = 0; k < static_cast<int>(rings.size()); ++k)
-    for_each_message(round, ranks, [&](const Message& m) {
-      const Ring& ring = rings[k];
-      if (own_ranks) {
-        out.messages.push_back({k * ranks + m.from, k * ranks + m.to, m.bytes * ring.share, m.reduce_bytes});
-        return;
-      }
-      const int from = ring.order[m.from], to = ring.order[m.to];
-      const auto [place, is_new] = known.try_emplace({from, to}, out.messages.size());
-      if (is_new) out.messages.push_back({from, to, 0, m.reduce_bytes});
-      out.messages[place->second].bytes += m.bytes * ring.share;
-    });
-  return out;
-}
-
-/// s that the busiest link needs for all that crosses it: no order of the messages can be faster.
-double time_of_busiest_link(const CollectiveSchedule& schedule, const std::vector<int>& hosts, SimEngine& engine) {
-  std::unordered_map<int, double> load;
-  double time = 0;
-  for (const Round& round : schedule.rounds)
-    for_each_message(round, schedule.ranks, [&](const Message& m) {
-      for (const int link : engine.route(hosts[m.from], hosts[m.to]).links)
-        if (engine.link_sharing(link) == LinkSharing::kShared)
-          time = std::max(time, (load[link] += round.repeat * m.bytes) / engine.link_bandwidth(link));
-    });
-  return time;
+/// Ranks of a double binary tree are not in step, so no formula has its time; on a star where nothing contends its
+/// messages need not be simulated either, as none waits for a link.
+CollectivePlan plan_trees_on_star(const Collective& collective, int ranks, const GroupNetwork& network) {
+  CollectivePlan plan;
+  plan.algorithm = collective.algorithm;
+  plan.level = CollectiveLevel::closed_form;
+  plan.gamma = collective.gamma;
+  const AlphaBetaGamma link{network.alpha, network.beta, collective.gamma};
+  const double bytes = collective.bytes.value;
+  plan.idle_time = idle_time_on_star(make_schedule(collective.op, collective.algorithm, ranks, bytes), link);
+  // Its chunks together are one message over every edge, as of a vector so small that it is not cut into chunks.
+  Round& all = plan.steps.emplace_back().flows;
+  for (const Round& round : make_schedule(collective.op, collective.algorithm, ranks, 1).rounds)
+    for (const Message& m : round.messages) all.messages.push_back({m.from, m.to, m.bytes * bytes, 0});
+  return plan;
 }
 
 /// Makes the plan's schedule one of all rings, as if every rank took part in each as a rank of its own.
@@ -132,24 +67,26 @@ CollectivePlan plan_collective(const Collective& collective, const std::vector<i
                                SimEngine& engine) {
   const int ranks = static_cast<int>(hosts.size());
   const double bytes = collective.bytes.value;
+  const bool in_step = closed_form_is_exact(collective.op, collective.algorithm, ranks);
+  if (!in_step && network.uniform && !may_contend && !collective.measured &&
+      collective.level == CollectiveLevel::automatic)
+    return plan_trees_on_star(collective, ranks, network);
   CollectivePlan plan;
+  plan.algorithm = collective.algorithm;
   plan.gamma = collective.gamma;
   plan.level = collective.level;
   if (plan.level == CollectiveLevel::automatic) {
-    const bool exact = network.uniform && closed_form_is_exact(collective.op, collective.algorithm, ranks);
-    plan.level = exact && !may_contend ? CollectiveLevel::closed_form : CollectiveLevel::flow;
+    plan.level = in_step && network.uniform && !may_contend ? CollectiveLevel::closed_form : CollectiveLevel::flow;
   }
   // Where ranks are not in step, waiting for all of them after each round would take longer than the messages do.
-  if (plan.level == CollectiveLevel::flow && !closed_form_is_exact(collective.op, collective.algorithm, ranks))
-    plan.level = CollectiveLevel::message;
+  if (plan.level == CollectiveLevel::flow && !in_step) plan.level = CollectiveLevel::message;
 
   if (collective.measured) {
     plan.level = CollectiveLevel::closed_form;
     plan.measured = true;
   }
 
-  const std::vector<Ring> rings =
-      can_use_rings(collective, network) ? network.choose_rings(collective.rings) : std::vector<Ring>{};
+  const std::vector<Ring> rings = rings_of(collective, network);
   CollectiveSchedule schedule = make_schedule(collective.op, collective.algorithm, ranks, bytes, node_of);
   double uniform_bytes = 0, uniform_delay = 0, idle = 0;  // of the aggregated rounds since the last step
   const auto flush = [&] {
@@ -159,7 +96,7 @@ CollectivePlan plan_collective(const Collective& collective, const std::vector<i
   Round divided;
   for (const Round& scheduled : schedule.rounds) {
     const Round& round = rings.empty() ? scheduled : (divided = on_rings(scheduled, ranks, rings, false));
-    const RoundTime time = measure(round, hosts, network, engine);
+    const IdleTime time = idle_time(round, hosts, network, engine);
     const double delay = round.repeat * (time.latency + time.reduction_bytes * collective.gamma);
     idle += delay + round.repeat * time.transmission;
     if (round.is_uniform() && network.star) {
@@ -186,6 +123,10 @@ CollectivePlan plan_collective(const Collective& collective, const std::vector<i
       plan_messages_on_rings(plan, hosts, rings, engine);
   }
   return plan;
+}
+
+std::vector<Ring> rings_of(const Collective& collective, const GroupNetwork& network) {
+  return can_use_rings(collective, network) ? network.choose_rings(collective.rings) : std::vector<Ring>{};
 }
 
 int most_rings(const Collective& collective, const GroupNetwork& network) {

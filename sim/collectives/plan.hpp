@@ -19,9 +19,10 @@ struct FlowStep {
 
 /// A collective ready to run.
 struct CollectivePlan {
-  CollectiveLevel level = CollectiveLevel::flow;  ///< never automatic
-  double idle_time = 0;                           ///< s on an idle network
-  CollectiveSchedule schedule;                    ///< message level only
+  CollectiveAlgorithm algorithm = CollectiveAlgorithm::ring;  ///< never a choice
+  CollectiveLevel level = CollectiveLevel::flow;              ///< never automatic
+  double idle_time = 0;                                       ///< s on an idle network
+  CollectiveSchedule schedule;                                ///< message level only
   std::vector<int> hosts;       ///< message level with several rings only: of the schedule's ranks, R for each rank
   std::vector<FlowStep> steps;  ///< what crosses the network: run at flow level, counted at closed form
   double gamma = 0;             ///< s per byte reduced
@@ -32,11 +33,15 @@ struct CollectivePlan {
 /// hierarchical ones inside the nodes) run all of them at once, each with its share of the vector. `may_contend`: other
 /// traffic can be under way at the same time. The automatic level is closed_form where nothing contends and the formula
 /// is exact, else flow. Algorithms whose ranks are not in step (those without an exact formula) run by messages at the
-/// flow level too; there is nothing to aggregate.
-/// REQUIRES: collective.rings <= most_rings().
+/// flow level too; there is nothing to aggregate. At the automatic level on a star where nothing contends, the time of
+/// their messages is added up instead.
+/// REQUIRES: !is_choice(collective.algorithm), collective.rings <= most_rings().
 CollectivePlan plan_collective(const Collective& collective, const std::vector<int>& hosts,
                                const std::vector<int>& node_of, const GroupNetwork& network, bool may_contend,
                                SimEngine& engine);
+
+/// The rings that the collective runs on; none: one, in rank order.
+std::vector<Ring> rings_of(const Collective& collective, const GroupNetwork& network);
 
 /// How many rings at the most the collective can be divided over so that each adds to what they carry.
 int most_rings(const Collective& collective, const GroupNetwork& network);

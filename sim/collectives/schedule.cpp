@@ -55,12 +55,14 @@ void append(Rounds& rounds, Rounds more) {
 namespace {
 
 const Algorithm& find(CollectiveAlgorithm id) {
+  assert(!is_choice(id));
   const Algorithm& algorithm = algorithms()[static_cast<std::size_t>(id)];
   assert(algorithm.id == id);
   return algorithm;
 }
 
 const Algorithm& find_checked(const Request& request, CollectiveAlgorithm id) {
+  if (is_choice(id)) throw std::invalid_argument(std::string(to_string(id)) + " is a choice, which sends no messages");
   const Algorithm& algorithm = find(id);
   if (!supports(id, request.op)) {
     throw std::invalid_argument(std::string(algorithm.name) + " cannot carry out " + to_string(request.op) + "; " +
@@ -81,13 +83,16 @@ const Algorithm& find_checked(const Request& request, CollectiveAlgorithm id) {
 }  // namespace collectives
 
 bool supports(CollectiveAlgorithm algorithm, CollectiveOp op) {
+  if (is_choice(algorithm)) return true;  // every operation has an algorithm
   const auto& ops = collectives::find(algorithm).ops;
   return std::find(ops.begin(), ops.end(), op) != ops.end();
 }
 
 bool has_rings(CollectiveAlgorithm algorithm, CollectiveOp op) {
-  return (algorithm == CollectiveAlgorithm::ring || algorithm == CollectiveAlgorithm::hierarchical) &&
-         supports(CollectiveAlgorithm::ring, op);
+  using A = CollectiveAlgorithm;
+  const bool may = algorithm == A::ring || algorithm == A::hierarchical || algorithm == A::automatic ||
+                   algorithm == A::nccl;  // MPI's rings are one each
+  return may && supports(CollectiveAlgorithm::ring, op);
 }
 
 CollectiveAlgorithm default_algorithm(CollectiveOp op) {

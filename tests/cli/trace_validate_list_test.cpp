@@ -132,6 +132,7 @@ TEST_CASE("list names everything that there is, once") {
   check_lists(said("models"), data_file_names(kRoot / "workloads/models", ".yaml"));
   check_lists(said("platforms"), data_file_names(kRoot / "platforms", ".xml"));
   check_lists(said("algorithms"), collective_algorithm_names());
+  check_lists(said("algorithms"), collective_algorithm_choice_names());
   check_lists(said("cost-models"), {"roofline", "measured"});
   check_lists(said("targets"), {"eserol2019/table_5_14", "eserol2019/table_5_15", "lee2020/chapter3", "gpipe/bubble",
                                 "pardnn2020/node_counts", "hermans2017/algorithms"});

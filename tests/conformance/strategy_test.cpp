@@ -175,7 +175,8 @@ TEST_CASE("bytes are conserved from the graph to the links", "[conformance]") {
   // On this star every message crosses one uplink and one downlink.
   for (const Outcome& o : outcomes()) {
     INFO(o.is.text());
-    const auto expected = testing::bytes_sent_per_iteration(o.step.graph, cluster().devices.size());
+    const auto expected =
+        testing::bytes_sent_per_iteration(o.step.graph, cluster().devices.size(), o.results.front().algorithms);
     for (const RunIndex run : {kRecorded, kExact, kFolded, kNoisy}) {
       const ExecutionResult& result = o.results[run];
       const auto iterations = static_cast<double>(result.iterations_simulated);

@@ -36,7 +36,11 @@ inline std::map<std::string, std::vector<Variant>> strategy_variants() {
                                             {A::recursive_doubling, L::flow, 0},
                                             {A::double_binary_tree, L::automatic, 1e-10},
                                             {A::binomial_tree, L::automatic, 0},
-                                            {A::hierarchical, L::automatic, 0}})
+                                            {A::hierarchical, L::automatic, 0},
+                                            {A::automatic, L::automatic, 0},
+                                            {A::automatic, L::flow, 1e-10},
+                                            {A::nccl, L::automatic, 0},
+                                            {A::mpi, L::automatic, 1e-10}})
     data_parallel.push_back({.options = "{granularity: layer}", .collective = settings});
 
   for (const char* options :

@@ -1,6 +1,7 @@
 #pragma once
 // What a graph must send, derived from the graph alone.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,10 +10,14 @@
 
 namespace epocast::testing {
 
-/// Bytes that one iteration of the graph sends between different devices, by sending device.
-inline std::vector<double> bytes_sent_per_iteration(const CyclicTaskGraph& graph, std::size_t devices) {
+/// Bytes that one iteration of the graph sends between different devices, by sending device. `algorithms`: what the
+/// collectives took, by task; empty: what they name.
+inline std::vector<double> bytes_sent_per_iteration(
+    const CyclicTaskGraph& graph, std::size_t devices,
+    const std::vector<std::optional<CollectiveAlgorithm>>& algorithms = {}) {
   std::vector<double> sent(devices, 0);
-  for (const Task& task : graph.tasks()) {
+  for (std::size_t t = 0; t < graph.tasks().size(); ++t) {
+    const Task& task = graph.tasks()[t];
     const auto& ranks = graph.group(task.ranks).devices;
     if (const auto* transfer = std::get_if<Transfer>(&task.work)) {
       const auto& from = graph.group(transfer->from).devices;
@@ -23,8 +28,8 @@ inline std::vector<double> bytes_sent_per_iteration(const CyclicTaskGraph& graph
       }
     } else if (const auto* collective = std::get_if<Collective>(&task.work)) {
       const int size = static_cast<int>(ranks.size());
-      const CollectiveSchedule schedule =
-          make_schedule(collective->op, collective->algorithm, size, collective->bytes.value);
+      const CollectiveAlgorithm algorithm = algorithms.empty() ? collective->algorithm : algorithms[t].value();
+      const CollectiveSchedule schedule = make_schedule(collective->op, algorithm, size, collective->bytes.value);
       for (const Round& round : schedule.rounds)
         for_each_message(round, size, [&](const Message& m) {
           sent[static_cast<std::size_t>(ranks[static_cast<std::size_t>(m.from)])] += round.repeat * m.bytes;

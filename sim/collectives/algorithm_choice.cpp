@@ -1,0 +1,228 @@
+#include "sim/collectives/algorithm_choice.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include "sim/collectives/algorithms.hpp"
+#include "sim/collectives/library_rules.hpp"
+#include "sim/collectives/plan.hpp"
+#include "sim/collectives/runner.hpp"
+
+namespace epocast {
+namespace {
+
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
+constexpr double kMeasuredBytes = 1e9;  // any size does: times are linear in it
+
+/// Trees whose messages have to be simulated one by one are left out for larger groups: a vector of 25 MB has some
+/// 10,000 of them on 64 ranks.
+constexpr int kMostTreeRanks = 64;
+
+/// Off a star, P^2 pairs are not looked at for larger groups: a ring does the same with P.
+constexpr int kMostPairwiseRanks = 256;
+
+/// Runs a collective on an idle network, for its time. The engine's clock goes on meanwhile.
+class LoneRun final : SimEngine::Listener {
+ public:
+  explicit LoneRun(SimEngine& engine) : engine_(engine), traffic_(engine), runner_(engine, traffic_, 0, 1, false) {}
+
+  double seconds(const CollectivePlan& plan, const std::vector<int>& hosts) {
+    const double start = engine_.now();
+    engine_.set_listener(*this);
+    engine_.declare_flows({});
+    runner_.start(plan, hosts, 0);
+    engine_.run();
+    return engine_.now() - start;
+  }
+
+ private:
+  void on_timer(std::uint64_t token) override { runner_.on_timer(token); }
+  void on_flow_done(std::uint64_t token) override { runner_.on_flow_done(token); }
+  std::uint64_t order(std::uint64_t token, bool /*is_flow*/) const override {
+    return CollectiveRunner::message_of(token);
+  }
+
+  SimEngine& engine_;
+  TrafficCounter traffic_;
+  CollectiveRunner runner_;
+};
+
+}  // namespace
+
+AlgorithmChoice::AlgorithmChoice(const std::vector<int>& hosts, const std::vector<int>& node_of,
+                                 const GroupNetwork& network, bool may_contend, SimEngine& engine)
+    : hosts_(hosts), node_of_(node_of), network_(network), may_contend_(may_contend), engine_(engine) {
+  for (const int node : node_of) {
+    if (static_cast<std::size_t>(node) >= ranks_on_node_.size())
+      ranks_on_node_.resize(static_cast<std::size_t>(node) + 1);
+    ++ranks_on_node_[static_cast<std::size_t>(node)];
+  }
+  for (const int ranks : ranks_on_node_) equal_nodes_ = equal_nodes_ && ranks == ranks_on_node_.front();
+}
+
+CollectiveAlgorithm AlgorithmChoice::choose(const Collective& collective) {
+  if (!is_choice(collective.algorithm)) return collective.algorithm;
+  const auto [place, is_new] = chosen_.try_emplace(
+      {collective.algorithm, collective.op, collective.bytes.value, collective.gamma, collective.rings});
+  if (!is_new) return place->second;
+  switch (collective.algorithm) {
+    case CollectiveAlgorithm::nccl: return place->second = taken_by_nccl(collective);
+    case CollectiveAlgorithm::mpi:
+      return place->second = taken_by_mpich(collective.op, static_cast<int>(hosts_.size()), collective.bytes.value);
+    default: return place->second = fastest(collective);
+  }
+}
+
+bool AlgorithmChoice::can_run(const Collective& collective) const {
+  using A = CollectiveAlgorithm;
+  if (!supports(collective.algorithm, collective.op)) return false;
+  return collective.algorithm != A::hierarchical || equal_nodes_;
+}
+
+CollectiveAlgorithm AlgorithmChoice::fastest(const Collective& collective) {
+  using A = CollectiveAlgorithm;
+  Collective candidate = collective;
+  const auto ranks = static_cast<int>(hosts_.size());
+  const bool single_tree_messages = may_contend_ || !network_.uniform;
+  CollectiveAlgorithm best = default_algorithm(collective.op);
+  double least = kInfinite;
+  const auto consider = [&](A algorithm) {
+    candidate.algorithm = algorithm;
+    if (collective.rings > 0 &&
+        (!has_rings(algorithm, collective.op) || most_rings(candidate, network_) < collective.rings))
+      return;
+    const double time = predict(candidate);
+    if (time >= least * (1 - 1e-9)) return;  // equal but for rounding
+    least = time;
+    best = algorithm;
+  };
+  for (const collectives::Algorithm& entry : collectives::algorithms()) {
+    candidate.algorithm = entry.id;
+    if (!can_run(candidate) || entry.id == A::double_binary_tree) continue;
+    const bool has_rival = collective.op != CollectiveOp::all_to_all && collective.op != CollectiveOp::gather &&
+                           collective.op != CollectiveOp::scatter;
+    if (entry.id == A::pairwise && has_rival && !network_.uniform && ranks > kMostPairwiseRanks) continue;
+    consider(entry.id);
+  }
+  candidate.algorithm = A::double_binary_tree;  // last, as it takes the longest to predict
+  if (supports(A::double_binary_tree, collective.op) && !(single_tree_messages && ranks > kMostTreeRanks) &&
+      least_double_tree(collective) < least)
+    consider(A::double_binary_tree);
+  return best;
+}
+
+/// Whether the first two ranks of a node reach another node by network cards of their own.
+bool AlgorithmChoice::has_rails() const {
+  if (!equal_nodes_ || ranks_on_node_.size() < 2 || ranks_on_node_.front() < 2) return false;
+  std::vector<int> here, there;  // hosts of the first ranks of two nodes
+  for (std::size_t r = 0; r < hosts_.size(); ++r) {
+    if (node_of_[r] == 0) here.push_back(hosts_[r]);
+    if (node_of_[r] == 1) there.push_back(hosts_[r]);
+  }
+  const std::vector<int>& first = engine_.route(here[0], there[0]).links;
+  const std::vector<int>& second = engine_.route(here[1], there[1]).links;
+  return std::none_of(first.begin(), first.end(), [&](int link) {
+    return engine_.link_sharing(link) == LinkSharing::kShared &&
+           std::find(second.begin(), second.end(), link) != second.end();
+  });
+}
+
+CollectiveAlgorithm AlgorithmChoice::taken_by_nccl(const Collective& collective) {
+  using A = CollectiveAlgorithm;
+  // NCCL's rings enter and leave a node by another of its cards each; the flat ring here uses one card.
+  const A rings = has_rails() ? A::hierarchical : A::ring;
+  switch (collective.op) {
+    case CollectiveOp::all_reduce: break;
+    case CollectiveOp::reduce_scatter:
+    case CollectiveOp::all_gather: return rings;
+    case CollectiveOp::broadcast:
+    case CollectiveOp::reduce: return A::double_binary_tree;  // pipelined along its rings, which is nearest to this
+    default: return A::pairwise;                              // sends and receives, as the caller writes them
+  }
+  constexpr double kNvlink1 = 20e9;  // B/s of the slowest NVLink, which PCIe gen3 (15.75e9) does not reach
+  const auto ranks = static_cast<int>(hosts_.size());
+  Collective ring = collective;
+  ring.algorithm = rings;
+  ring.bytes = Bytes(0);
+  const double latency = predict(ring);
+  ring.bytes = Bytes(kMeasuredBytes);
+  ring.gamma = 0;
+  const double moved = 2.0 * (ranks - 1) / ranks * kMeasuredBytes;
+  NcclNetwork network{.ranks = ranks,
+                      .nodes = static_cast<int>(ranks_on_node_.size()),
+                      .bus_bandwidth = moved / (predict(ring) - latency)};
+  double fastest = 0;  // B/s from the first rank to another of its node
+  for (int r = 1; r < ranks; ++r)
+    if (node_of_[static_cast<std::size_t>(r)] == node_of_.front())
+      fastest = std::max(fastest, engine_.route(hosts_.front(), hosts_[static_cast<std::size_t>(r)]).bandwidth);
+  network.nvlink = fastest >= kNvlink1 * (1 - 1e-9);
+  network.ll128 = fastest > kNvlink1 * (1 + 1e-9);
+  return all_reduce_of_nccl(network, collective.bytes.value) == A::ring ? rings : A::double_binary_tree;
+}
+
+double AlgorithmChoice::predict(const Collective& collective) {
+  if (!can_run(collective)) return kInfinite;
+  if (collective.algorithm == CollectiveAlgorithm::double_binary_tree) return predict_double_tree(collective);
+  const auto [place, is_new] =
+      measured_.try_emplace({collective.op, collective.algorithm, collective.rings}, IdleTime{});
+  if (is_new) place->second = measure(collective);
+  const IdleTime& of_measured = place->second;
+  const double size = collective.bytes.value / kMeasuredBytes;
+  return of_measured.latency + size * (of_measured.transmission + of_measured.reduction_bytes * collective.gamma);
+}
+
+IdleTime AlgorithmChoice::measure(const Collective& collective) {
+  const auto ranks = static_cast<int>(hosts_.size());
+  if (network_.uniform) {
+    const auto formula = [&](AlphaBetaGamma link) {
+      return closed_form_time(collective.op, collective.algorithm, ranks, kMeasuredBytes, link, node_of_);
+    };
+    return {formula({network_.alpha, 0, 0}), formula({0, network_.beta, 0}), formula({0, 0, 1})};
+  }
+  return idle_time(make_schedule(collective.op, collective.algorithm, ranks, kMeasuredBytes, node_of_), hosts_,
+                   network_, rings_of(collective, network_), engine_);
+}
+
+/// Its ranks are not in step. On a star all its messages take equally long if reductions are free, so that its time is
+/// that of the messages on its longest path. Elsewhere some share links, and only a simulation tells.
+double AlgorithmChoice::predict_double_tree(const Collective& collective) {
+  const auto ranks = static_cast<int>(hosts_.size());
+  const double bytes = collective.bytes.value;
+  const auto schedule = [&] { return make_schedule(collective.op, collective.algorithm, ranks, bytes); };
+  if (!network_.uniform) {
+    Collective alone = collective;
+    alone.level = CollectiveLevel::message;
+    const CollectivePlan plan = plan_collective(alone, hosts_, node_of_, network_, false, engine_);
+    return LoneRun(engine_).seconds(plan, hosts_);
+  }
+  if (collective.gamma > 0) return idle_time_on_star(schedule(), {network_.alpha, network_.beta, collective.gamma});
+  const int chunks = collectives::double_tree_chunks(collective.op, ranks, bytes);
+  const auto [place, is_new] = tree_messages_.try_emplace({collective.op, chunks});
+  if (is_new) place->second = idle_time_on_star(schedule(), {1, 0, 0});
+  return place->second * (network_.alpha + bytes / 2 / chunks * network_.beta);
+}
+
+/// What predict() cannot be below. On a star: a rank sends the chunks of both trees one after the other, and the last
+/// level gets the first chunk after all others; of a reduction, it combines what two children send it. Elsewhere: what
+/// the busiest link needs, or the ranks if no messages shared a link.
+double AlgorithmChoice::least_double_tree(const Collective& collective) {
+  constexpr auto kTree = CollectiveAlgorithm::double_binary_tree;
+  const auto ranks = static_cast<int>(hosts_.size());
+  const double bytes = collective.bytes.value;
+  if (!network_.uniform) {
+    const auto [place, is_new] = tree_busiest_.try_emplace(collective.op);
+    if (is_new) place->second = time_of_busiest_link(make_schedule(collective.op, kTree, ranks, 1), hosts_, engine_);
+    const double alone =
+        idle_time_of_messages(make_schedule(collective.op, kTree, ranks, bytes), hosts_, collective.gamma, engine_);
+    return std::max(bytes * place->second, alone);
+  }
+  const int chunks = collectives::double_tree_chunks(collective.op, ranks, bytes);
+  const int passes = collective.op == CollectiveOp::all_reduce ? 2 : 1;
+  const bool reduces = collective.op != CollectiveOp::broadcast && ranks > 2;
+  const int rounds = ranks > 2 ? std::max(2 * chunks, collectives::double_tree_depth(collective.op, ranks)) : 1;
+  return passes * rounds * (network_.alpha + bytes / 2 / chunks * network_.beta) +
+         (reduces ? bytes * collective.gamma : 0);
+}
+
+}  // namespace epocast

@@ -1,0 +1,59 @@
+#pragma once
+// Which algorithm a collective takes where the study leaves the choice open: the fastest predicted, or what a library
+// would take.
+
+#include <map>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "sim/collective.hpp"
+#include "sim/collectives/group_network.hpp"
+#include "sim/collectives/schedule_time.hpp"
+#include "sim/simgrid/engine.hpp"
+#include "sim/task_graph.hpp"
+
+namespace epocast {
+
+/// The collectives of one group of ranks. Predictions are times on an idle network. They are linear in the size of the
+/// vector, so that an algorithm's schedule is measured once for all sizes; but those of the double binary tree, which
+/// cuts it into chunks.
+class AlgorithmChoice {
+ public:
+  /// `hosts`, `node_of` (the node of each rank) and `network` outlive this. `may_contend`: as in plan_collective().
+  AlgorithmChoice(const std::vector<int>& hosts, const std::vector<int>& node_of, const GroupNetwork& network,
+                  bool may_contend, SimEngine& engine);
+
+  /// The algorithm that the collective takes: its own if it names one. The fastest of several that are equal is the
+  /// first in the order of the enumeration. With a number of rings, only those that can run on so many count, if there
+  /// are any.
+  CollectiveAlgorithm choose(const Collective& collective);
+
+  /// s that the collective takes on an idle network; infinite if the group cannot run its algorithm (hierarchical with
+  /// unequal nodes). REQUIRES: !is_choice(collective.algorithm) && supports(..).
+  double predict(const Collective& collective);
+
+ private:
+  CollectiveAlgorithm fastest(const Collective& collective);
+  CollectiveAlgorithm taken_by_nccl(const Collective& collective);
+  bool has_rails() const;
+  bool can_run(const Collective& collective) const;
+  /// Of a vector of so many bytes.
+  IdleTime measure(const Collective& collective);
+  double predict_double_tree(const Collective& collective);
+  double least_double_tree(const Collective& collective);
+
+  const std::vector<int>& hosts_;
+  const std::vector<int>& node_of_;
+  const GroupNetwork& network_;
+  bool may_contend_;
+  SimEngine& engine_;
+  std::vector<int> ranks_on_node_;  ///< by node
+  bool equal_nodes_ = true;
+  std::map<std::tuple<CollectiveOp, CollectiveAlgorithm, int>, IdleTime> measured_;  ///< of 1 GB; the last is rings
+  std::map<std::pair<CollectiveOp, int>, double> tree_messages_;  ///< on its longest path, by the number of chunks
+  std::map<CollectiveOp, double> tree_busiest_;                   ///< s/B of the busiest link
+  std::map<std::tuple<CollectiveAlgorithm, CollectiveOp, double, double, int>, CollectiveAlgorithm> chosen_;
+};
+
+}  // namespace epocast

@@ -1,0 +1,108 @@
+#include "sim/collectives/schedule_time.hpp"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+#include <utility>
+
+namespace epocast {
+namespace {
+
+/// When the last rank is through if each goes on at its own pace and a message takes duration(message) [s].
+template <class Duration>
+double own_pace(const CollectiveSchedule& schedule, double gamma, Duration duration) {
+  std::vector<double> here(static_cast<std::size_t>(schedule.ranks), 0);  // s: when each rank enters the round
+  std::vector<double> next = here;                                        // and the one after it
+  for (const Round& round : schedule.rounds) {
+    for (int repetition = 0; repetition < round.repeat; ++repetition) {
+      next = here;
+      for_each_message(round, schedule.ranks, [&](const Message& m) {
+        const auto from = static_cast<std::size_t>(m.from), to = static_cast<std::size_t>(m.to);
+        const double arrival = std::max(here[from], here[to]) + duration(m);
+        next[from] = std::max(next[from], arrival);
+        next[to] = std::max(next[to], arrival + m.reduce_bytes * gamma);
+      });
+      here.swap(next);
+    }
+  }
+  return *std::max_element(here.begin(), here.end());
+}
+
+}  // namespace
+
+IdleTime idle_time(const Round& round, const std::vector<int>& hosts, const GroupNetwork& network, SimEngine& engine) {
+  IdleTime time;
+  if (round.is_uniform() && network.uniform) {
+    const double bytes = round.bytes_per_rank();
+    return {network.alpha, bytes * network.beta, round.reduce_bytes_per_rank()};
+  }
+  std::unordered_map<int, double> load;
+  for_each_message(round, static_cast<int>(hosts.size()), [&](const Message& m) {
+    const Route& route = engine.route(hosts[m.from], hosts[m.to]);
+    time.latency = std::max(time.latency, route.latency);
+    time.reduction_bytes = std::max(time.reduction_bytes, m.reduce_bytes);
+    for (const int link : route.links) {
+      double& bytes = load[link];
+      bytes = engine.link_sharing(link) == LinkSharing::kShared ? bytes + m.bytes : std::max(bytes, m.bytes);
+      time.transmission = std::max(time.transmission, bytes / engine.link_bandwidth(link));
+    }
+  });
+  return time;
+}
+
+double idle_time_of_messages(const CollectiveSchedule& schedule, const std::vector<int>& hosts, double gamma,
+                             SimEngine& engine) {
+  return own_pace(schedule, gamma, [&](const Message& m) {
+    const Route& route = engine.route(hosts[m.from], hosts[m.to]);
+    return route.latency + m.bytes / route.bandwidth;
+  });
+}
+
+double idle_time_on_star(const CollectiveSchedule& schedule, const AlphaBetaGamma& link) {
+  return own_pace(schedule, link.gamma, [&](const Message& m) { return link.alpha + m.bytes * link.beta; });
+}
+
+double time_of_busiest_link(const CollectiveSchedule& schedule, const std::vector<int>& hosts, SimEngine& engine) {
+  std::unordered_map<int, double> load;
+  double time = 0;
+  for (const Round& round : schedule.rounds)
+    for_each_message(round, schedule.ranks, [&](const Message& m) {
+      for (const int link : engine.route(hosts[m.from], hosts[m.to]).links)
+        if (engine.link_sharing(link) == LinkSharing::kShared)
+          time = std::max(time, (load[link] += round.repeat * m.bytes) / engine.link_bandwidth(link));
+    });
+  return time;
+}
+
+Round on_rings(const Round& round, int ranks, const std::vector<Ring>& rings, bool own_ranks) {
+  Round out{.repeat = round.repeat};
+  std::map<std::pair<int, int>, std::size_t> known;  // source and target -> message
+  for (int k = 0; k < static_cast<int>(rings.size()); ++k)
+    for_each_message(round, ranks, [&](const Message& m) {
+      const Ring& ring = rings[k];
+      if (own_ranks) {
+        out.messages.push_back({k * ranks + m.from, k * ranks + m.to, m.bytes * ring.share, m.reduce_bytes});
+        return;
+      }
+      const int from = ring.order[m.from], to = ring.order[m.to];
+      const auto [place, is_new] = known.try_emplace({from, to}, out.messages.size());
+      if (is_new) out.messages.push_back({from, to, 0, m.reduce_bytes});
+      out.messages[place->second].bytes += m.bytes * ring.share;
+    });
+  return out;
+}
+
+IdleTime idle_time(const CollectiveSchedule& schedule, const std::vector<int>& hosts, const GroupNetwork& network,
+                   const std::vector<Ring>& rings, SimEngine& engine) {
+  IdleTime sum;
+  for (const Round& round : schedule.rounds) {
+    const IdleTime one =
+        idle_time(rings.empty() ? round : on_rings(round, schedule.ranks, rings, false), hosts, network, engine);
+    sum.latency += round.repeat * one.latency;
+    sum.transmission += round.repeat * one.transmission;
+    sum.reduction_bytes += round.repeat * one.reduction_bytes;
+  }
+  return sum;
+}
+
+}  // namespace epocast
