@@ -176,7 +176,10 @@ void warn(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs, Scenari
                          setup.cluster.devices[static_cast<std::size_t>(worker.device)].name, *worker.stopped,
                          runs.size() > 1 ? fmt::format(" of phase {}", p + 1) : "", worker.steps * runs[p].step.steps,
                          runs[p].iterations)});
-  if (!out.exact)
+  for (const PhaseRun& run : runs) add(run.result.doubts);
+  const bool doubtful =
+      std::any_of(runs.begin(), runs.end(), [](const PhaseRun& run) { return !run.result.doubts.empty(); });
+  if (!out.exact && (!doubtful || out.iteration_ci95 > 0))
     out.warnings.push_back(fmt::format("total and epoch times are estimates: iteration {:.4g} s +- {:.2g} s (95 %)",
                                        out.iteration_s, out.iteration_ci95));
 }

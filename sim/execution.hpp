@@ -114,6 +114,7 @@ struct ExecutionResult {
   StalenessReport staleness;          ///< of all writes
   std::optional<CycleBound> bound;    ///< absent under noise, and where a quorum or a common pool makes it no bound
   std::vector<std::optional<CollectiveAlgorithm>> algorithms;  ///< by task: what a collective took, unless measured
+  std::vector<std::string> doubts;  ///< why the result cannot be trusted, a sentence each; then it is not exact
   Timeline timeline;
 };
 

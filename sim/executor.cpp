@@ -22,6 +22,7 @@
 #include "sim/obsolescence.hpp"
 #include "sim/queue_slots.hpp"
 #include "sim/readiness.hpp"
+#include "sim/result_check.hpp"
 #include "sim/service_order.hpp"
 #include "sim/staleness.hpp"
 #include "sim/step_observer.hpp"
@@ -507,7 +508,10 @@ ExecutionResult execute(const CyclicTaskGraph& graph, const Cluster& cluster, Si
   const bool symmetric = !options.noise.any() && options.slow_devices.empty() && options.slow_links.empty() &&
                          std::all_of(options.slowdown.begin(), options.slowdown.end(), [](double s) { return s == 1; });
   const bool folded = options.fold && symmetric && options.shards == Shards::fixed && network.ranks_interchangeable();
-  return Execution(graph, cluster, engine, network, options, folded).run();
+  ExecutionResult result = Execution(graph, cluster, engine, network, options, folded).run();
+  result.doubts = doubts_about(result, network.overlooks_traffic());
+  result.exact = result.exact && result.doubts.empty();
+  return result;
 }
 
 }  // namespace epocast

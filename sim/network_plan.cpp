@@ -72,6 +72,7 @@ NetworkPlan::NetworkPlan(const CyclicTaskGraph& graph, const Cluster& cluster, S
       throw RingCountError(fmt::format("{} rings are more than carry anything over the links of {} ranks: at most {}",
                                        taken.rings, hosts_[g].size(), most));
     plans_[t] = plan_collective(taken, hosts_[g], nodes[g], networks_[g], may_contend, engine);
+    overlooks_traffic_ |= may_contend && plans_[t].level == CollectiveLevel::closed_form && !plans_[t].measured;
   }
   interchangeable_ = find_interchangeable(cluster);
 }

@@ -33,6 +33,8 @@ class NetworkPlan {
   int host(DeviceId device) const { return host_of_[static_cast<std::size_t>(device)]; }
   /// REQUIRES: the task is a collective.
   const CollectivePlan& collective(std::uint32_t task) const { return plans_[task]; }
+  /// Whether collectives that are not simulated may meet other traffic on their links, which neither then notices.
+  bool overlooks_traffic() const { return overlooks_traffic_; }
   /// By task: the algorithm that a collective takes; none for other tasks, and where its time was measured.
   std::vector<std::optional<CollectiveAlgorithm>> algorithms() const;
 
@@ -57,6 +59,7 @@ class NetworkPlan {
   std::vector<GroupNetwork> networks_;  ///< by group; examined only where a collective needs it
   std::vector<CollectivePlan> plans_;   ///< by task
   bool interchangeable_ = false;
+  bool overlooks_traffic_ = false;
 };
 
 }  // namespace epocast

@@ -122,6 +122,37 @@ TEST_CASE("a strategy or cost model without parameters may be a word") {
         run_good({"run", "long.yaml", "--set", "workers=1", "--format", "csv"}, folder).out);
 }
 
+TEST_CASE("a result that cannot be true is not printed unflagged") {
+  // Collectives of the closed form beside the transfers of a pipeline: the busiest link would carry more than it can.
+  const TemporaryFolder folder;
+  folder.write("star.xml", R"(<?xml version="1.0"?>
+<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
+<platform version="4.1">
+  <zone id="star" routing="Full">
+    <prop id="epocast.device_model" value="synthetic"/>
+    <prop id="epocast.peak_rate" value="10 TFLOP/s"/>
+    <prop id="epocast.memory" value="16 GB"/>
+    <prop id="epocast.memory_bandwidth" value="500 GB/s"/>
+    <cluster id="c" prefix="d" radical="0-3" suffix="" speed="10Tf" bw="125MBps" lat="10us" sharing_policy="SPLITDUPLEX"/>
+  </zone>
+</platform>
+)");
+  folder.write("study.yaml",
+               "study: s\nplatform: star.xml\nmodel: resnet50\nworkers: 4\nbatch: {per_worker: 32}\n"
+               "strategy: {name: pipeline, schedule: zb_h1, stages: 2, micro_batches: 4}\n"
+               "collective: {algorithm: ring}\nsweep: {collective.level: [closed_form, auto]}\n");
+  const ProgramRun run = run_program({"run", "study.yaml", "--format", "json"}, folder.path());
+  REQUIRE(run.exit_code == 0);
+  const ordered_json rows = ordered_json::parse(run.out);
+  REQUIRE(rows.at(0).at("bound_s") > rows.at(0).at("iteration_s"));
+  CHECK(rows.at(0).at("exact") == false);
+  CHECK(rows.at(1).at("bound_s") <= rows.at(1).at("iteration_s"));
+  CHECK(rows.at(1).at("exact") == true);
+  const ProgramRun shown = run_program({"run", "study.yaml"}, folder.path());
+  CHECK_THAT(shown.out + shown.err,
+             Catch::Contains("impossible: link") && Catch::Contains("use collective.level: auto or flow"));
+}
+
 TEST_CASE("the shipped studies run, in every format", "[studies]") {
   const TemporaryFolder folder;
   for (const auto& entry : std::filesystem::directory_iterator(kRoot / "experiments/studies")) {

@@ -1,0 +1,52 @@
+// No run contradicts itself without saying so: a link busier than all the time, or an iteration shorter than its bound,
+// comes with a doubt and is not exact. Collectives at level closed_form beside other traffic are what leads there.
+#include <catch2/catch.hpp>
+
+#include "tests/conformance/strategy_outcomes.hpp"
+
+using namespace epocast;
+using namespace epocast::conformance;
+
+namespace {
+
+bool contradicts_itself(const ExecutionResult& result) {
+  return result.metrics.max_link_utilization > 1 + 1e-6 ||
+         (result.bound && result.iteration < result.bound->seconds * (1 - 1e-6));
+}
+
+}  // namespace
+
+TEST_CASE("runs that simulate all their traffic raise no doubts", "[conformance]") {
+  for (const Outcome& o : outcomes()) {
+    if (o.is.variant.collective.level == CollectiveLevel::closed_form) continue;
+    INFO(o.is.text());
+    for (const ExecutionResult& result : o.results) {
+      CHECK_FALSE(contradicts_itself(result));
+      CHECK(result.doubts.empty());
+    }
+  }
+}
+
+TEST_CASE("no run contradicts itself without a doubt", "[conformance]") {
+  // Links so slow that they, and not the devices, set the pace: there a link that carries two things at once is missed.
+  const testing::Star slow(64, 125e6, 10e-6);
+  std::vector<Case> cases;
+  for (Case c : all_cases()) {
+    if (c.workers < 2) continue;
+    c.variant.collective.level = CollectiveLevel::closed_form;
+    cases.push_back(std::move(c));
+  }
+  const auto packed = testing::in_children(static_cast<int>(cases.size()), [&](int job) {
+    const Case& c = cases[static_cast<std::size_t>(job)];
+    return testing::execute_packed(slow.cluster(), {{c.compile(slow.cluster()).graph, {.iterations = kShort}}});
+  });
+  int contradictions = 0;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    INFO(cases[i].text());
+    const ExecutionResult result = testing::unpack(packed[i]).front();
+    contradictions += contradicts_itself(result) ? 1 : 0;
+    if (contradicts_itself(result)) CHECK_FALSE(result.doubts.empty());
+    if (!result.doubts.empty()) CHECK_FALSE(result.exact);
+  }
+  CHECK(contradictions > 0);  // otherwise the above says nothing
+}
