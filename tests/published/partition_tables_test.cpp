@@ -2,7 +2,9 @@
 // those that take no time, and small and large cells of those that do.
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <filesystem>
 
+#include "costmodels/timings_file.hpp"
 #include "experiments/reproduce/eserol2019/targets.hpp"
 #include "experiments/reproduce/eserol2019/vgg16_partition.hpp"
 #include "experiments/reproduce/report.hpp"
@@ -88,6 +90,27 @@ TEST_CASE("a channel loses in proportion to the square root of its work") {
     inputs = of_filters.filters;
   }
   CHECK(constant > 0);
+}
+
+TEST_CASE("the shipped times of VGG-16 on Skylake are the decoded works, scaled to the published step") {
+  const std::filesystem::path root = EPOCAST_SOURCE_DIR;
+  const PublishedTable works =
+      PublishedTable::load(root / "experiments/reproduce/eserol2019/layer_works.csv", {"layer"});
+  const TimingsFile times = load_timings(root / "costmodels/timings/skylake_tf1_vgg16.csv");
+  REQUIRE(times.rows.size() == works.cells().size());
+  double work = 0, updates = 0;
+  for (const TimingRow& row : times.rows) {
+    work += works.value({row.layer}, "work");
+    updates += row.update->value;
+  }
+  const double per_work = (2.98 - updates) / work;  // 9536 s for 102,400 images in batches of 32
+  for (const TimingRow& row : times.rows) {
+    INFO(row.layer);
+    const double passes = (row.forward + row.backward_data + row.backward_weights).value;
+    CHECK(passes == Approx(per_work * works.value({row.layer}, "work")).epsilon(1e-8));
+    CHECK(row.backward_weights.value == row.forward.value);
+    CHECK(row.backward_data.value == (row.layer == "conv1_1" ? 0 : row.forward.value));  // nothing below the first
+  }
 }
 
 TEST_CASE("layer-wise, horizontal and incremental tables come out") {
