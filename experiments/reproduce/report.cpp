@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <set>
 
 #include "experiments/output.hpp"
 #include "sim/words.hpp"
@@ -27,7 +28,10 @@ ordered_json to_json(const TargetResult& result, const TargetRow& row) {
           {"published", number(row.published)},
           {"simulated", row.simulated},
           {"error_pct", number(row.error_pct())},
-          {"role", to_string(row.role)}};
+          {"role", to_string(row.role)},
+          {"seen", row.role == Role::predicted ? ordered_json(row.seen) : ordered_json(nullptr)},
+          {"trivial", number(row.trivial)},
+          {"trivial_error_pct", number(row.trivial_error_pct())}};
 }
 
 /// Whole numbers, or what differs from one by rounding, as they are; others with two digits after the point.
@@ -40,84 +44,152 @@ std::string percent(double value) {
   return fmt::format("{:+.2f} %", std::abs(value) < 0.005 ? 0 : value);  // no minus zero
 }
 
+/// What the mean error over such cells is, and what rules without a simulator reach.
+std::string describe(const PredictionErrors& errors, const std::string& trivial_rule) {
+  if (errors.cells == 0) return "none";
+  std::string text = fmt::format("MAPE {:.2f} % over {} cells", errors.mape, errors.cells);
+  if (errors.trivial_mape) text += fmt::format("; {}: {:.2f} %", trivial_rule, *errors.trivial_mape);
+  if (errors.constant_mape) text += fmt::format("; the best constant: {:.2f} %", *errors.constant_mape);
+  return text;
+}
+
+/// A miss, known if it is declared and `extent` [percent] no more than declared.
+Miss miss(const std::vector<KnownMiss>& known, const std::string& what, double extent, std::string text) {
+  const auto declared = std::ranges::find(known, what, &KnownMiss::what);
+  if (declared == known.end()) return {std::move(text)};
+  if (!(std::abs(extent) <= declared->at_most))
+    return {fmt::format("{}: worse than the {:.2f} % that are known", text, declared->at_most)};
+  return {std::move(text), declared->why};
+}
+
 }  // namespace
 
+bool TargetResult::as_declared() const {
+  return std::ranges::all_of(misses, [](const Miss& m) { return !m.known.empty(); });
+}
+
 TargetResult reproduce(const Target& target, const TargetContext& context) {
-  TargetResult result{target.paper, target.table, target.description, target.run(context), {}};
-  result.summary = summarize(result.rows, target.mape_bound, target.bounds);
+  TargetResult result{target.paper, target.table, target.description, target.run(context), {}, target.trivial_rule};
+  result.summary = summarize(result.rows, target.mape_bound);
+  result.misses = find_misses(result.rows, result.summary, target.known_misses);
   return result;
 }
 
-std::vector<std::string> misses(const TargetResult& result) {
-  std::vector<std::string> out;
-  for (const TargetRow& row : result.rows)
-    if (row.role != Role::predicted && row.role != Role::bound && !row.matches())
-      out.push_back(fmt::format("{}: {}: {} is {} instead of {} {}", result.name(), row.row, row.quantity,
-                                row.simulated, *row.published, row.unit));
-  if (!result.summary.bound_met())
-    out.push_back(result.summary.mape ? fmt::format("{}: MAPE of {:.2f} % is beyond the bound of {:.2f} %",
-                                                    result.name(), *result.summary.mape, *result.summary.bound)
-                                      : result.name() + ": declares a bound but predicts nothing");
-  const TargetSummary& s = result.summary;
-  if (!s.bounds_met())
-    out.push_back(fmt::format("{}: {} of {} bounds kept, at least {:.0f} % promised; {} is {:+.2f} %", result.name(),
-                              s.bounds_kept, s.bounds, 100 * s.bound_rule->least_share, s.most_above->row,
-                              *s.most_above->error_pct()));
+std::vector<Miss> find_misses(const std::vector<TargetRow>& rows, const TargetSummary& summary,
+                              const std::vector<KnownMiss>& known) {
+  std::vector<Miss> out;
+  std::set<std::string> missed;
+  for (const TargetRow& row : rows) {
+    if (row.role == Role::predicted || row.matches()) continue;
+    missed.insert(row.name());
+    const double error = *row.error_pct();
+    out.push_back(miss(known, row.name(), error,
+                       fmt::format("{} is {:.10g} instead of {}{:.10g} {} ({:+.2f} %)", row.name(), row.simulated,
+                                   row.role == Role::bound ? "at most " : "", *row.published, row.unit, error)));
+  }
+  if (!summary.bound_met()) {
+    missed.insert(kMape);
+    out.push_back(summary.mape ? miss(known, kMape, *summary.mape,
+                                      fmt::format("MAPE of {:.2f} % is beyond the bound of {:.2f} %", *summary.mape,
+                                                  *summary.bound))
+                               : Miss{"declares a bound but predicts nothing"});
+  }
+  for (const KnownMiss& declared : known)
+    if (!missed.contains(declared.what))
+      out.push_back({declared.what + " is declared as missed, but is met; remove the declaration"});
   return out;
 }
 
-void write_target_table(std::ostream& out, const TargetResult& result) {
-  out << result.name() << ": " << result.description << '\n';
-  std::vector<std::vector<std::string>> rows{
-      {"row", "quantity", "unit", "published", "simulated", "error", "role", "note"}};
+std::string describe(const Miss& miss) {
+  return miss.known.empty() ? "missed: " + miss.text : "known miss: " + miss.text + ": " + miss.known;
+}
+
+const std::vector<std::string>& TargetWriter::formats() {
+  static const std::vector<std::string> all{"table", "csv", "json"};
+  return all;
+}
+
+TargetWriter::TargetWriter(std::ostream& out, const std::string& format) : out_(out), format_(format) {
+  if (format_ == "csv")
+    out_ << "paper,target,row,quantity,unit,published,simulated,error_pct,role,seen,trivial,trivial_error_pct\n"
+         << std::flush;
+  if (format_ == "json") out_ << "[";
+}
+
+TargetWriter::~TargetWriter() {
+  if (format_ == "json") out_ << "\n]\n" << std::flush;
+}
+
+void TargetWriter::write(const TargetResult& result) {
+  if (format_ == "csv")
+    write_csv(result);
+  else if (format_ == "json")
+    write_json(result);
+  else
+    write_table(result);
+  out_ << std::flush;
+  first_ = false;
+}
+
+void TargetWriter::write_table(const TargetResult& result) {
+  if (!first_) out_ << '\n';
+  out_ << result.name() << ": " << result.description << '\n';
+  const bool trivial = std::ranges::any_of(result.rows, [](const TargetRow& row) { return row.trivial.has_value(); });
+  const auto percents = [](std::optional<double> value) { return value ? percent(*value) : "-"; };
+  std::vector<std::vector<std::string>> rows;
+  const auto add = [&](std::vector<std::string> row, std::string trivial_error, std::string role, std::string note) {
+    if (trivial) row.push_back(std::move(trivial_error));
+    row.push_back(std::move(role));
+    row.push_back(std::move(note));
+    rows.push_back(std::move(row));
+  };
+  add({"row", "quantity", "unit", "published", "simulated", "error"}, "trivial", "role", "note");
   for (const TargetRow& row : result.rows)
-    rows.push_back({row.row, row.quantity, row.unit, row.published ? short_number(*row.published) : "-",
-                    short_number(row.simulated), row.published ? percent(*row.error_pct()) : "-", to_string(row.role),
-                    row.note});
-  out << align_columns(rows);
+    add({row.row, row.quantity, row.unit, row.published ? short_number(*row.published) : "-",
+         short_number(row.simulated), percents(row.error_pct())},
+        percents(row.trivial_error_pct()), std::string(to_string(row.role)) + (row.seen ? ", seen" : ""), row.note);
+  out_ << align_columns(rows);
 
   const TargetSummary& s = result.summary;
-  if (s.exact > 0) out << fmt::format("  exact: {} of {} match\n", s.exact_matched, s.exact);
+  if (s.exact > 0) out_ << fmt::format("  exact: {} of {} match\n", s.exact_matched, s.exact);
+  if (s.stated > 0) out_ << fmt::format("  stated: {} of {} hold\n", s.stated_matched, s.stated);
   if (s.inputs > 0)
-    out << fmt::format("  inputs: {} of {} come back as they went in (not counted)\n", s.inputs_matched, s.inputs);
+    out_ << fmt::format("  inputs: {} of {} come back as they went in (not counted)\n", s.inputs_matched, s.inputs);
   if (s.fitted_mape)
-    out << fmt::format("  fitted: {} cells, which are inputs as well; the fit leaves a MAPE of {:.2f} %\n", s.fitted,
-                       *s.fitted_mape);
+    out_ << fmt::format("  fitted: {} cells, which are inputs as well; the fit leaves a MAPE of {:.2f} %\n", s.fitted,
+                        *s.fitted_mape);
   if (s.mape) {
-    out << fmt::format("  predicted: MAPE {:.2f} % over {}", *s.mape, counted(s.predicted, "cell"));
-    out << (s.bound ? fmt::format("; bound {:.2f} %\n", *s.bound) : "; no bound declared\n");
-    out << fmt::format("  worst: {}, {}\n", s.worst->row, percent(*s.worst->error_pct()));
+    out_ << "  predicted blind: " << describe(s.blind, result.trivial_rule) << '\n';
+    out_ << "  predicted, seen: " << describe(s.seen, result.trivial_rule) << '\n';
+    out_ << (s.bound ? fmt::format("  bound: MAPE of at most {:.2f} %, is {:.2f} %\n", *s.bound, *s.mape)
+                     : "  no bound declared\n");
+    out_ << fmt::format("  worst: {}, {}\n", s.worst->row, percent(*s.worst->error_pct()));
   }
   if (s.bounds > 0)
-    out << fmt::format("  bounds: {} of {} kept, at least {:.0f} % promised; closest or beyond: {}, {}\n",
-                       s.bounds_kept, s.bounds, 100 * s.bound_rule->least_share, s.most_above->row,
-                       percent(*s.most_above->error_pct()));
-  for (const std::string& miss : misses(result)) out << "  missed: " << miss << '\n';
+    out_ << fmt::format("  bounds: {} of {} kept; closest or beyond: {}, {}\n", s.bounds_kept, s.bounds,
+                        s.most_above->row, percent(*s.most_above->error_pct()));
+  for (const Miss& m : result.misses) out_ << "  " << describe(m) << '\n';
 }
 
-void write_targets_csv_head(std::ostream& out) {
-  out << "paper,target,row,quantity,unit,published,simulated,error_pct,role\n";
-}
-
-void write_target_csv(std::ostream& out, const TargetResult& result) {
+void TargetWriter::write_csv(const TargetResult& result) {
   for (const TargetRow& row : result.rows) {
     const ordered_json object = to_json(result, row);
     std::string line;
     for (const auto& [column, value] : object.items())
       line += (line.empty() ? "" : ",") +
               (value.is_null() ? "" : csv_field(value.is_string() ? value.get<std::string>() : value.dump()));
-    out << line << '\n';
+    out_ << line << '\n';
   }
 }
 
-void write_targets_json(std::ostream& out, const std::vector<TargetResult>& results) {
-  ordered_json rows = ordered_json::array();
-  for (const TargetResult& result : results)
-    for (const TargetRow& row : result.rows) {
-      rows.push_back(to_json(result, row));
-      rows.back()["note"] = row.note;
-    }
-  out << rows.dump(2, ' ', false, ordered_json::error_handler_t::replace) << '\n';
+void TargetWriter::write_json(const TargetResult& result) {
+  bool first = first_;
+  for (const TargetRow& row : result.rows) {
+    ordered_json object = to_json(result, row);
+    object["note"] = row.note;
+    out_ << (first ? "\n" : ",\n") << object.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+    first = false;
+  }
 }
 
 }  // namespace epocast

@@ -1,5 +1,6 @@
 #include "experiments/reproduce/target.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -19,26 +20,77 @@ const char* to_string(Role role) {
     case Role::exact: return "exact";
     case Role::input: return "input";
     case Role::bound: return "bound";
+    case Role::stated: return "stated";
     case Role::predicted: break;
   }
   return "predicted";
 }
 
+namespace {
+
+double percent_off(double value, double published) {
+  if (published == 0) return value == 0 ? 0 : std::numeric_limits<double>::infinity();
+  return 100 * (value - published) / std::abs(published);
+}
+
+/// The least mean error of one number for all, in percent. As a function of that number the error is linear between
+/// published values, so that one of them is the best.
+double constant_mape(const std::vector<double>& published) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const double constant : published) {
+    double sum = 0;
+    for (const double value : published) sum += std::abs(percent_off(constant, value));
+    least = std::min(least, sum / static_cast<double>(published.size()));
+  }
+  return least;
+}
+
+/// Of the rows that are predictions, and marked as seen or not.
+PredictionErrors prediction_errors(const std::vector<TargetRow>& rows, bool seen) {
+  PredictionErrors out;
+  double sum = 0, trivial_sum = 0;
+  bool all_trivial = true;
+  std::map<std::pair<std::string, std::string>, std::vector<double>> published;  // by quantity and unit
+  for (const TargetRow& row : rows) {
+    if (row.role != Role::predicted || row.seen != seen) continue;
+    ++out.cells;
+    sum += std::abs(*row.error_pct());
+    all_trivial &= row.trivial.has_value();
+    if (row.trivial) trivial_sum += std::abs(*row.trivial_error_pct());
+    published[{row.quantity, row.unit}].push_back(*row.published);
+  }
+  if (out.cells == 0) return out;
+  out.mape = sum / out.cells;
+  if (all_trivial) out.trivial_mape = trivial_sum / out.cells;
+  double constant_sum = 0;
+  for (const auto& [quantity, values] : published) {
+    if (std::ranges::all_of(values, [&](double value) { return value == values.front(); })) return out;
+    constant_sum += constant_mape(values) * static_cast<double>(values.size());
+  }
+  out.constant_mape = constant_sum / out.cells;
+  return out;
+}
+
+}  // namespace
+
 std::optional<double> TargetRow::error_pct() const {
   if (!published) return std::nullopt;
-  if (*published == 0) return simulated == 0 ? 0 : std::numeric_limits<double>::infinity();
-  return 100 * (simulated - *published) / std::abs(*published);
+  return percent_off(simulated, *published);
+}
+
+std::optional<double> TargetRow::trivial_error_pct() const {
+  if (!published || !trivial) return std::nullopt;
+  return percent_off(*trivial, *published);
 }
 
 bool TargetRow::matches() const {
   if (!published || fitted) return true;
   if (role == Role::bound) return simulated <= *published + tolerance;
+  if (role == Role::stated) {
+    constexpr double kRounding = 1 + 1e-9;
+    return simulated <= *published * factor * kRounding && simulated * factor * kRounding >= *published;
+  }
   return std::abs(simulated - *published) <= tolerance;
-}
-
-bool TargetSummary::bounds_met() const {
-  if (bounds == 0) return true;
-  return bounds_kept >= bound_rule->least_share * bounds && *most_above->error_pct() <= bound_rule->most_above;
 }
 
 std::vector<Target> builtin_targets() {
@@ -52,43 +104,54 @@ std::vector<Target> builtin_targets() {
   return out;
 }
 
-TargetSummary summarize(const std::vector<TargetRow>& rows, std::optional<double> mape_bound,
-                        std::optional<BoundRule> bounds) {
+TargetSummary summarize(const std::vector<TargetRow>& rows, std::optional<double> mape_bound) {
   TargetSummary out;
   out.bound = mape_bound;
-  out.bound_rule = bounds;
-  std::map<std::pair<std::string, std::string>, Role> seen;
+  std::map<std::pair<std::string, std::string>, Role> known;
   double sum = 0, fitted_sum = 0;
+  const auto count = [](const TargetRow& row, int& all, int& matched) {
+    ++all;
+    if (row.matches()) ++matched;
+  };
   for (const TargetRow& row : rows) {
-    const auto [first, is_new] = seen.emplace(std::pair(row.row, row.quantity), row.role);
+    const auto [first, is_new] = known.emplace(std::pair(row.row, row.quantity), row.role);
     if (!is_new)
-      throw std::logic_error("target has '" + row.row + ": " + row.quantity + "' twice, as " +
-                             to_string(first->second) + " and as " + to_string(row.role));
-    if (row.role == Role::predicted && !row.fitted) {
-      if (!row.published) throw std::logic_error("target predicts '" + row.row + "' without a published number");
-      const double error = std::abs(*row.error_pct());
-      ++out.predicted;
-      sum += error;
-      if (!out.worst || !(error <= std::abs(*out.worst->error_pct()))) out.worst = row;
-    } else if (row.role == Role::bound) {
-      if (!row.published) throw std::logic_error("target bounds '" + row.row + "' without a published number");
-      if (!bounds) throw std::logic_error("target has bounds, but no rule for them");
-      ++out.bounds;
-      if (row.matches()) ++out.bounds_kept;
-      if (!out.most_above || !(*row.error_pct() <= *out.most_above->error_pct())) out.most_above = row;
-    } else if (row.fitted) {
-      if (row.role != Role::input || !row.published)
-        throw std::logic_error("target fits something to '" + row.row + ": " + row.quantity +
-                               "', which is no published input");
-      ++out.fitted;
-      fitted_sum += std::abs(*row.error_pct());
-    } else if (row.published) {
-      ++(row.role == Role::exact ? out.exact : out.inputs);
-      if (row.matches()) ++(row.role == Role::exact ? out.exact_matched : out.inputs_matched);
+      throw std::logic_error("target has '" + row.name() + "' twice, as " + to_string(first->second) + " and as " +
+                             to_string(row.role));
+    if ((row.role == Role::predicted || row.role == Role::bound || row.fitted) && !row.published)
+      throw std::logic_error("target has '" + row.name() + "' as " + to_string(row.role) +
+                             " without a published number");
+    if (row.fitted && row.role != Role::input)
+      throw std::logic_error("target fits something to '" + row.name() + "', which is no input");
+    if (row.seen && row.role != Role::predicted)
+      throw std::logic_error("target marks '" + row.name() + "' as seen, which is no prediction");
+    if (!row.published) continue;
+    switch (row.role) {
+      case Role::exact: count(row, out.exact, out.exact_matched); break;
+      case Role::stated: count(row, out.stated, out.stated_matched); break;
+      case Role::bound:
+        count(row, out.bounds, out.bounds_kept);
+        if (!out.most_above || !(*row.error_pct() <= *out.most_above->error_pct())) out.most_above = row;
+        break;
+      case Role::predicted:
+        ++out.predicted;
+        sum += std::abs(*row.error_pct());
+        if (!out.worst || !(std::abs(*row.error_pct()) <= std::abs(*out.worst->error_pct()))) out.worst = row;
+        break;
+      case Role::input:
+        if (!row.fitted) {
+          count(row, out.inputs, out.inputs_matched);
+          break;
+        }
+        ++out.fitted;
+        fitted_sum += std::abs(*row.error_pct());
+        break;
     }
   }
   if (out.fitted > 0) out.fitted_mape = fitted_sum / out.fitted;
   if (out.predicted > 0) out.mape = sum / out.predicted;
+  out.blind = prediction_errors(rows, false);
+  out.seen = prediction_errors(rows, true);
   return out;
 }
 

@@ -17,6 +17,7 @@ enum class Role {
   input,      ///< used to calibrate; never counted
   predicted,  ///< compared with
   bound,      ///< a result of somebody's heuristic; ours should be no larger
+  stated,     ///< a fact of the text: an order, or a number to within a factor
 };
 
 const char* to_string(Role role);
@@ -32,11 +33,17 @@ struct TargetRow {
   double tolerance = 0;   ///< for exact, input and bound rows: how far off ours may be, absolute
   std::string note = {};  ///< e.g. why a cell is off
   bool fitted = false;    ///< an input that constants were fitted to: what is left of its error is shown, not judged
+  double factor = 1;      ///< for stated rows: how far off ours may be, either way
+  bool seen = false;      ///< a prediction whose error was known when a setting was chosen
+  std::optional<double> trivial = {};  ///< what the target's trivial rule predicts instead
 
-  /// Relative error in percent; absent without a published number.
+  /// What names it within its target: "ROW: QUANTITY".
+  std::string name() const { return row + ": " + quantity; }
+  /// Relative errors in percent; absent without a published number, or without a trivial rule.
   std::optional<double> error_pct() const;
-  /// Within the tolerance (for a bound: not above it), fitted, or without a published number. Says nothing about
-  /// predicted rows.
+  std::optional<double> trivial_error_pct() const;
+  /// Within the tolerance (for a bound: not above it; for a stated row: within the factor), fitted, or without a
+  /// published number. Says nothing about predicted rows.
   bool matches() const;
 };
 
@@ -45,13 +52,17 @@ struct TargetContext {
   const Registries& registries;
   int parallel = 1;  ///< scenarios at a time
   Progress progress = {};
+  double effort = 1;  ///< of searches; less is quicker, and then promises about what they find are not kept
 };
 
-/// What a target promises about its bound rows.
-struct BoundRule {
-  double least_share = 1;  ///< of the rows, no larger than the published number
-  double most_above = 0;   ///< percent by which any row may exceed it; infinity: not limited
+/// Something that a target is known not to meet. It stays a miss, and is shown as one with its reason; what is declared
+/// is how far off it is.
+struct KnownMiss {
+  std::string what;    ///< TargetRow::name(), or kMape
+  double at_most = 0;  ///< percent: the row's error, either way, or the MAPE; beyond it the miss is a new one
+  std::string why;
 };
+inline constexpr const char* kMape = "MAPE";
 
 struct Target {
   std::string paper;  ///< "eserol2019"
@@ -60,7 +71,8 @@ struct Target {
   std::optional<double> mape_bound;  ///< percent over predicted rows; beyond it the target is missed
   /// Throws ConfigError for data that cannot be read and SimulationError.
   std::function<std::vector<TargetRow>(const TargetContext&)> run;
-  std::optional<BoundRule> bounds = {};  ///< required if there are bound rows
+  std::string trivial_rule = {};  ///< what TargetRow::trivial comes from: "linear scaling"
+  std::vector<KnownMiss> known_misses = {};
 
   std::string name() const { return paper + "/" + table; }
 };
@@ -68,31 +80,44 @@ struct Target {
 /// All targets that ship with epocast.
 std::vector<Target> builtin_targets();
 
+/// Mean absolute percentage errors over predicted rows.
+struct PredictionErrors {
+  int cells = 0;
+  double mape = 0;                     ///< percent; 0 without cells
+  std::optional<double> trivial_mape;  ///< of the target's trivial rule; absent unless it predicts all cells
+  /// Of one number for all cells of a quantity, chosen so that this error is least; absent where it would say
+  /// nothing, as a quantity has one value only.
+  std::optional<double> constant_mape;
+};
+
 /// How well a target was met.
 struct TargetSummary {
   int exact = 0;  ///< exact rows with a published number
   int exact_matched = 0;
+  int stated = 0;
+  int stated_matched = 0;
   int inputs = 0;
   int inputs_matched = 0;             ///< an input that does not come back was not what went in
   int fitted = 0;                     ///< inputs that constants were fitted to; not among `inputs`
   std::optional<double> fitted_mape;  ///< percent: what the fit leaves; absent without a fit
   int predicted = 0;
-  std::optional<double> mape;      ///< percent; absent without predictions
+  std::optional<double> mape;  ///< percent, over blind and seen predictions; absent without predictions
+  PredictionErrors blind, seen;
   std::optional<TargetRow> worst;  ///< the prediction with the largest error
   std::optional<double> bound;     ///< percent
   int bounds = 0;                  ///< bound rows
   int bounds_kept = 0;
   std::optional<TargetRow> most_above;  ///< the bound row that exceeds its published number by the most percent
-  std::optional<BoundRule> bound_rule;
 
   bool bound_met() const { return !bound || (mape && *mape <= *bound); }
-  bool bounds_met() const;
-  bool met() const { return exact_matched == exact && inputs_matched == inputs && bound_met() && bounds_met(); }
+  bool met() const {
+    return exact_matched == exact && stated_matched == stated && inputs_matched == inputs && bounds_kept == bounds &&
+           bound_met();
+  }
 };
 
 /// Throws std::logic_error if a cell is there twice, be it in two roles or in one, if a prediction or a bound has no
-/// published number, or if there are bounds without a rule: a mistake in the target.
-TargetSummary summarize(const std::vector<TargetRow>& rows, std::optional<double> mape_bound,
-                        std::optional<BoundRule> bounds = {});
+/// published number, or if anything but a prediction is marked as seen: a mistake in the target.
+TargetSummary summarize(const std::vector<TargetRow>& rows, std::optional<double> mape_bound);
 
 }  // namespace epocast

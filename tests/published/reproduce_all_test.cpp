@@ -1,20 +1,56 @@
-// Every target, the slow ones included, keeps what it promises.
+// Every target keeps what it promises, but for the misses that it declares.
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <string>
 
 #include "experiments/fork_pool.hpp"
+#include "experiments/reproduce/eserol2019/targets.hpp"
 #include "experiments/reproduce/report.hpp"
 
 using namespace epocast;
 
-TEST_CASE("what a target promises holds", "[long]") {
+namespace {
+
+bool searches(const Target& target) {
+  return std::ranges::any_of(eserol2019::hypergraph_tables(),
+                             [&](const Target& search) { return search.name() == target.name(); });
+}
+
+}  // namespace
+
+TEST_CASE("what targets promise holds, searches apart") {
   const Registries registries = builtin_registries();
   for (const Target& target : builtin_targets()) {
-    std::string missed;
-    for (const std::string& miss : misses(reproduce(target, {registries, available_processors()})))
-      missed += miss + "\n";
-    INFO(target.paper << "/" << target.table << "\n" << missed);
-    CHECK(missed.empty());
+    if (searches(target)) continue;
+    const TargetResult result = reproduce(target, {registries, available_processors()});
+    for (const Miss& miss : result.misses) {
+      INFO(target.name() << ": " << describe(miss));
+      CHECK_FALSE(miss.known.empty());
+      WARN(target.name() << ": " << describe(miss));  // shown, not hidden
+    }
+  }
+}
+
+TEST_CASE("searches that end soon come near to what they promise") {
+  // A twentieth of the effort: every part within its limit, and volumes at most half as much again as published.
+  const Registries registries = builtin_registries();
+  for (const Target& target : eserol2019::hypergraph_tables()) {
+    const TargetResult result =
+        reproduce(target, {.registries = registries, .parallel = available_processors(), .effort = 0.05});
+    REQUIRE(result.summary.bounds >= 7);
+    INFO(target.name() << ", " << result.summary.most_above->name());
+    CHECK(*result.summary.most_above->error_pct() < 50);
+  }
+}
+
+TEST_CASE("what searches promise holds", "[long]") {
+  const Registries registries = builtin_registries();
+  for (const Target& target : eserol2019::hypergraph_tables()) {
+    const TargetResult result = reproduce(target, {registries, available_processors()});
+    for (const Miss& miss : result.misses) {
+      INFO(target.name() << ": " << describe(miss));
+      CHECK_FALSE(miss.known.empty());
+    }
   }
 }

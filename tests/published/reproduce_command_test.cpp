@@ -2,11 +2,13 @@
 #include <catch2/catch.hpp>
 
 #include <unistd.h>
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
 #include <stdexcept>
@@ -46,14 +48,15 @@ Outcome epocast_command(std::vector<std::string> arguments) {
 /// A copy of the data files in which one line of a published table is another.
 class ForgedData {
  public:
+  /// `table` is below experiments/reproduce.
   ForgedData(const std::string& table, const std::string& line, const std::string& forged) {
     const fs::path source = EPOCAST_SOURCE_DIR;
-    for (const char* folder :
-         {"platforms", "workloads/models", "costmodels/timings", "experiments/reproduce/eserol2019"}) {
+    for (const char* folder : {"platforms", "workloads/models", "costmodels/timings", "costmodels/calibrations",
+                               "experiments/reproduce/eserol2019", "experiments/reproduce/lee2020"}) {
       fs::create_directories(folder_ / folder);
       fs::copy(source / folder, folder_ / folder, fs::copy_options::recursive | fs::copy_options::overwrite_existing);
     }
-    const fs::path file = folder_ / "experiments/reproduce/eserol2019" / table;
+    const fs::path file = folder_ / "experiments/reproduce" / table;
     std::stringstream text;
     text << std::ifstream(file).rdbuf();
     std::string content = text.str();
@@ -87,20 +90,25 @@ PublishedTable read(const std::string& text) {
 TEST_CASE("a target that is met exits with 0 and prints the documented columns") {
   const Outcome csv = epocast_command({"reproduce", "eserol2019/table_5_14", "--format", "csv"});
   CHECK(csv.code == kDone);
-  CHECK(csv.out.starts_with("paper,target,row,quantity,unit,published,simulated,error_pct,role\n"));
-  CHECK(csv.out.find("eserol2019,table_5_14,N=8 BS=64,reduction,%,83.0,83.0,0.0,exact\n") != std::string::npos);
+  CHECK(
+      csv.out.starts_with("paper,target,row,quantity,unit,published,simulated,error_pct,role,seen,trivial,"
+                          "trivial_error_pct\n"));
+  CHECK(csv.out.find("eserol2019,table_5_14,N=8 BS=64,reduction,%,83.0,83.0,0.0,exact,,,\n") != std::string::npos);
   // Corrected values have no published number, hence no error.
-  CHECK(csv.out.find("eserol2019,table_5_14,N=2 BS=16,\"hypergraph partitioning, fp32\",GiB,,430.6640625,,exact\n") !=
-        std::string::npos);
+  CHECK(
+      csv.out.find("eserol2019,table_5_14,N=2 BS=16,\"hypergraph partitioning, fp32\",GiB,,430.6640625,,exact,,,\n") !=
+      std::string::npos);
   const Outcome table = epocast_command({"reproduce", "eserol2019/table_5_14"});
   CHECK(table.out.find("exact: 25 of 25 match") != std::string::npos);
   const Outcome json = epocast_command({"reproduce", "eserol2019/table_5_14", "--format", "json"});
   CHECK(json.code == kDone);
-  CHECK(json.out.find("\"error_pct\": null") != std::string::npos);
+  const nlohmann::json rows = nlohmann::json::parse(json.out);
+  CHECK(rows.size() == static_cast<std::size_t>(std::count(csv.out.begin(), csv.out.end(), '\n')) - 1);
+  CHECK(rows.back()["error_pct"].is_null());  // a corrected value
 }
 
 TEST_CASE("a published number that is off by one makes an exact row and the command fail") {
-  const ForgedData data("table_5_14.csv", "4,32,data parallelism,GB,6185", "4,32,data parallelism,GB,6186");
+  const ForgedData data("eserol2019/table_5_14.csv", "4,32,data parallelism,GB,6185", "4,32,data parallelism,GB,6186");
   const Outcome outcome = epocast_command({"reproduce", "eserol2019/table_5_14"});
   CHECK(outcome.code == kMissed);
   CHECK(outcome.out.find("exact: 24 of 25 match") != std::string::npos);
@@ -111,7 +119,8 @@ TEST_CASE("a published number that is off by one makes an exact row and the comm
 }
 
 TEST_CASE("a published run time far from the prediction breaks the bound") {
-  const ForgedData data("table_5_15.csv", "4,Sync DP (1 PS),64,run time,s,2796", "4,Sync DP (1 PS),64,run time,s,796");
+  const ForgedData data("eserol2019/table_5_15.csv", "4,Sync DP (1 PS),64,run time,s,2796",
+                        "4,Sync DP (1 PS),64,run time,s,796");
   const Outcome outcome = epocast_command({"reproduce", "eserol2019/table_5_15", "--format", "csv"});
   CHECK(outcome.code == kMissed);
   CHECK(outcome.err.find("is beyond the bound of") != std::string::npos);
@@ -129,20 +138,20 @@ TEST_CASE("other times of one and two workers change the predictions: the inputs
   {
     // 400 s more for 200 steps, of which each of four workers does 50. The line through the six cells takes up a part
     // of that, and the constants fitted to two workers, which took no longer, take most of it back.
-    const ForgedData data("table_5_15.csv", "1,Single Processor,512,run time,s,4842",
+    const ForgedData data("eserol2019/table_5_15.csv", "1,Single Processor,512,run time,s,4842",
                           "1,Single Processor,512,run time,s,5242");
     const double change = predicted() - before;
     CHECK(change > 1);
     CHECK(change < 100);
   }
   {
-    const ForgedData data("table_5_15.csv", "2,Sync DP (1 PS),16,run time,s,10731",
+    const ForgedData data("eserol2019/table_5_15.csv", "2,Sync DP (1 PS),16,run time,s,10731",
                           "2,Sync DP (1 PS),16,run time,s,14000");
     CHECK(predicted() != before);
   }
   {
     // What is predicted is used for nothing.
-    const ForgedData data("table_5_15.csv", "4,Sync DP (1 PS),16,run time,s,6657",
+    const ForgedData data("eserol2019/table_5_15.csv", "4,Sync DP (1 PS),16,run time,s,6657",
                           "4,Sync DP (1 PS),16,run time,s,9999");
     CHECK(predicted() == before);
   }
@@ -204,6 +213,122 @@ TEST_CASE("the summary counts each role by its own rule") {
     CHECK_FALSE(summarize(changed, {}).met());
   }
   CHECK_FALSE(summarize({rows[3]}, 5).met());  // a bound on nothing
+}
+
+TEST_CASE("blind and seen predictions are summed up apart, each beside the rules that need no simulator") {
+  // Blind: +10 % of 10 and -50 % of 20: 30 %. The trivial rule says 20 for both: 100 and 0 %. The best constant is one
+  // of the two: 10 is 0 and 50 % off, 20 is 100 and 0 %.
+  std::vector<TargetRow> rows{row("a", 10, 11, Role::predicted), row("b", 20, 10, Role::predicted),
+                              row("c", 10, 10.5, Role::predicted)};
+  rows[0].trivial = rows[1].trivial = 20;
+  rows[2].seen = true;  // 5 %, one cell: no constant, and no trivial rule
+  const TargetSummary summary = summarize(rows, {});
+  CHECK(summary.blind.cells == 2);
+  CHECK(summary.blind.mape == Approx(30));
+  CHECK(summary.blind.trivial_mape == Approx(50));
+  CHECK(summary.blind.constant_mape == Approx(25));
+  CHECK(summary.seen.cells == 1);
+  CHECK(summary.seen.mape == Approx(5));
+  CHECK_FALSE(summary.seen.trivial_mape);
+  CHECK_FALSE(summary.seen.constant_mape);
+  CHECK(summary.mape == Approx(65.0 / 3));  // the bound is on all of them
+
+  std::ostringstream table, csv;
+  const TargetResult result{"p", "t", "", rows, summary, "always 20"};
+  TargetWriter(table, "table").write(result);
+  CHECK(table.str().find("  predicted blind: MAPE 30.00 % over 2 cells; always 20: 50.00 %; the best constant: 25.00 "
+                         "%\n  predicted, seen: MAPE 5.00 % over 1 cells\n") != std::string::npos);
+  TargetWriter(csv, "csv").write(result);
+  CHECK(csv.str().find("p,t,b,time,s,20.0,10.0,-50.0,predicted,false,20.0,0.0\n") != std::string::npos);
+  CHECK(csv.str().find("p,t,c,time,s,10.0,10.5,5.0,predicted,true,,\n") != std::string::npos);
+  rows[2].role = Role::stated;
+  CHECK_THROWS_AS(summarize(rows, {}), std::logic_error);  // only predictions can be seen
+}
+
+TEST_CASE("a stated row holds within its factor, both ways, and an order holds or does not") {
+  for (const auto& [simulated, holds] :
+       {std::pair(4.0, true), {8.0, true}, {16.0, true}, {3.9, false}, {16.1, false}, {0.0, false}}) {
+    TargetRow onset = row("a", 8, simulated, Role::stated);
+    onset.factor = 2;
+    INFO(simulated);
+    CHECK(onset.matches() == holds);
+    CHECK(summarize({onset}, {}).met() == holds);
+  }
+  CHECK_FALSE(row("order", 1, 0, Role::stated).matches());
+  CHECK_FALSE(row("count", 52, 51, Role::stated).matches());
+  CHECK(row("count", 52, 52, Role::stated).matches());
+}
+
+TEST_CASE("known misses are shown with their reason; worse ones and those that are none any more are new ones") {
+  const auto target = [](double fact, double prediction, std::vector<KnownMiss> known) {
+    return Target{
+        .paper = "test",
+        .table = "misses",
+        .description = "",
+        .mape_bound = 10,
+        .run =
+            [=](const TargetContext&) {
+              return std::vector<TargetRow>{row("a", 10, fact, Role::exact), row("b", 10, prediction, Role::predicted)};
+            },
+        .known_misses = std::move(known)};
+  };
+  const Registries registries = builtin_registries();
+  const auto lines = [&](const Target& of) {
+    const TargetResult result = reproduce(of, {registries});
+    std::vector<std::string> out{result.as_declared() ? "as declared" : "missed"};
+    for (const Miss& miss : result.misses) out.push_back(describe(miss));
+    return out;
+  };
+  using Lines = std::vector<std::string>;
+  const KnownMiss fact{"a: time", 20, "a reason"}, mape{kMape, 30, "another"};
+  CHECK(lines(target(10, 11, {})) == Lines{"as declared"});
+  CHECK(lines(target(12, 11, {})) == Lines{"missed", "missed: a: time is 12 instead of 10 s (+20.00 %)"});
+  CHECK(lines(target(12, 7, {fact, mape})) ==
+        Lines{"as declared", "known miss: a: time is 12 instead of 10 s (+20.00 %): a reason",
+              "known miss: MAPE of 30.00 % is beyond the bound of 10.00 %: another"});
+  CHECK(lines(target(12.5, 6, {fact, mape})) ==
+        Lines{"missed", "missed: a: time is 12.5 instead of 10 s (+25.00 %): worse than the 20.00 % that are known",
+              "missed: MAPE of 40.00 % is beyond the bound of 10.00 %: worse than the 30.00 % that are known"});
+  CHECK(lines(target(10, 11, {fact})) ==
+        Lines{"missed", "missed: a: time is declared as missed, but is met; remove the declaration"});
+}
+
+TEST_CASE("known misses do not fail the command, but with --strict they do") {
+  const Outcome known = epocast_command({"reproduce", "lee2020/chapter4", "--format", "csv"});
+  CHECK(known.code == kDone);
+  CHECK(known.err.find("lee2020/chapter4: known miss: MAPE of ") != std::string::npos);
+  CHECK(epocast_command({"reproduce", "lee2020/chapter4", "--strict"}).code == kMissed);
+  CHECK(epocast_command({"reproduce", "eserol2019/table_5_2", "--strict"}).code == kDone);
+}
+
+TEST_CASE("rows of a target are written before the next one runs") {
+  const ForgedData data("eserol2019/table_5_4.csv", "2,volume,MB,484", "2,volume,MB,many");
+  for (const std::string format : {"table", "csv", "json"}) {
+    const Outcome outcome =
+        epocast_command({"reproduce", "eserol2019/table_5_2", "eserol2019/table_5_4", "--format", format});
+    INFO(format);
+    CHECK(outcome.code == kBadInput);
+    CHECK(outcome.out.find("131.6") != std::string::npos);  // a cell of 5.2
+    if (format == "json") CHECK(nlohmann::json::parse(outcome.out).size() > 13);
+  }
+}
+
+TEST_CASE("the chapters of Lee 2020 share one machine") {
+  // Were one of the machine's constants another, both chapters would change.
+  const auto speedups = [](const std::string& chapter) {
+    std::vector<double> out;
+    const Outcome json = epocast_command({"reproduce", "lee2020/" + chapter, "--format", "json"});
+    for (const auto& cell : nlohmann::json::parse(json.out))
+      if (cell["quantity"] == "speedup") out.push_back(cell["simulated"]);
+    return out;
+  };
+  const std::vector<double> third = speedups("chapter3"), fourth = speedups("chapter4");
+  const ForgedData data("lee2020/cori_haswell.csv", "reduction_rate,rate,GB/s,2.675", "reduction_rate,rate,GB/s,1");
+  const std::vector<double> slow_third = speedups("chapter3"), slow_fourth = speedups("chapter4");
+  REQUIRE(third.size() == slow_third.size());
+  CHECK(slow_third.front() < third.front());     // DP
+  CHECK(slow_fourth.back() < fourth.back());     // ResNet-50 with all-reduces
+  CHECK(slow_fourth.front() == fourth.front());  // pcnn adds by itself
 }
 
 TEST_CASE("published tables are read strictly, with file and line") {

@@ -110,7 +110,7 @@ TEST_CASE("Eserol 2019, Table 5.15: times of one and two workers go in, those of
   for (const TargetRow& row : table_5_15().rows) {
     INFO(row.row);
     CHECK(cells.emplace(row.row, row.quantity).second);  // no cell twice, hence none in two roles
-    if (!row.published) continue;
+    if (!row.published || row.role == Role::stated) continue;
     CHECK(row.note.empty());  // steady state found
     const std::string workers = row.row.substr(0, row.row.find(' '));
     CHECK((workers == "N=4") == (row.role == Role::predicted));
@@ -128,7 +128,8 @@ TEST_CASE("Eserol 2019, Table 5.15: four workers within 6 % on average") {
   CHECK(summary.bound == 6.0);
   REQUIRE(summary.mape);
   CHECK(*summary.mape <= 6);
-  CHECK(summary.met());
+  CHECK(*summary.mape < *summary.seen.trivial_mape);
+  CHECK(table_5_15().as_declared());
   REQUIRE(summary.fitted_mape);
   CHECK(*summary.fitted_mape < 5);
 }
@@ -140,7 +141,7 @@ TEST_CASE("Eserol 2019, Table 5.15: the four ways rank as published where they d
   std::set<std::string> against;
   for (const TargetRow& a : table_5_15().rows)
     for (const TargetRow& b : table_5_15().rows) {
-      if (!a.published || !b.published || a.row.starts_with("N=1")) continue;
+      if (!a.published || !b.published || a.row.starts_with("N=1") || a.role == Role::stated) continue;
       const std::size_t method = a.row.find(' ', a.row.find("BS="));
       if (a.row.substr(0, method + 1) != b.row.substr(0, method + 1) || *a.published <= 1.03 * *b.published) continue;
       ++pairs;
@@ -149,7 +150,13 @@ TEST_CASE("Eserol 2019, Table 5.15: the four ways rank as published where they d
   CHECK(pairs == 52);
   CHECK(against == std::set<std::string>{"N=4 BS=512 Sync DP (1 PS) > N=4 BS=512 Sync DP (distributed PS)"});
   for (const TargetRow& row : table_5_15().rows)
-    if (row.unit == "pairs") CHECK(row.simulated == 51);
+    if (row.unit == "pairs") {
+      CHECK(row.published == 52);  // the table's own order
+      CHECK(row.simulated == 51);
+      CHECK(row.role == Role::stated);
+    }
+  REQUIRE(table_5_15().misses.size() == 1);  // it is judged, and known to be missed
+  CHECK(table_5_15().misses.front().text.find("51 instead of 52 pairs") != std::string::npos);
 }
 
 TEST_CASE("Eserol 2019, Table 5.15: the fitted constants are those of a framework, not of the network") {

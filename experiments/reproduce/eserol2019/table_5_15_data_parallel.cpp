@@ -113,6 +113,8 @@ RobustFit calibrate(const Table& table, const TargetContext& context) {
 /// How often two ways in one column (N, batch size), which differ by more than kTie in the table, are simulated to be
 /// in the same order.
 constexpr double kTie = 0.03;
+constexpr const char* kPairs = "pairs in a column that differ by more than 3 %";
+constexpr const char* kRanking = "simulated in the table's order";
 TargetRow ranking(const std::vector<TargetRow>& rows) {
   int pairs = 0, agreed = 0;
   std::string others;
@@ -128,12 +130,12 @@ TargetRow ranking(const std::vector<TargetRow>& rows) {
       else
         others += (others.empty() ? "all but " : ", ") + a.row + " behind" + b.row.substr(column(b).size());
     }
-  return {.row = fmt::format("pairs in a column that differ by more than {:.0f} %", 100 * kTie),
-          .quantity = fmt::format("simulated in the table's order, of {}", pairs),
+  return {.row = kPairs,
+          .quantity = kRanking,
           .unit = "pairs",
-          .published = {},
+          .published = pairs,
           .simulated = static_cast<double>(agreed),
-          .role = Role::exact,
+          .role = Role::stated,
           .note = others};
 }
 
@@ -156,7 +158,11 @@ std::vector<TargetRow> run(const TargetContext& context) {
                     .simulated = results[i].total_s,
                     .role = fitted ? Role::input : Role::predicted,
                     .note = results[i].exact ? "" : "extrapolated without a steady state",
-                    .fitted = fitted});
+                    .fitted = fitted,
+                    .seen = !fitted});  // the line through N=1 was taken with these errors in view
+    // The cells of N=2 and of N=4 come in the same order.
+    const std::size_t variants = (cells.size() - singles) / 2;
+    if (!fitted) rows.back().trivial = cells[i - variants].published / 2;
   }
   const TargetRow order = ranking({rows.begin() + static_cast<std::ptrdiff_t>(singles), rows.end()});
   rows.push_back(order);
@@ -174,8 +180,16 @@ std::vector<TargetRow> run(const TargetContext& context) {
 }  // namespace
 
 Target table_5_15_data_parallel() {
-  return {"eserol2019", "table_5_15",
-          "run time of VGG-16 with parameter servers on 2 and 4 Skylake nodes, from those on one and two", kBound, run};
+  return {
+      .paper = "eserol2019",
+      .table = "table_5_15",
+      .description = "run time of VGG-16 with parameter servers on 2 and 4 Skylake nodes, from those on one and two",
+      .mape_bound = kBound,
+      .run = run,
+      .trivial_rule = "half the time on two workers",
+      .known_misses = {{std::string(kPairs) + ": " + kRanking, 2,
+                        "at batch 512, distributing the servers slows two workers down and speeds four up, by less "
+                        "than runs scatter"}}};
 }
 
 }  // namespace epocast::eserol2019

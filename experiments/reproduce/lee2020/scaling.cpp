@@ -1,21 +1,38 @@
 #include "experiments/reproduce/lee2020/scaling.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <stdexcept>
 #include <utility>
 
+#include "experiments/reproduce/published_table.hpp"
+#include "sim/data_directory.hpp"
+
 namespace epocast::lee2020 {
 
+std::vector<Override> machine(double duplex) {
+  const PublishedTable constants = PublishedTable::load(
+      data_directory() / "experiments" / "reproduce" / "lee2020" / "cori_haswell.csv", {"constant"});
+  const auto rate = [&](const char* name) { return fmt::format("{} GB/s", constants.value({name}, "rate")); };
+  return {{"compute.core_bandwidth", rate("core_bandwidth")},
+          {"collective.reduction_rate", rate("reduction_rate")},
+          {"network.efficiency", fmt::format("{}", duplex * constants.value({"links"}, "share"))}};
+}
+
 std::map<std::string, Curve> run_curves(const std::filesystem::path& study, const std::vector<Setting>& settings,
-                                        const TargetContext& context) {
+                                        const std::vector<Override>& machine, const TargetContext& context) {
   std::vector<Scenario> scenarios;
   std::vector<std::string> names;  // of each scenario's setting
-  for (const Setting& setting : settings)
-    for (Scenario& scenario : load_study(study, setting.changes).scenarios) {
+  for (const Setting& setting : settings) {
+    std::vector<Override> changes = machine;
+    changes.insert(changes.end(), setting.changes.begin(), setting.changes.end());
+    for (Scenario& scenario : load_study(study, changes).scenarios) {
       scenario.name = setting.name + ", " + scenario.name;
       scenarios.push_back(std::move(scenario));
       names.push_back(setting.name);
     }
+  }
   std::map<std::string, Curve> curves;
   std::vector<ScenarioResult> results = simulate(scenarios, context);
   for (std::size_t i = 0; i < results.size(); ++i) curves[names[i]].push_back(std::move(results[i]));
@@ -40,21 +57,33 @@ double last_scaling(const Curve& curve, double gain) {
   return static_cast<double>(curve[last].workers);
 }
 
-TargetRow fact(std::string row, std::string quantity, std::string unit, double published, double simulated,
-               double tolerance, std::string note) {
-  return {std::move(row), std::move(quantity), std::move(unit), published,
-          simulated,      Role::exact,         tolerance,       std::move(note)};
+TargetRow printed(std::string row, std::string quantity, std::string unit, double published, double simulated,
+                  double half_digit) {
+  return {.row = std::move(row),
+          .quantity = std::move(quantity),
+          .unit = std::move(unit),
+          .published = published,
+          .simulated = simulated,
+          .role = Role::exact,
+          .tolerance = half_digit,
+          .note = half_digit > 0 ? "printed rounded" : ""};
 }
 
-TargetRow within_factor_of_two(std::string row, std::string quantity, std::string unit, double published,
-                               double simulated, const std::string& note) {
-  const double tolerance = simulated < published ? published / 2 : published;
-  return fact(std::move(row), std::move(quantity), std::move(unit), published, simulated, tolerance,
-              note + "; right within a factor of 2");
+TargetRow stated(std::string row, std::string quantity, std::string unit, double published, double simulated,
+                 double factor, std::string note) {
+  if (factor > 1) note += fmt::format("{}within a factor of {}", note.empty() ? "" : "; ", factor);
+  return {.row = std::move(row),
+          .quantity = std::move(quantity),
+          .unit = std::move(unit),
+          .published = published,
+          .simulated = simulated,
+          .role = Role::stated,
+          .note = std::move(note),
+          .factor = factor};
 }
 
 TargetRow ordering(std::string row, std::string claim, bool holds) {
-  return {std::move(row), std::move(claim), "holds", 1, holds ? 1.0 : 0.0, Role::exact, 0, ""};
+  return stated(std::move(row), std::move(claim), "holds", 1, holds ? 1 : 0);
 }
 
 }  // namespace epocast::lee2020

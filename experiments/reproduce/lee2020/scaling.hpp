@@ -20,9 +20,14 @@ struct Setting {
   std::vector<Override> changes;
 };
 
+/// What Cori's Haswell nodes are given in every chapter (cori_haswell.csv): one core's rate, the rate of adding, the
+/// share of the links. `duplex` is how much of the links a program's messages can use: 1, or 0.5 where each rank either
+/// sends or receives.
+std::vector<Override> machine(double duplex);
+
 /// Runs the study's scenarios under every setting, all side by side. Throws what simulate() throws.
 std::map<std::string, Curve> run_curves(const std::filesystem::path& study, const std::vector<Setting>& settings,
-                                        const TargetContext& context);
+                                        const std::vector<Override>& machine, const TargetContext& context);
 
 double best_speedup(const Curve& curve);
 /// On exactly so many workers. Throws std::logic_error if the curve has no such point.
@@ -38,12 +43,12 @@ double first_visible(const Curve& curve, Threshold threshold) {
 /// fast as the one before it.
 double last_scaling(const Curve& curve, double gain);
 
-/// A stated fact: our value must lie within `tolerance` of the published one.
-TargetRow fact(std::string row, std::string quantity, std::string unit, double published, double simulated,
-               double tolerance = 0, std::string note = "");
-/// The same for a number of nodes or cores that must be right within a factor of 2.
-TargetRow within_factor_of_two(std::string row, std::string quantity, std::string unit, double published,
-                               double simulated, const std::string& note);
+/// A printed number that must come out, to within half a unit of its last digit.
+TargetRow printed(std::string row, std::string quantity, std::string unit, double published, double simulated,
+                  double half_digit = 0);
+/// A fact of the text, right within a factor.
+TargetRow stated(std::string row, std::string quantity, std::string unit, double published, double simulated,
+                 double factor = 1, std::string note = "");
 /// A stated ordering, 1 if it holds.
 TargetRow ordering(std::string row, std::string claim, bool holds);
 

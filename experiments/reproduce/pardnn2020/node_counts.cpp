@@ -33,7 +33,7 @@ std::vector<TargetRow> run(const TargetContext&) {
                     .published = cell.value,
                     .simulated = static_cast<double>(build_operator_graph(model, kBatch, options).size()),
                     .role = Role::predicted,
-                    .note = ""});
+                    .seen = true});  // which program a network is was decided with the counts in view
   }
   return rows;
 }
