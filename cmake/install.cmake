@@ -20,6 +20,8 @@ foreach(folder workloads/models costmodels/timings costmodels/calibrations costm
   endif()
 endforeach()
 
+install(PROGRAMS workloads/microbench/pytorch_kernels.py DESTINATION ${EPOCAST_DATA_DIR}/workloads/microbench)
+
 install(FILES LICENSE NOTICE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 install(EXPORT epocastTargets NAMESPACE epocast:: DESTINATION ${EPOCAST_CMAKE_DIR})

@@ -1,11 +1,9 @@
 #include "experiments/calibrate/microbench.hpp"
 
 #include <fmt/format.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstdlib>
 #include <map>
@@ -13,8 +11,8 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "experiments/calibrate/child_output.hpp"
 #include "experiments/calibrate/kernel_list.hpp"
-#include "sim/process.hpp"
 
 namespace epocast {
 namespace {
@@ -25,40 +23,6 @@ fs::path program_file() {
   if (const char* named = std::getenv("EPOCAST_MICROBENCH")) return named;
   std::error_code error;
   return fs::read_symlink("/proc/self/exe", error).parent_path() / "epocast_microbench";
-}
-
-/// Runs a program and gives what it prints; its messages go where ours go. Throws ConfigError if it does not end well.
-std::string output_of(const std::vector<std::string>& command) {
-  std::array<int, 2> ends{};
-  if (::pipe(ends.data()) != 0) throw std::runtime_error("cannot make a pipe");
-  const pid_t child = fork_child();
-  if (child < 0) throw std::runtime_error("cannot start another process");
-  if (child == 0) {
-    std::vector<char*> arguments;
-    for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
-    arguments.push_back(nullptr);
-    ::dup2(ends[1], STDOUT_FILENO);
-    ::close(ends[0]);
-    ::close(ends[1]);
-    ::execv(arguments[0], arguments.data());
-    ::_exit(127);
-  }
-  ::close(ends[1]);
-  std::string out;
-  std::array<char, 4096> part{};
-  for (ssize_t n = 0; (n = ::read(ends[0], part.data(), part.size())) != 0;) {
-    if (n > 0) out.append(part.data(), static_cast<std::size_t>(n));
-    if (n < 0 && errno != EINTR) break;
-  }
-  ::close(ends[0]);
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return out;
-  if (WIFSIGNALED(status))
-    throw ConfigError(fmt::format("epocast_microbench was ended by signal {}; nothing was written", WTERMSIG(status)));
-  // It has said why.
-  throw ConfigError("the kernels could not be timed: see above; nothing was written");
 }
 
 template <class Quantity>
@@ -115,10 +79,10 @@ MeasuredKernels measure_steps(const MeasureOptions& options) {
   if (options.threads > 0) command.insert(command.end(), {"--threads", std::to_string(options.threads)});
   command.insert(command.end(),
                  {"--optimizer", to_string(options.optimizer), "--least", std::to_string(options.least), "--most",
-                  std::to_string(options.most), "--seconds", fmt::format("{}", options.seconds)});
+                  std::to_string(options.most), "--budget", fmt::format("{}", options.budget.value)});
   if (options.steps) command.emplace_back("--steps");
   if (!options.rates) command.emplace_back("--no-rates");
-  return read_measurements(output_of(command));
+  return read_measurements(output_of("epocast_microbench", command));
 }
 
 KernelMeasurements to_kernel_measurements(const MeasuredKernels& measured, const std::vector<Model>& models,
@@ -133,8 +97,9 @@ KernelMeasurements to_kernel_measurements(const MeasuredKernels& measured, const
   out.units = measured.units;
   out.source = "epocast calibrate compute, kernels of";
   for (const Model& model : models) out.source += " " + model.name;
-  out.note = fmt::format("medians; caches as in a training step; {} repetitions, more until the median is known to 1 %",
-                         options.least);
+  out.note = fmt::format(
+      "medians; caches as in a training step; {} repetitions, more until the median is known to 1 % or the time is up",
+      options.least);
   std::map<std::string, const Model*> by_spec;
   for (std::size_t i = 0; i < models.size(); ++i) by_spec[options.models[i]] = &models[i];
   std::set<std::tuple<std::string, std::int64_t, int>> seen;

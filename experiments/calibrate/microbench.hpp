@@ -9,6 +9,7 @@
 #include "costmodels/kernel_measurements.hpp"
 #include "sim/memory.hpp"
 #include "sim/model.hpp"
+#include "sim/quantity.hpp"
 
 namespace epocast {
 
@@ -21,7 +22,7 @@ struct MeasureOptions {
   bool rates = true;    ///< measure peak rate and memory bandwidth
   int least = 7;        ///< repetitions
   int most = 60;        ///< repetitions
-  double seconds = 60;  ///< for each model and batch size; the least repetitions may take longer
+  Seconds budget{600};  ///< for all models and batch sizes; then fewer repetitions have to do
 };
 
 /// One kernel of a step, or a whole step.

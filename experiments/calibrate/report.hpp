@@ -21,4 +21,7 @@ std::string plot_fits(const std::string& title, const std::vector<TestedFit>& fi
 std::string plot_fits(const std::string& title, const std::vector<NetworkFit>& fits,
                       const std::vector<CollectiveTiming>& points);
 
+/// What a step forecast with kernels of `library` contains, and what not, in one or two lines.
+std::string what_is_forecast(const std::string& library);
+
 }  // namespace epocast

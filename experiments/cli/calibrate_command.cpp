@@ -97,6 +97,7 @@ int calibrate_compute(const CalibrateArguments& arguments) {
   const std::vector<TestedFit> fits = fit_all(m.timings, rates);
   std::cout << fmt::format("{}: {} kernel times\n\n", m.device, m.timings.size());
   print_report(std::cout, fits);
+  std::cout << '\n' << what_is_forecast(m.library);
 
   ComputeCalibration calibration;
   calibration.device = m.device;

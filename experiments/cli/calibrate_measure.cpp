@@ -1,10 +1,12 @@
 #include "experiments/cli/calibrate_measure.hpp"
 
 #include <iostream>
+#include <stdexcept>
 #include <utility>
 
 #include "experiments/calibrate/kernel_list.hpp"
 #include "experiments/calibrate/microbench.hpp"
+#include "experiments/calibrate/pytorch.hpp"
 #include "experiments/calibrate/step_check.hpp"
 #include "experiments/cli/commands.hpp"
 #include "sim/data_directory.hpp"
@@ -42,6 +44,16 @@ std::vector<Model> load_models(const std::vector<std::string>& specs) {
   return models;
 }
 
+Seconds parse_budget(const std::string& text) {
+  try {
+    const Seconds budget = parse_seconds(text);
+    if (budget >= Seconds(1) && budget <= Seconds(1e6)) return budget;
+  } catch (const std::invalid_argument& problem) {
+    throw ConfigError(std::string("--budget: ") + problem.what());
+  }
+  throw ConfigError("--budget: must be from 1 s to 10 d");
+}
+
 /// What to measure, from the command line; the check's own choice for what is not given there.
 MeasureOptions measure_options(const MeasureArguments& arguments) {
   MeasureOptions options;
@@ -50,6 +62,7 @@ MeasureOptions measure_options(const MeasureArguments& arguments) {
   if (!arguments.batches.empty()) options.batches = arguments.batches;
   if (arguments.threads > 0) options.threads = arguments.threads;
   options.optimizer = parse_optimizer(arguments.optimizer);
+  if (!arguments.budget.empty()) options.budget = parse_budget(arguments.budget);
   if (options.models.empty() || options.batches.empty())
     throw ConfigError(
         "give measurements with --from, or --model and --batch to time kernels here, as in --model resnet50 "
@@ -77,6 +90,12 @@ void add_measure_options(CLI::App& command, MeasureArguments& arguments) {
   command.add_option("--optimizer", arguments.optimizer, "whose updates to time")
       ->capture_default_str()
       ->check(CLI::IsMember(optimizer_names()));
+  command
+      .add_option("--kernels", arguments.kernels,
+                  "of which library to time here: pytorch, whose steps are to be forecast, or onednn; default: pytorch "
+                  "where python3 finds it")
+      ->check(CLI::IsMember({"pytorch", "onednn"}));
+  command.add_option("--budget", arguments.budget, "how long timing may take, as in 10min; default: 10 min");
   command.add_flag("--check", arguments.check,
                    "execute training steps here and compare them with the sum of their kernels; exits 1 beyond 10 %");
   command.add_option("--layer-timings", arguments.layer_timings,
@@ -88,6 +107,8 @@ void add_measure_options(CLI::App& command, MeasureArguments& arguments) {
 
 void check_not_measuring(const MeasureArguments& arguments) {
   const std::pair<const char*, bool> given[] = {{"--check", arguments.check},
+                                                {"--kernels", !arguments.kernels.empty()},
+                                                {"--budget", !arguments.budget.empty()},
                                                 {"--threads", arguments.threads > 0},
                                                 {"--kernel-list", !arguments.kernel_list.empty()},
                                                 {"--layer-timings", !arguments.layer_timings.empty()}};
@@ -106,6 +127,7 @@ int list_kernels(const MeasureArguments& arguments) {
 }
 
 int check_steps_here(const MeasureArguments& arguments) {
+  if (arguments.kernels == "pytorch") throw ConfigError("--check executes steps with oneDNN; leave --kernels out");
   MeasureOptions options = measure_options(arguments);
   options.steps = true;
   options.rates = false;
@@ -119,6 +141,12 @@ KernelMeasurements measure_kernels(const MeasureArguments& arguments) {
   const std::vector<Model> models = load_models(options.models);
   if (!arguments.layer_timings.empty() && models.size() > 1)
     throw ConfigError("--layer-timings: a file holds the layers of one model, not of several; give one --model");
+  if (!arguments.layer_timings.empty() && arguments.kernels == "pytorch")
+    throw ConfigError(
+        "--layer-timings: PyTorch's kernels are timed without the layers they belong to; use --kernels onednn");
+  if (arguments.layer_timings.empty() &&
+      (arguments.kernels.empty() ? pytorch_is_installed() : arguments.kernels == "pytorch"))
+    return measure_pytorch_kernels(models, options);
   const MeasuredKernels measured = measure_steps(options);
   if (!arguments.layer_timings.empty())
     write_file(arguments.layer_timings, to_layer_timings(measured, models.front(), options.models.front()));

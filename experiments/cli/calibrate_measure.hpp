@@ -16,6 +16,8 @@ struct MeasureArguments {
   int threads = 0;
   std::string optimizer = "sgd";
   bool check = false;
+  std::string kernels;  ///< "pytorch", "onednn"; empty: PyTorch's where it is installed
+  std::string budget;   ///< empty: 10 min
   std::string kernel_list, layer_timings;
 };
 

@@ -19,9 +19,10 @@ const char* const kModel =
 
 // All kernels take 1 ms, 13 in all.
 const char* const kRows = R"(#!/bin/sh
+echo "$@" >&2
 cat <<END
 # device: a CPU, 1 core
-# library: a library
+# library: oneDNN 2.6.3
 # date: 2026-01-31
 # threads: 1
 # peak_rate: 100 GFLOP/s
@@ -67,13 +68,33 @@ ProgramRun calibrate(const TemporaryFolder& folder, std::vector<std::string> mor
   return run_program(more, folder.path());
 }
 
+/// Makes `python3` one that finds PyTorch, and runs scripts with --dry-run: 1 s for every kernel.
+class FakePyTorch {
+ public:
+  FakePyTorch() {
+    const fs::path file = folder_.write("python3",
+                                        "#!/bin/sh\nPATH=${PATH#*:}\nif [ \"$1\" = -c ]; then echo True; exit; fi\n"
+                                        "echo \"$@\" >&2\nexec python3 -B \"$@\" --dry-run --name 'a CPU'\n");
+    fs::permissions(file, fs::perms::owner_all);
+    ::setenv("PATH", (folder_.path().string() + ":" + path_).c_str(), 1);
+  }
+  ~FakePyTorch() { ::setenv("PATH", path_.c_str(), 1); }
+
+ private:
+  TemporaryFolder folder_;
+  std::string path_ = std::getenv("PATH");
+};
+
+bool has_python() { return std::system("python3 --version >/dev/null 2>&1") == 0; }
+
 }  // namespace
 
 TEST_CASE("measuring writes a calibration, measurements and layer timings that epocast reads") {
   const FakeMicrobench fake("0.011");
   const TemporaryFolder folder;
-  const ProgramRun run =
-      calibrate(folder, {"-o", "here.yaml", "--measurements", "here.csv", "--layer-timings", "layers.csv"});
+  const ProgramRun run = calibrate(folder, {"--kernels", "onednn", "--budget", "90 s", "-o", "here.yaml",
+                                            "--measurements", "here.csv", "--layer-timings", "layers.csv"});
+  CHECK_THAT(run.err, Catch::Contains("--budget 90\n"));
   INFO(run.err);
   CHECK(run.exit_code == 0);
   CHECK(folder.names() == std::vector<std::string>{"here.csv", "here.yaml", "layers.csv", "tiny.yaml"});
@@ -111,21 +132,47 @@ TEST_CASE("if measuring fails, nothing is written") {
   const TemporaryFolder folder;
   {
     const FakeMicrobench fake("0.011", "3");
-    const ProgramRun run = calibrate(folder, {"-o", "here.yaml", "--measurements", "here.csv"});
+    const ProgramRun run = calibrate(folder, {"--kernels=onednn", "-o", "here.yaml", "--measurements", "here.csv"});
     CHECK(run.exit_code == 2);
     CHECK_THAT(run.err, Catch::Contains("could not be timed"));
   }
   CHECK(folder.names() == std::vector<std::string>{"tiny.yaml"});
   ::setenv("EPOCAST_MICROBENCH", "/nowhere/epocast_microbench", 1);
-  const ProgramRun run = calibrate(folder, {"-o", "here.yaml"});
+  const ProgramRun run = calibrate(folder, {"--kernels=onednn", "-o", "here.yaml"});
   ::unsetenv("EPOCAST_MICROBENCH");
   CHECK(run.exit_code == 2);
   CHECK_THAT(run.err, Catch::Contains("libdnnl-dev") && Catch::Contains("--from"));
   CHECK(folder.names() == std::vector<std::string>{"tiny.yaml"});
 }
 
+TEST_CASE("where PyTorch is installed its kernels are timed, and the report says what forecasts will be of") {
+  const TemporaryFolder folder;
+  if (has_python()) {
+    const FakePyTorch fake;
+    const ProgramRun run = calibrate(folder, {"--budget", "2min", "--threads", "1", "--measurements", "here.csv"});
+    INFO(run.err);
+    CHECK(run.exit_code == 0);
+    CHECK_THAT(run.err, Catch::Contains("pytorch_kernels.py - -o - --budget 120 s --threads 1\n"));
+    CHECK_THAT(run.out, Catch::StartsWith("a CPU: ") && Catch::Contains("forecasts will be sums of PyTorch's kernels"));
+    CHECK_THAT(read_file(folder.path() / "here.csv"), Catch::Contains("backward_weights"));
+  }
+  const FakeMicrobench fake("0.011");
+  const ProgramRun run = calibrate(folder, {"--kernels", "onednn"});
+  CHECK_THAT(run.out, Catch::Contains("sums of") && !Catch::Contains("PyTorch's kernels;"));
+}
+
+TEST_CASE("a time that cannot be kept is refused before anything is timed") {
+  const TemporaryFolder folder;
+  for (const auto& [budget, problem] : {std::pair{"10", "unit"}, {"0 s", "from 1 s"}, {"soon", "--budget: "}}) {
+    const ProgramRun run = calibrate(folder, {"--budget", budget});
+    CAPTURE(budget, run.err);
+    CHECK(run.exit_code == 2);
+    CHECK_THAT(run.err, Catch::StartsWith("--budget: ") && Catch::Contains(problem));
+  }
+}
+
 TEST_CASE("the PyTorch script would time every kernel of the list") {
-  if (std::system("python3 --version >/dev/null 2>&1") != 0) return;  // nothing to run it with
+  if (!has_python()) return;  // nothing to run it with
   const TemporaryFolder folder;
   // Every kind of layer but those that the script names as left out.
   folder.write("net.yaml", R"(model: net

@@ -201,6 +201,31 @@ TEST_CASE("every distinct kernel of a step is timed, alone and within the step")
   }
 }
 
+TEST_CASE("timing keeps its time, or says that it was too short") {
+  const Model model =
+      parse_model("model: m\ninput: {channels: 16}\nlayers:\n  - {fc: a, units: 16}\n  - {softmax: p}\n", "m.yaml");
+  const auto run = [&](TimingRule rule) {
+    ExecutedStep step(model, 2, Optimizer::sgd);
+    const TimedStep timed = time_step(step, 1 << 20, rule, false, [](double) {});
+    std::size_t repetitions = 0;
+    for (const int k : timed.distinct) repetitions += timed.kernels[static_cast<std::size_t>(k)].times.size();
+    return repetitions;
+  };
+  // A clock on which one look takes 1 ms, and an uncertainty that is never reached: only time ends it.
+  double now = 0;
+  const TimingRule endless{.least = 7, .most = 1 << 20, .uncertainty = -1, .clock = [&now] { return now += 1e-3; }};
+  TimingRule rule = endless;
+  rule.stop_at = 2;
+  CHECK(run(rule) > 200);  // a repetition looks at most ten times
+  CHECK(now <= 2.01);
+
+  rule.stop_at = 100;
+  rule.enough_at = now;   // over: once is enough
+  CHECK(run(rule) == 5);  // forward 2, backward data of the softmax, backward weights and update of the product
+  rule.stop_at = now;
+  CHECK_THROWS_AS(run(rule), ConfigError);
+}
+
 TEST_CASE("samples: median, quartiles and the median's uncertainty") {
   // Of 1 ... 9 the quartiles are 3 and 7: spread 4/5; 0.93 * 0.8 / 3.
   const Sample sample{{9, 8, 7, 6, 5, 4, 3, 2, 1}};

@@ -8,6 +8,7 @@
 
 #include "workloads/microbench/cache_state.hpp"
 #include "workloads/microbench/executed_step.hpp"
+#include "workloads/microbench/stopwatch.hpp"
 
 namespace epocast {
 
@@ -27,7 +28,9 @@ struct TimingRule {
   int least = 7;              ///< repetitions
   int most = 60;              ///< repetitions
   double uncertainty = 0.01;  ///< enough if the median's standard error is this share of it
-  double seconds = 1e9;       ///< stop after the round that ends later than this
+  double enough_at = 1e18;    ///< [s] on the clock: from then on one repetition is enough
+  double stop_at = 1e18;      ///< [s] on the clock: nothing begins that would end later
+  std::function<double()> clock = &Stopwatch::now;
 };
 
 struct TimedStep {
@@ -43,7 +46,8 @@ using Progress = std::function<void(double)>;
 
 /// Times every distinct kernel (Kernel::key and CacheState::history) until the rule is satisfied, in rounds over all
 /// that are not there yet, so that a noisy second hits many kernels a little and none much. With `whole_steps`, each
-/// round also executes the step, and all kernels are timed in all rounds until the step satisfies the rule.
+/// round also executes the step, and all kernels are timed in all rounds until the step satisfies the rule. Throws
+/// ConfigError if something has not been timed once when time is up.
 TimedStep time_step(ExecutedStep& step, std::size_t cache, const TimingRule& rule, bool whole_steps,
                     const Progress& progress);
 

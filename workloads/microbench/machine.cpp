@@ -16,10 +16,12 @@
 namespace epocast {
 namespace {
 
+/// The shortest time of those runs that begin within `seconds`, at least 1 and at most 12.
 template <class Run>
-double fastest(int times, const Run& run) {
+double fastest(double seconds, const Run& run) {
+  const double end = Stopwatch::now() + seconds;
   double best = 1e9;
-  for (int i = 0; i < times; ++i) {
+  for (int i = 0; i == 0 || (i < 12 && Stopwatch::now() < end); ++i) {
     const double begin = Stopwatch::now();
     run();
     best = std::min(best, Stopwatch::now() - begin);
@@ -83,7 +85,7 @@ std::string today() {
   return fmt::format("{:04}-{:02}-{:02}", calendar.tm_year + 1900, calendar.tm_mon + 1, calendar.tm_mday);
 }
 
-FlopPerSecond measure_peak_rate() {
+FlopPerSecond measure_peak_rate(double seconds) {
   constexpr std::int64_t kSide = 2048;
   const dnnl::memory::desc desc({kSide, kSide}, dnnl::memory::data_type::f32, dnnl::memory::format_tag::ab);
   Buffer a(desc.get_size(), uniform_values(1)), b(desc.get_size(), uniform_values(1)), c(desc.get_size(), {});
@@ -93,11 +95,11 @@ FlopPerSecond measure_peak_rate() {
   const std::unordered_map<int, dnnl::memory> arguments{{DNNL_ARG_SRC, a.view(desc, cpu_engine())},
                                                         {DNNL_ARG_WEIGHTS, b.view(desc, cpu_engine())},
                                                         {DNNL_ARG_DST, c.view(desc, cpu_engine())}};
-  const double time = fastest(12, [&] { product.execute(stream, arguments); });
+  const double time = fastest(seconds, [&] { product.execute(stream, arguments); });
   return FlopPerSecond(2.0 * kSide * kSide * kSide / time);
 }
 
-BytesPerSecond measure_memory_bandwidth(std::size_t cache) {
+BytesPerSecond measure_memory_bandwidth(std::size_t cache, double seconds) {
   const std::size_t bytes = std::max<std::size_t>(64U << 20U, 2 * cache);
   Buffer a(bytes, {}), b(bytes, constant_values(1)), c(bytes, constant_values(1));
   for (Buffer* buffer : {&a, &b, &c}) buffer->allocate();
@@ -105,7 +107,7 @@ BytesPerSecond measure_memory_bandwidth(std::size_t cache) {
   float* to = a.floats();
   const float* x = b.floats();
   const float* y = c.floats();
-  const double time = fastest(12, [&] {
+  const double time = fastest(seconds, [&] {
 #pragma omp parallel for simd
     for (std::int64_t i = 0; i < n; ++i) to[i] = x[i] + 3 * y[i];
   });

@@ -21,10 +21,11 @@ std::string onednn_name();  ///< "oneDNN 2.6.3"
 std::size_t last_level_cache();
 std::string today();  ///< 2026-01-31
 
-/// The rate of a product of two 2048 x 2048 matrices, the best of several: what kernels can hope for.
-FlopPerSecond measure_peak_rate();
-/// The rate of a[i] = b[i] + s c[i] over arrays far larger than the caches, three accesses each, the best of several
+/// The rate of a product of two 2048 x 2048 matrices, the best of those that begin within `seconds`, at most 12: what
+/// kernels can hope for.
+FlopPerSecond measure_peak_rate(double seconds);
+/// The rate of a[i] = b[i] + s c[i] over arrays far larger than the caches, three accesses each, the best of as many
 /// (McCalpin 1995, STREAM triad).
-BytesPerSecond measure_memory_bandwidth(std::size_t cache);
+BytesPerSecond measure_memory_bandwidth(std::size_t cache, double seconds);
 
 }  // namespace epocast

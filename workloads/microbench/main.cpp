@@ -4,14 +4,16 @@
 #include <fmt/format.h>
 #include <omp.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <cmath>
 #include <csignal>
 #include <iostream>
+#include <string_view>
 
 #include "sim/data_directory.hpp"
 #include "sim/error.hpp"
@@ -23,6 +25,9 @@
 namespace epocast {
 namespace {
 
+constexpr double kRateShare = 0.02;  // of the budget, for each of the machine's rates
+constexpr double kPatience = 1.03;   // times the budget
+
 struct Arguments {
   std::vector<std::string> models;
   std::vector<std::int64_t> batches;
@@ -31,6 +36,7 @@ struct Arguments {
   bool steps = false;
   bool rates = true;
   TimingRule rule;
+  double budget = 600;  // [s]
 };
 
 /// One changing line on a terminal; nothing elsewhere.
@@ -81,7 +87,30 @@ void print_rows(const ExecutedStep& step, const std::string& spec, const TimedSt
   std::fflush(stdout);
 }
 
+/// What a step costs, for sharing out time.
+double weight(const Model& model, std::int64_t batch) {
+  double flop = 0;
+  for (const Layer& layer : model.layers)
+    flop += layer.forward_flop + layer.backward_data_flop + layer.backward_weights_flop;
+  return static_cast<double>(batch) * flop;
+}
+
+/// Ends this program a little after its time: planning a large step cannot be interrupted otherwise.
+void end_after(double seconds) {
+  std::signal(SIGALRM, [](int) {
+    constexpr std::string_view kText =
+        "--budget: time is up before every kernel was timed; give more time, a smaller batch, or fewer models\n";
+    (void)!::write(STDERR_FILENO, kText.data(), kText.size());
+    ::_exit(2);
+  });
+  const double whole = std::floor(seconds);
+  const itimerval timer{{0, 0}, {static_cast<time_t>(whole), static_cast<suseconds_t>(1e6 * (seconds - whole))}};
+  ::setitimer(ITIMER_REAL, &timer, nullptr);
+}
+
 void measure(const Arguments& arguments) {
+  end_after(kPatience * arguments.budget);
+  const double stop_at = Stopwatch::now() + arguments.budget;
   std::vector<int> cpus = usable_cpus();
   if (arguments.threads > static_cast<int>(cpus.size()))
     throw ConfigError(fmt::format("--threads: {} is more than the {} CPUs that this process may use", arguments.threads,
@@ -97,23 +126,32 @@ void measure(const Arguments& arguments) {
              cpus.size() == 1 ? "" : "s", onednn_name(), today(), cpus.size());
   if (arguments.rates)
     fmt::print("# peak_rate: {:.6g} GFLOP/s\n# memory_bandwidth: {:.6g} GB/s\n# units: {}\n",
-               measure_peak_rate().value / 1e9, measure_memory_bandwidth(cache).value / 1e9, cpus.size());
+               measure_peak_rate(kRateShare * arguments.budget).value / 1e9,
+               measure_memory_bandwidth(cache, kRateShare * arguments.budget).value / 1e9, cpus.size());
   fmt::print("model,batch,layer,pass,kernel,repetitions,time_s,fastest_s,spread,in_step_s\n");
+  double left = 0;
+  for (const Model& model : models)
+    for (const std::int64_t batch : arguments.batches) left += weight(model, batch);
   for (std::size_t m = 0; m < models.size(); ++m)
     for (const std::int64_t batch : arguments.batches) {
+      // A step that needs less than its share leaves the rest to those after it.
+      TimingRule rule = arguments.rule;
+      const double now = Stopwatch::now();
+      rule.stop_at = stop_at;
+      rule.enough_at = left > 0 ? now + (stop_at - now) * weight(models[m], batch) / left : stop_at;
+      left -= weight(models[m], batch);
       ExecutedStep step(models[m], batch, parse_optimizer(arguments.optimizer));
       ProgressLine line(fmt::format("{}, batch {}", models[m].name, batch));
-      const TimedStep timed =
-          time_step(step, cache, arguments.rule, arguments.steps, [&](double share) { line.show(share); });
+      const TimedStep timed = time_step(step, cache, rule, arguments.steps, [&](double share) { line.show(share); });
       for (const std::string& what : step.left_out())
         fmt::print(stderr, "left out: {} of {}: there is no kernel for it here\n", what, models[m].name);
       print_rows(step, arguments.models[m], timed);
     }
+  ::alarm(0);
 }
 
 int run(int argc, char** argv) {
-  ::prctl(PR_SET_PDEATHSIG, SIGTERM);   // ends with the epocast that started it
-  ::setpriority(PRIO_PROCESS, 0, -20);  // where the system allows it: other programs disturb less
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);  // ends with the epocast that started it
   Arguments arguments;
   CLI::App app("Times the kernels of training steps on this machine. `epocast calibrate compute` runs this program.");
   app.add_option("--model", arguments.models, "name, file, or '{name: resnet50, image: 64}'; may be repeated")
@@ -130,7 +168,7 @@ int run(int argc, char** argv) {
   app.add_flag("!--no-rates", arguments.rates, "leave out the machine's peak rate and memory bandwidth");
   app.add_option("--least", arguments.rule.least, "repetitions of each kernel")->check(CLI::Range(1, 10000));
   app.add_option("--most", arguments.rule.most, "repetitions of each kernel")->check(CLI::Range(1, 10000));
-  app.add_option("--seconds", arguments.rule.seconds, "for each model and batch size, after the least repetitions");
+  app.add_option("--budget", arguments.budget, "seconds for all of it")->check(CLI::Range(0.1, 1e9));
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

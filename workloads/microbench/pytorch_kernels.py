@@ -5,15 +5,21 @@
     python3 pytorch_kernels.py kernels.csv -o my_gpu.csv
     epocast calibrate compute --from my_gpu.csv -o my_gpu.yaml
 
-fp32 without TF32. Before each run a buffer larger than the last cache is overwritten, so that operands come from memory
-as in a step of a large network. Each kernel is run until the median's standard error is below 1 %, 10 to 100 times.
+`epocast calibrate compute --kernels pytorch` does the three in one.
+
+fp32 without TF32. Before each run a buffer of four times the last caches is overwritten, so that operands come from
+memory as in a step of a large network. Each kernel is run until the median's standard error is below 1 %, 10 to 100
+times, fewer if --budget would not last for all kernels. On CPUs, time in which other programs had the CPU is left out.
 Kinds that are not timed (e3d_lstm, rearrange, additive attention) are named on stderr.
 """
 
 import argparse
 import csv
 import datetime
+import glob
 import os
+import re
+import signal
 import statistics
 import sys
 import tempfile
@@ -26,6 +32,7 @@ NUMBERS = """batch inputs channels height width depth input_values out_channels 
 kernel_height kernel_width kernel_depth stride groups padding_height padding_width padding_depth neighbours heads steps
 parameters""".split()
 LEAST, MOST, ENOUGH = 10, 100, 0.01
+REMEDY = "give more time, a smaller batch, or fewer models"
 
 
 def fail(problem):
@@ -35,7 +42,7 @@ def fail(problem):
 def read_kernels(path):
     """Rows of the list, numbers as numbers; gradients that are computed together appear once."""
     try:
-        with open(path, newline="") as file:
+        with open(0 if path == "-" else path, newline="") as file:
             table = list(csv.DictReader(file))
     except OSError as error:
         fail(f"{path}: {error.strerror}")
@@ -219,17 +226,50 @@ class Maker:
         return (lambda: layer(x)[0]), [x], list(layer.parameters())
 
 
+def last_level_caches():
+    """Bytes of all last-level caches of this machine's CPUs, as Linux tells; 0 if it does not."""
+    caches = {}
+    for folder in glob.glob("/sys/devices/system/cpu/cpu[0-9]*/cache/index[0-9]*"):
+        try:
+            level, size, sharers = (open(f"{folder}/{name}").read().strip()
+                                    for name in ("level", "size", "shared_cpu_list"))
+            caches[int(level), sharers] = int(size.removesuffix("K")) << 10
+        except (OSError, ValueError):
+            pass
+    last = max((level for level, _ in caches), default=0)
+    return sum(size for (level, _), size in caches.items() if level == last)
+
+
+def delays():
+    """How long each thread of this process has been ready to run while other programs had its CPU [s]."""
+    out = {}
+    for path in glob.glob("/proc/self/task/*/schedstat"):
+        try:
+            out[path] = 1e-9 * int(open(path).read().split()[1])
+        except (OSError, ValueError, IndexError):
+            pass
+    return out
+
+
 class Clock:
+    """Wall-clock time; on a CPU less the longest that one of the threads waited while other programs had its CPU."""
+
     def __init__(self, torch, device):
         self.torch, self.cuda = torch, device == "cuda"
-        self.flush = torch.empty(256 << 20, dtype=torch.int8, device=device)
+        self.flush = torch.zeros(max(256 << 20, 0 if self.cuda else 4 * last_level_caches()), dtype=torch.int8,
+                                 device=device)
 
     def once(self, function):
-        self.flush.zero_()
+        self.flush.add_(1)  # reads and writes; plain stores may go past the caches
         if not self.cuda:
-            begin = time.perf_counter()
-            function()
-            return time.perf_counter() - begin
+            while True:
+                before, begin = delays(), time.perf_counter()
+                function()
+                elapsed = time.perf_counter() - begin
+                waited = max((delay - before[thread] for thread, delay in delays().items() if thread in before),
+                             default=0.0)
+                if waited < elapsed:  # or they waited while the clocks were read
+                    return elapsed - waited
         begin, end = (self.torch.cuda.Event(enable_timing=True) for _ in range(2))
         begin.record()
         function()
@@ -237,13 +277,19 @@ class Clock:
         end.synchronize()
         return 1e-3 * begin.elapsed_time(end)
 
-    def sample(self, function):
+    def sample(self, function, until):
+        """Times of repetitions, as many as are needed; at least two, also if that takes longer than `until`."""
         for _ in range(3):
             self.once(function)
+            if time.monotonic() > until:
+                break
         times = []
         while len(times) < MOST:
+            begin = time.monotonic()
             times.append(self.once(function))
             if len(times) >= LEAST and 0.93 * spread(times) / len(times) ** 0.5 <= ENOUGH:
+                break
+            if len(times) >= 2 and 2 * time.monotonic() - begin > until:
                 break
         return times
 
@@ -253,39 +299,52 @@ def spread(times):
     return (high - low) / middle
 
 
-def rate_of(clock, function, amount):
-    return amount / min(clock.once(function) for _ in range(10))
+def rate_of(clock, function, amount, seconds):
+    """The best of those runs that begin within `seconds`, at most ten."""
+    end, best = time.monotonic() + seconds, clock.once(function)
+    for _ in range(9):
+        if time.monotonic() > end:
+            break
+        best = min(best, clock.once(function))
+    return amount / best
 
 
 def header(torch, device, clock, arguments):
     name = torch.cuda.get_device_name() if device == "cuda" else arguments.name or "CPU"
     units = torch.cuda.get_device_properties(0).multi_processor_count if device == "cuda" else torch.get_num_threads()
-    a, b = (torch.randn(4096, 4096, device=device) for _ in range(2))
-    x, y = (torch.empty(256 << 20, dtype=torch.int8, device=device) for _ in range(2))
-    peak = arguments.peak_rate or f"{rate_of(clock, lambda: a @ b, 2 * 4096 ** 3) / 1e9:.6g} GFLOP/s"
-    bandwidth = arguments.memory_bandwidth or f"{rate_of(clock, lambda: x.copy_(y), 2 * (256 << 20)) / 1e9:.6g} GB/s"
+    side = 4096 if device == "cuda" else 2048
+    a, b = (torch.randn(side, side, device=device) for _ in range(2))
+    share = 0.02 * arguments.budget  # for each rate
+    x, y = (torch.zeros(256 << 20, dtype=torch.int8, device=device) for _ in range(2))
+    peak = arguments.peak_rate or f"{rate_of(clock, lambda: a @ b, 2 * side ** 3, share) / 1e9:.6g} GFLOP/s"
+    bandwidth = arguments.memory_bandwidth or f"{rate_of(clock, lambda: x.copy_(y), 2 * (256 << 20), share) / 1e9:.6g} GB/s"
     library = f"PyTorch {torch.__version__}" + (f", cuDNN {torch.backends.cudnn.version()}" if device == "cuda" else "")
     return {"device": arguments.name or name, "source": "workloads/microbench/pytorch_kernels.py", "precision": "fp32",
             "library": library, "date": datetime.date.today().isoformat(), "threads": torch.get_num_threads(),
             "peak_rate": peak, "memory_bandwidth": bandwidth, "units": units,
-            "note": "medians; caches flushed before each run; until the median is known to 1 %"}
+            "note": "medians; caches flushed before each run; until the median is known to 1 % or the time is up"}
+
+
+def print_to(file, head, rows):
+    for key, value in head.items():
+        file.write(f"# {key}: {value}\n")
+    file.write("operator,pass,shape,repetition,time_s,repetitions,spread\n")
+    known = {}
+    for row, times in rows:
+        key = (row["operator"], row["pass"], row["shape"])
+        known[key] = known.get(key, 0) + 1
+        file.write(",".join(key) + f",{known[key]},{statistics.median(times):.7g},{len(times)},{spread(times):.3g}\n")
 
 
 def write(path, head, rows):
     """Writes the measurements; the file appears whole or not at all."""
+    if path == "-":
+        return print_to(sys.stdout, head, rows)
     folder = os.path.dirname(os.path.abspath(path))
     handle, part = tempfile.mkstemp(dir=folder, prefix="." + os.path.basename(path))
     try:
         with os.fdopen(handle, "w", newline="") as file:
-            for key, value in head.items():
-                file.write(f"# {key}: {value}\n")
-            file.write("operator,pass,shape,repetition,time_s,repetitions,spread\n")
-            known = {}
-            for row, times in rows:
-                key = (row["operator"], row["pass"], row["shape"])
-                known[key] = known.get(key, 0) + 1
-                file.write(",".join(key) + f",{known[key]},{statistics.median(times):.7g},{len(times)},"
-                           f"{spread(times):.3g}\n")
+            print_to(file, head, rows)
         os.chmod(part, 0o644)
         os.replace(part, path)
     except BaseException:
@@ -302,6 +361,10 @@ def show_progress(done, total, begin):
 
 
 def measure(rows, arguments):
+    stop = time.monotonic() + arguments.budget
+    # A kernel cannot be interrupted otherwise.
+    signal.signal(signal.SIGALRM, lambda *_: fail(f"--budget: time is up before every kernel was timed; {REMEDY}"))
+    signal.setitimer(signal.ITIMER_REAL, 1.03 * arguments.budget)
     try:
         import torch
     except ImportError:
@@ -314,18 +377,32 @@ def measure(rows, arguments):
     clock, maker = Clock(torch, device), Maker(torch, device)
     head, begin, out = header(torch, device, clock, arguments), time.monotonic(), []
     for index, row in enumerate(rows):
-        out.append((row, clock.sample(maker.function(row))))
+        now = time.monotonic()
+        if now > stop:
+            fail(f"--budget: time is up, and {len(rows) - index} of {len(rows)} kernels have not been timed; {REMEDY}")
+        # A kernel that needs less than its share leaves the rest to those after it.
+        out.append((row, clock.sample(maker.function(row), now + (stop - now) / (len(rows) - index))))
         show_progress(index + 1, len(rows), begin)
+    signal.setitimer(signal.ITIMER_REAL, 0)
     return head, out
+
+
+def duration(text):
+    """Seconds, from "90 s", "10min", "1 h"."""
+    match = re.fullmatch(r"(\d+(?:\.\d*)?) ?(s|min|h)", text)
+    if not match or float(match[1]) == 0:
+        raise argparse.ArgumentTypeError(f"'{text}' is no time; write as in '10min' or '90 s'")
+    return float(match[1]) * {"s": 1, "min": 60, "h": 3600}[match[2]]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kernels", help="list written by `epocast calibrate compute --kernel-list`")
-    parser.add_argument("-o", "--output", help="measurements (CSV)")
+    parser.add_argument("kernels", help="list written by `epocast calibrate compute --kernel-list`; - for stdin")
+    parser.add_argument("-o", "--output", help="measurements (CSV); - for stdout")
     parser.add_argument("--device", choices=["cpu", "cuda"], help="default: cuda if there is one")
     parser.add_argument("--name", help="of the device, for the file")
     parser.add_argument("--threads", type=int, help="of a CPU")
+    parser.add_argument("--budget", type=duration, default=600.0, help="how long it may take; default: 10min")
     parser.add_argument("--peak-rate", help="fp32 peak, as in '15.7 TFLOP/s'; default: measured with a large product")
     parser.add_argument("--memory-bandwidth", help="as in '900 GB/s'; default: measured with a large copy")
     parser.add_argument("--dry-run", action="store_true", help="needs no PyTorch: give every kernel 1 s")
@@ -338,7 +415,7 @@ def main():
         print(f"left out: {kind}: it has no kernel of its own in PyTorch", file=sys.stderr)
     rows = [row for row in rows if is_timed(row)]
     if arguments.dry_run:
-        head = {"device": arguments.name or "none (dry run)", "source": "dry run", "precision": "fp32",
+        head = {"device": arguments.name or "none (dry run)", "source": "dry run", "library": "PyTorch", "precision": "fp32",
                 "peak_rate": "1 GFLOP/s", "memory_bandwidth": "1 GB/s", "units": 1}
         write(arguments.output, head, [(row, [1.0, 1.0]) for row in rows])
     else:
