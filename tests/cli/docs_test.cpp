@@ -36,7 +36,7 @@ struct Block {
 
 /// Every Markdown file of the documentation, relative to the root.
 std::vector<fs::path> pages() {
-  std::vector<fs::path> out{"README.md", "benchmarks/README.md"};
+  std::vector<fs::path> out{"README.md", "CHANGELOG.md", "CONTRIBUTING.md", "benchmarks/README.md"};
   for (const auto& entry : fs::directory_iterator(kRoot / "docs"))
     if (entry.path().extension() == ".md") out.push_back("docs" / entry.path().filename());
   std::sort(out.begin(), out.end());
@@ -86,7 +86,8 @@ enum class Kind { program, other, unknown };
 /// Whether a command runs epocast, or is one of those that pages may show without this test running them: building,
 /// installing, testing, and programs that were built so.
 Kind kind_of(const std::string& command) {
-  if (command.starts_with("./epocast test")) return Kind::other;
+  for (const char* building : {"./epocast test", "./epocast fuzz", "./epocast lint"})
+    if (command.starts_with(building)) return Kind::other;
   if (command.starts_with("./epocast ")) return Kind::program;
   for (const char* other :
        {"cmake ", "ctest ", "apt-get ", "git ", "cd ", "export ", "build/", "EPOCAST_APPROVE=1 ctest "})

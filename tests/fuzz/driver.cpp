@@ -1,5 +1,5 @@
 // Deterministic fuzzing without clang: mutates seeds and feeds them to LLVMFuzzerTestOneInput.
-//   driver [iterations=2000] [seed file]...
+//   driver [iterations=2000] [seed file or folder of them]...
 // The same arguments make the same inputs on every machine. An input is written to $EPOCAST_FUZZ_LAST before it runs,
 // if that variable is set, so that a crash leaves it behind.
 
@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <random>
@@ -19,6 +20,8 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
 namespace {
+
+namespace fs = std::filesystem;
 
 // std::mt19937_64 is the same everywhere; the standard distributions are not, so only its raw numbers are used.
 using Random = std::mt19937_64;
@@ -84,6 +87,21 @@ void mutate(std::string& text, const std::vector<std::string>& seeds, Random& ra
   if (text.size() > kLongest) text.resize(kLongest);
 }
 
+/// The files that the arguments name, in the same order everywhere. Those of folders come sorted.
+std::vector<fs::path> seed_files(int argc, char** argv) {
+  std::vector<fs::path> files;
+  for (int i = 2; i < argc; ++i) {
+    if (!fs::is_directory(argv[i])) {
+      files.emplace_back(argv[i]);
+      continue;
+    }
+    const auto first = static_cast<std::ptrdiff_t>(files.size());
+    for (const fs::directory_entry& entry : fs::directory_iterator(argv[i])) files.push_back(entry.path());
+    std::sort(files.begin() + first, files.end());
+  }
+  return files;
+}
+
 void run(const std::string& text) {
   static const char* const last = std::getenv("EPOCAST_FUZZ_LAST");
   if (last != nullptr) std::ofstream(last, std::ios::binary) << text;
@@ -95,10 +113,10 @@ void run(const std::string& text) {
 int main(int argc, char** argv) {
   const long iterations = argc > 1 ? std::strtol(argv[1], nullptr, 10) : 2000;
   std::vector<std::string> seeds = built_in_seeds();
-  for (int i = 2; i < argc; ++i) {
-    std::ifstream file(argv[i], std::ios::binary);
+  for (const fs::path& name : seed_files(argc, argv)) {
+    std::ifstream file(name, std::ios::binary);
     if (!file) {
-      std::fprintf(stderr, "driver: cannot read %s\n", argv[i]);
+      std::fprintf(stderr, "driver: cannot read %s\n", name.c_str());
       return 2;
     }
     seeds.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
