@@ -4,6 +4,7 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <iostream>
+#include <new>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -80,25 +81,30 @@ int run_guarded(CLI::App& app, CommandContext& context, int argc, char** argv) {
 
 }  // namespace
 
+int report_lack_of_memory() {
+  std::cerr << "there is too little memory for this; make the study smaller, or run fewer --jobs at a time\n";
+  return kBadInput;
+}
+
 int run_command_line(int argc, char** argv, Registries registries) {
   open_standard_files();
   clean_up_on_signals();
-  CommandContext context{std::move(registries), {}};
-  CLI::App app{
-      "Forecasts the time, traffic and memory of distributed neural-network training.\n"
-      "Example: epocast run experiments/studies/vgg16_skylake.yaml",
-      "epocast"};
-  app.set_version_flag("--version", "epocast " EPOCAST_VERSION);
-  app.require_subcommand(1);
-  add_run_command(app, context);
-  add_trace_command(app, context);
-  add_validate_command(app, context);
-  add_list_command(app, context);
-  add_platform_command(app, context);
-  add_reproduce_command(app, context);
-  add_partition_command(app, context);
-  add_calibrate_command(app, context);
   try {
+    CommandContext context{std::move(registries), {}};
+    CLI::App app{
+        "Forecasts the time, traffic and memory of distributed neural-network training.\n"
+        "Example: epocast run experiments/studies/vgg16_skylake.yaml",
+        "epocast"};
+    app.set_version_flag("--version", "epocast " EPOCAST_VERSION);
+    app.require_subcommand(1);
+    add_run_command(app, context);
+    add_trace_command(app, context);
+    add_validate_command(app, context);
+    add_list_command(app, context);
+    add_platform_command(app, context);
+    add_reproduce_command(app, context);
+    add_partition_command(app, context);
+    add_calibrate_command(app, context);
     return run_guarded(app, context, argc, argv);
   } catch (const Interrupted& by) {
     std::cout.flush();
@@ -109,6 +115,8 @@ int run_command_line(int argc, char** argv, Registries registries) {
   } catch (const SimulationError& problem) {
     std::cerr << problem.what() << '\n';
     return kMissed;
+  } catch (const std::bad_alloc&) {
+    return report_lack_of_memory();
   } catch (const std::exception& problem) {
     std::cerr << "internal error: " << problem.what() << '\n';
     return kInternalError;

@@ -27,6 +27,9 @@ void add_reproduce_command(CLI::App& app, CommandContext& context);
 void add_partition_command(CLI::App& app, CommandContext& context);
 void add_calibrate_command(CLI::App& app, CommandContext& context);
 
+/// Says so on stderr, without needing any; returns the exit code.
+int report_lack_of_memory();
+
 /// Parses the arguments, runs the command and turns exceptions into exit codes and one line on stderr.
 int run_command_line(int argc, char** argv, Registries registries);
 
