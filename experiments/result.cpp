@@ -117,7 +117,6 @@ std::string serialize(const ScenarioResult& result) {
   json["columns"] = columns;
   json["error"] = result.error;
   json["exit_code"] = result.exit_code;
-  json["algorithm"] = result.algorithm;
   json["iteration_ci95"] = result.iteration_ci95;
   json["explanation"] = result.explanation;
   json["details"] = result.details;
@@ -133,7 +132,6 @@ ScenarioResult deserialize(const std::string& text) {
   for_each_column(result, Read{json.at("columns")});
   json.at("error").get_to(result.error);
   json.at("exit_code").get_to(result.exit_code);
-  json.at("algorithm").get_to(result.algorithm);
   json.at("iteration_ci95").get_to(result.iteration_ci95);
   json.at("explanation").get_to(result.explanation);
   json.at("details").get_to(result.details);

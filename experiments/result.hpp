@@ -43,7 +43,6 @@ struct ScenarioResult {
   std::vector<std::string> warnings;
 
   // Not columns: for people.
-  std::string algorithm;      ///< of its collectives; several are joined by "+"
   std::string error;          ///< why there is no result; everything above but study and scenario is void then
   int exit_code = 0;          ///< what the program should exit with because of this scenario
   double iteration_ci95 = 0;  ///< half width, s; 0 if the result is no estimate

@@ -138,15 +138,6 @@ bool locks_in_phase(const ScenarioSetup& setup, const PhaseSettings& phase, cons
   return server_is_full || (run.result.bound && run.result.iteration > (1 + kShare) * run.result.bound->seconds);
 }
 
-/// What the graphs' collectives are carried out by, each once, in alphabetical order.
-std::string collective_algorithms(const std::vector<PhaseRun>& runs) {
-  std::set<std::string> names;
-  for (const PhaseRun& run : runs)
-    for (const Task& task : run.step.graph.tasks())
-      if (const auto* collective = std::get_if<Collective>(&task.work)) names.insert(to_string(collective->algorithm));
-  return fmt::format("{}", fmt::join(names, "+"));
-}
-
 void warn(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs, ScenarioResult& out) {
   const auto add = [&](const std::vector<std::string>& caveats) {
     for (const std::string& caveat : caveats)
@@ -262,7 +253,6 @@ ScenarioResult run_scenario(const Scenario& scenario, const Registries& registri
   const auto longest = std::max_element(
       runs.begin(), runs.end(), [](const PhaseRun& a, const PhaseRun& b) { return a.result.total < b.result.total; });
   out.limited_by = limited_by(longest->step.graph, longest->result);
-  out.algorithm = collective_algorithms(runs);
   if (options.explain) {
     if (longest->step.steps > 1)
       out.explanation = fmt::format("An iteration below is {} steps of every worker.\n", longest->step.steps);

@@ -47,7 +47,7 @@ std::string percent(double value) {
 /// What the mean error over such cells is, and what rules without a simulator reach.
 std::string describe(const PredictionErrors& errors, const std::string& trivial_rule) {
   if (errors.cells == 0) return "none";
-  std::string text = fmt::format("MAPE {:.2f} % over {} cells", errors.mape, errors.cells);
+  std::string text = fmt::format("MAPE {:.2f} % over {}", errors.mape, counted(errors.cells, "cell"));
   if (errors.trivial_mape) text += fmt::format("; {}: {:.2f} %", trivial_rule, *errors.trivial_mape);
   if (errors.constant_mape) text += fmt::format("; the best constant: {:.2f} %", *errors.constant_mape);
   return text;
