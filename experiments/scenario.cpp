@@ -123,14 +123,9 @@ void summarize(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs, Sc
 /// them at once. Then how they fall into step decides how long they wait, and nothing disturbs that.
 bool locks_in_phase(const ScenarioSetup& setup, const PhaseSettings& phase, const PhaseRun& run) {
   const Irregularity& irregular = setup.irregularity;
-  const auto device = [&](DeviceId worker) -> const Device& {
-    return setup.cluster.devices[static_cast<std::size_t>(worker)];
-  };
   const bool vary = irregular.noise.any() || !irregular.slow_devices.empty() || !irregular.slow_links.empty() ||
                     std::ranges::any_of(irregular.slowdown, [](double s) { return s != 1; }) ||
-                    std::ranges::any_of(phase.workers, [&](DeviceId worker) {
-                      return device(worker).model != device(phase.workers.front()).model;
-                    });
+                    DeviceKinds(setup.cluster, phase.workers).count() > 1;
   if (vary || phase.workers.size() < 2 || !run.step.graph.ranks_are_independent()) return false;
   constexpr double kShare = 0.01;  // of an iteration spent waiting, that is worth a word
   const bool server_is_full = std::ranges::any_of(

@@ -20,7 +20,7 @@ struct Feeds {
 
 bool takes_no_time(const Task& task) {
   const auto* compute = std::get_if<Compute>(&task.work);
-  return compute != nullptr && compute->duration.value <= 0;
+  return compute != nullptr && !compute->duration.any();
 }
 
 }  // namespace

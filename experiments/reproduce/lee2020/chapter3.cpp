@@ -69,9 +69,9 @@ double backpropagation(const std::filesystem::path& study, const TargetContext& 
   const std::vector<Scenario> scenarios = load_study(study, machine(1)).scenarios;
   const ScenarioSetup setup = read_scenario(scenarios.back(), context.registries);
   const StrategyContext last = setup.context(setup.phases.front());
-  Seconds sum;
+  DeviceTime sum;
   for (const LayerTrace& layer : last.trace(last.worker_batch()).layers) sum += layer.times.backward();
-  return sum.value;
+  return sum.longest().value;
 }
 
 std::vector<TargetRow> run(const TargetContext& context) {
