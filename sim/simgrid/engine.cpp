@@ -63,11 +63,6 @@ struct SimEngine::Impl {
     s4u::CommPtr comm;
     std::uint64_t token;
   };
-  struct Start {  // of a flow at SimGrid
-    int src, dst;
-    double bytes;
-    std::uint64_t token;
-  };
   static constexpr std::size_t kNoFlow = static_cast<std::size_t>(-1);
 
   Impl(const std::string& platform_xml_path, NetworkCorrection network);
@@ -81,10 +76,7 @@ struct SimEngine::Impl {
   Route compute_route(const s4u::Host& src, const s4u::Host& dst) const;
   double next_date() const;
   void arm();
-  void follow_simgrid();
-  void run_alone();
   void fire();
-  void start_at_simgrid(const Start& start);
   void collect(double date);
   void finish_flow(std::size_t slot);
   void watch(std::size_t index);
@@ -115,11 +107,6 @@ struct SimEngine::Impl {
   std::map<int, double> degraded;  // links that carry less than they should now, and how much [B/s]
   Timer* armed = nullptr;          // the one SimGrid timer, set to the first date of all these
   double armed_date = 0;
-
-  double clock = 0;           // [s]
-  bool ahead = false;         // of SimGrid's clock: only while SimGrid has nothing to do
-  bool alone = false;         // run_alone() sees to the next date
-  std::vector<Start> starts;  // of now, as soon as SimGrid's clock has come here
 
   struct Event {
     std::uint64_t order;
@@ -251,14 +238,13 @@ double SimEngine::Impl::next_date() const {
   double date = std::numeric_limits<double>::infinity();
   if (!timers.empty()) date = timers.next_date();
   if (!shared_link_ends.empty()) date = std::min(date, shared_link_ends.next_date());
-  if (!starts.empty()) date = clock;
   const bool idle = date == std::numeric_limits<double>::infinity() && flows_under_way == 0;
   return idle ? date : std::min(date, background_date);
 }
 
 /// Sets the SimGrid timer to the first date of the queues. SimGrid's own queue is slower and would need one per date.
 void SimEngine::Impl::arm() {
-  if (firing || alone) return;
+  if (firing) return;
   const double date = next_date();
   if (armed != nullptr) {
     // What is armed too early does no harm, but nothing may follow the last event.
@@ -270,31 +256,8 @@ void SimEngine::Impl::arm() {
   armed_date = date;
   armed = Timer::set(date, [this] {
     armed = nullptr;
-    follow_simgrid();
-    for (const Start& start : std::exchange(starts, {})) start_at_simgrid(start);
     if (ending_flows == 0) fire();  // or else with the last of them, still at this date
-    run_alone();
   });
-}
-
-void SimEngine::Impl::follow_simgrid() {
-  clock = std::max(clock, s4u::Engine::get_clock());  // which may round what it jumps to
-  ahead = false;
-}
-
-/// A step of SimGrid costs more than most of what happens at a date. While it has no flow, we go on without it; it
-/// catches up when the next one starts.
-void SimEngine::Impl::run_alone() {
-  alone = true;
-  while (flows_under_way == 0) {
-    const double date = next_date();
-    if (date == std::numeric_limits<double>::infinity()) break;
-    ahead = true;
-    clock += date - clock;  // rounded as SimGrid would
-    fire();
-  }
-  alone = false;
-  arm();
 }
 
 /// Collects all that is due at `date`, but for SimGrid's flows.
@@ -318,7 +281,7 @@ void SimEngine::Impl::collect(double date) {
 
 /// Delivers the batch of now: SimGrid's flows that have ended are in it, and what else is due joins them.
 void SimEngine::Impl::fire() {
-  const double date = clock;
+  const double date = s4u::Engine::get_clock();
   if (date > precision_until) set_precision(tolerance(precision_until = 2 * date));
   firing = true;
   if (background_date <= date + tolerance(date)) deliver([&] { background_date = background(date); });
@@ -345,7 +308,6 @@ void SimEngine::Impl::fire() {
 /// Called while SimGrid still uses the comm. So a comm is let go when the next one ends: its memory is then the first
 /// to be used again, and is still in the cache.
 void SimEngine::Impl::finish_flow(std::size_t slot) {
-  follow_simgrid();
   if (finished_flow != kNoFlow) {
     flows[finished_flow].comm.reset();
     free_flows.push_back(finished_flow);
@@ -424,7 +386,7 @@ const Route& SimEngine::route(int src, int dst) {
   return impl_->routes.emplace(key, std::move(route)).first->second;
 }
 
-double SimEngine::now() const { return impl_->clock; }
+double SimEngine::now() const { return s4u::Engine::get_clock(); }
 
 void SimEngine::set_listener(Listener& listener) { impl_->listener = &listener; }
 
@@ -447,31 +409,23 @@ void SimEngine::start_flow(int src, int dst, double bytes, std::uint64_t token) 
       return;
     }
   }
-  ++impl_->flows_under_way;
-  const Impl::Start start{src, dst, bytes, token};
-  if (impl_->ahead)
-    impl_->starts.push_back(start);
-  else
-    impl_->start_at_simgrid(start);
-  if (impl_->ahead || impl_->background) impl_->arm();
-}
-
-void SimEngine::Impl::start_at_simgrid(const Start& start) {
-  std::size_t slot = flows.size();
-  if (free_flows.empty()) {
-    flows.emplace_back();
+  std::size_t slot = impl_->flows.size();
+  if (impl_->free_flows.empty()) {
+    impl_->flows.emplace_back();
   } else {
-    slot = free_flows.back();
-    free_flows.pop_back();
+    slot = impl_->free_flows.back();
+    impl_->free_flows.pop_back();
   }
-  s4u::CommPtr comm = s4u::Comm::sendto_init(hosts[start.src].handle, hosts[start.dst].handle);
-  comm->set_payload_size(static_cast<std::uint64_t>(std::llround(start.bytes * kQuantaPerByte)));
+  s4u::CommPtr comm = s4u::Comm::sendto_init(impl_->hosts[src].handle, impl_->hosts[dst].handle);
+  comm->set_payload_size(static_cast<std::uint64_t>(std::llround(bytes * kQuantaPerByte)));
   comm->set_data(reinterpret_cast<void*>(slot));
+  ++impl_->flows_under_way;
   // A flow can never be faster than its links were when it started, so let them look as fast as they may become.
-  for (const auto& [link, bandwidth] : degraded) set_bandwidth(link, links[static_cast<std::size_t>(link)].bandwidth);
+  for (const auto& [link, bandwidth] : impl_->degraded) impl_->set_bandwidth(link, link_bandwidth(link));
   comm->start();
-  for (const auto& [link, bandwidth] : degraded) set_bandwidth(link, bandwidth);
-  flows[slot] = {std::move(comm), start.token};
+  for (const auto& [link, bandwidth] : impl_->degraded) impl_->set_bandwidth(link, bandwidth);
+  impl_->flows[slot] = {std::move(comm), token};
+  if (impl_->background) impl_->arm();
 }
 
 void SimEngine::declare_flows(const std::vector<std::pair<int, int>>& pairs) {
