@@ -47,7 +47,7 @@ inline std::map<std::string, std::vector<Variant>> strategy_variants() {
        {"{granularity: bucket, first_bucket: 1 MB, bucket: 10 MB}", "{granularity: cycle, cycle: 4 ms, bucket: 10 MB}",
         "{granularity: layer, order: priority, update: before_forward}", "{order: fifo, update: after_backward}",
         "{granularity: tensor, order: priority, update: before_forward, accumulation: 4}", "{accumulation: 8}",
-        "{update: before_forward, overlap: false}", "{compression: none}", "{compression: fp16}",
+        "{update: before_forward, overlap: false}", "{update: after_all}", "{compression: none}", "{compression: fp16}",
         "{granularity: layer, compression: int8, update: before_forward}", "{compression: one_bit, overlap: false}",
         "{granularity: tensor, compression: top_k, top_k: 0.1}"})
     data_parallel.push_back({.options = options});
