@@ -102,15 +102,10 @@ bool MeasuredCollectives::in_scope(const Group& group, const Cluster& cluster) c
   return within == (scope_ == CollectiveScope::within_node);
 }
 
-void MeasuredCollectives::apply(CyclicTaskGraph& graph, const Cluster& cluster) const {
-  for (std::size_t t = 0; t < graph.tasks().size(); ++t) {
-    const auto* collective = std::get_if<Collective>(&graph.tasks()[t].work);
-    if (collective == nullptr || collective->measured) continue;
-    const Group& group = graph.group(collective->group);
-    if (!in_scope(group, cluster)) continue;
-    graph.set_measured_time(TaskId(t),
-                            time(collective->op, static_cast<int>(group.devices.size()), collective->bytes.value));
-  }
+std::optional<Seconds> MeasuredCollectives::time(const Collective& collective, const Group& group,
+                                                 const Cluster& cluster) const {
+  if (!in_scope(group, cluster)) return std::nullopt;
+  return time(collective.op, static_cast<int>(group.devices.size()), collective.bytes.value);
 }
 
 std::vector<std::string> MeasuredCollectives::caveats(const CyclicTaskGraph& graph, const Cluster& cluster) const {

@@ -7,6 +7,7 @@
 // Others are an error. caveats() says what is derived, and which sizes and rank counts lie outside what was measured.
 // Validation: docs/calibration.md, tests/unit/measured_collectives_test.cpp.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,8 +32,8 @@ class MeasuredCollectives {
   /// calibration has no such operation and none that it follows from.
   Seconds time(CollectiveOp op, int ranks, double bytes) const;
 
-  /// Gives every collective of the graph within scope its time. Throws as time().
-  void apply(CyclicTaskGraph& graph, const Cluster& cluster) const;
+  /// The time of a collective of a graph; nothing if its group is out of scope. Throws as the other.
+  std::optional<Seconds> time(const Collective& collective, const Group& group, const Cluster& cluster) const;
 
   /// What of such a graph's times is derived or extrapolated; usually empty.
   std::vector<std::string> caveats(const CyclicTaskGraph& graph, const Cluster& cluster) const;

@@ -15,11 +15,6 @@ RingSetting::RingSetting(const ConfigNode& node) {
   place_ = node;
 }
 
-void RingSetting::apply(CyclicTaskGraph& graph) const {
-  for (std::size_t t = 0; t < graph.tasks().size(); ++t)
-    if (std::holds_alternative<Collective>(graph.tasks()[t].work)) graph.set_rings(static_cast<TaskId>(t), count_);
-}
-
 void RingSetting::check(const CyclicTaskGraph& graph) const {
   if (!is_count()) return;
   const Collective* any = nullptr;

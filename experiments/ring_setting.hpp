@@ -16,8 +16,7 @@ class RingSetting {
   explicit RingSetting(const ConfigNode& node);
 
   bool is_count() const { return place_.has_value(); }
-  /// Sets it for every collective of the graph.
-  void apply(CyclicTaskGraph& graph) const;
+  int count() const { return count_; }  ///< 0: auto
   /// Throws ConfigError if a count is given, the graph has collectives, and none of them has rings.
   void check(const CyclicTaskGraph& graph) const;
   /// A problem of the count, at its place in the study. REQUIRES: is_count().

@@ -44,9 +44,6 @@ struct PhaseSettings {
 struct CachedReduction {
   Bytes up_to;
   double gamma = 0;  ///< s per byte reduced
-
-  /// Changes collectives whose reductions take time.
-  void apply(CyclicTaskGraph& graph) const;
 };
 
 /// A scenario's configuration, read and checked.
@@ -79,7 +76,10 @@ struct ScenarioSetup {
   /// The same with other settings of memory.
   StrategyContext context(const PhaseSettings& phase, const MemorySettings& settings,
                           std::set<AskedTrace>* asked = nullptr) const;
-  /// What the strategy makes of a phase, with measured times of collectives and the memory reserve. Throws ConfigError.
+  /// Gives a collective what follows from its size and group: rings, the cost of reductions, a measured time.
+  void tune(Collective& work, const Group& group) const;
+  /// What the strategy makes of a phase, which must not outlive this setup, with measured times of collectives and the
+  /// memory reserve. Throws ConfigError.
   TrainingStep compile(const PhaseSettings& phase, std::set<AskedTrace>* asked = nullptr) const;
   /// The strategy's part of that. Throws ConfigError.
   TrainingStep compile(const StrategyContext& context) const;

@@ -313,12 +313,13 @@ WorkloadTrace ScenarioSetup::trace(DeviceId device, std::int64_t batch, const Me
   return out;
 }
 
-void CachedReduction::apply(CyclicTaskGraph& graph) const {
-  for (std::size_t t = 0; t < graph.tasks().size(); ++t) {
-    const auto* collective = std::get_if<Collective>(&graph.tasks()[t].work);
-    if (collective != nullptr && collective->gamma > 0 && collective->bytes <= up_to)
-      graph.set_reduction_cost(static_cast<TaskId>(t), gamma);
-  }
+void ScenarioSetup::tune(Collective& work, const Group& group) const {
+  work.rings = rings.count();
+  if (work.gamma > 0)
+    work.gamma = cached_reduction && work.bytes <= cached_reduction->up_to ? cached_reduction->gamma : collective.gamma;
+  work.measured = std::nullopt;
+  for (const MeasuredCollectives& measured : measured_collectives)
+    if (!work.measured) work.measured = measured.time(work, group, cluster);
 }
 
 StrategyContext ScenarioSetup::context(const PhaseSettings& phase, std::set<AskedTrace>* asked) const {
@@ -356,9 +357,7 @@ TrainingStep ScenarioSetup::compile(const StrategyContext& seen) const {
 
 TrainingStep ScenarioSetup::compile(const PhaseSettings& phase, std::set<AskedTrace>* asked) const {
   TrainingStep step = compile(context(phase, asked));
-  rings.apply(step.graph);
-  if (cached_reduction) cached_reduction->apply(step.graph);
-  for (const MeasuredCollectives& measured : measured_collectives) measured.apply(step.graph, cluster);
+  step.graph.tune_collectives([this](Collective& work, const Group& group) { tune(work, group); });
   memory.apply(step, cluster);
   return step;
 }

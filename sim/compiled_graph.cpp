@@ -33,6 +33,7 @@ void assign_slots(const CyclicTaskGraph& graph, CompiledGraph& out) {
   for (std::size_t q = 0; q < graph.queues().size(); ++q) {
     const Queue& queue = graph.queues()[q];
     if (queue.discipline == Discipline::program_order) continue;  // implied edges do it all
+    if (queue.fusion_limit.value > 0) continue;                   // sim/fusion.hpp
     if (queue.discipline == Discipline::priority && use[q].collectives && use[q].others)
       throw GraphError(
           fmt::format("priority queue '{}' mixes collectives with other tasks; use two queues", queue.name));

@@ -18,6 +18,7 @@
 #include "sim/disturbed_links.hpp"
 #include "sim/durations.hpp"
 #include "sim/error.hpp"
+#include "sim/fusion.hpp"
 #include "sim/network_plan.hpp"
 #include "sim/obsolescence.hpp"
 #include "sim/queue_slots.hpp"
@@ -42,7 +43,7 @@ constexpr std::size_t idx(Id id) {
 constexpr std::int64_t kFewestForEstimate = 100;  // iterations, where no noise tells how sure an estimate is
 
 // Upper 16 bits of an engine token: whose event it is.
-enum Tag : std::uint16_t { kTaskTimer, kTaskFlow, kCollectiveTimer, kCollectiveFlow };
+enum Tag : std::uint16_t { kTaskTimer, kTaskFlow, kCollectiveTimer, kCollectiveFlow, kFusionTimer };
 
 std::uint64_t pack(Tag tag, Instance i) { return std::uint64_t{tag} << 48 | std::uint64_t{i.task} << 24 | i.rank; }
 Instance unpack(std::uint64_t token) {
@@ -64,8 +65,11 @@ class Execution final : SimEngine::Listener {
   std::uint64_t order(std::uint64_t token, bool is_flow) const override;
 
   void start_work(Instance i);
+  void call_fusion(Instance i) { engine_.start_timer(engine_.now(), pack(kFusionTimer, i)); }
+  void start_fused(Instance i);
   void offer(Instance i);
   void begin(Instance i);
+  void note_beginning(Instance i);
   void finish(Instance i);
   void finish_instant();
   void finish_collective(std::uint64_t id);
@@ -94,6 +98,7 @@ class Execution final : SimEngine::Listener {
   CompiledGraph compiled_;
   Readiness readiness_;
   QueueSlots slots_;
+  FusionQueues fusion_;
   TrafficCounter traffic_;
   CollectiveRunner collectives_;
   TaskActivity activity_;
@@ -120,8 +125,10 @@ class Execution final : SimEngine::Listener {
   std::int64_t executions_ = 0;       ///< ended
   std::int64_t calm_at_ = 0;          ///< iterations that had ended, or begun, when nothing changed any more
   bool calm_ = true;
-  std::vector<ServiceCount> steady_;  ///< when the period was found, if it is 1
-  std::deque<Instance> instant_;      ///< ended at once, still to be finished
+  // When the period was found, if it is 1: how far all had come, and how long what is fused takes, by task.
+  std::vector<ServiceCount> steady_;
+  std::vector<double> steady_fused_;
+  std::deque<Instance> instant_;  ///< ended at once, still to be finished
   std::optional<Period> period_;
   bool running_down_ = false;  ///< some instance has ended its last iteration
   StepMetrics metrics_;
@@ -144,6 +151,7 @@ Execution::Execution(const CyclicTaskGraph& graph, const Cluster& cluster, SimEn
       compiled_(compile(graph, folded)),
       readiness_(compiled_),
       slots_(compiled_),
+      fusion_(compiled_, network),
       traffic_(engine),
       collectives_(engine, traffic_, kCollectiveTimer, kCollectiveFlow, folded),
       activity_(compiled_, cluster.devices.size(), engine.now()),
@@ -177,6 +185,8 @@ void Execution::offer(Instance i) {
   own.firing = is_obsolete(i) ? Firing::void_outside_queue : Firing::real;
   if (own.firing != Firing::real) {
     instant_.push_back(i);
+  } else if (fusion_.serves(i)) {
+    if (fusion_.enter(i, own.started)) call_fusion(i);
   } else if (slots_.waits_for_slot(i)) {
     service_order_.waits(i);
     slots_.enter(i, own.started, [this](Instance next) { begin(next); });
@@ -195,8 +205,6 @@ bool Execution::is_obsolete(Instance i) {
 }
 
 void Execution::begin(Instance i) {
-  const Task& task = compiled_.task(i.task);
-  state(i).began = engine_.now();
   if (slots_.waits_for_slot(i)) {
     service_order_.begins(i);
     if (is_obsolete(i)) {
@@ -205,10 +213,24 @@ void Execution::begin(Instance i) {
       return;
     }
   }
+  note_beginning(i);
+  start_work(i);
+}
+
+void Execution::note_beginning(Instance i) {
+  const Task& task = compiled_.task(i.task);
+  state(i).began = engine_.now();
   activity_.begins(i, engine_.now());
   if (task.version.store != StoreId::none && task.version.kind == VersionEffect::read_at_start)
     versions_.read(task.version.store, i.rank, iteration_of(i));
-  start_work(i);
+}
+
+/// All that waits with the instance and fits begins as one, under the name of the first.
+void Execution::start_fused(Instance i) {
+  const auto [members, plan] = fusion_.start(i);
+  for (const Instance member : members) note_beginning(member);
+  const std::uint32_t first = members.front().task;
+  collectives_.start(*plan, network_.hosts(compiled_.task(first).ranks), first);
 }
 
 void Execution::start_work(Instance i) {
@@ -242,6 +264,8 @@ void Execution::start_work(Instance i) {
 std::uint64_t Execution::order(std::uint64_t token, bool /*is_flow*/) const {
   if (const auto tag = token >> 48; tag == kCollectiveTimer || tag == kCollectiveFlow)
     return collectives_.id_of(token) << 40 | CollectiveRunner::message_of(token);
+  else if (tag == kFusionTimer)
+    return ~std::uint64_t{0};  // after all that may add to it
   const Instance i = unpack(token);
   return std::uint64_t{i.task} << 40 | i.rank;
 }
@@ -249,6 +273,8 @@ std::uint64_t Execution::order(std::uint64_t token, bool /*is_flow*/) const {
 void Execution::on_timer(std::uint64_t token) {
   if (token >> 48 == kCollectiveTimer) {
     finish_collective(collectives_.on_timer(token));
+  } else if (token >> 48 == kFusionTimer) {
+    start_fused(unpack(token));
   } else {
     const Instance i = unpack(token);
     if (const auto* transfer = std::get_if<Transfer>(&compiled_.task(i.task).work)) {
@@ -276,7 +302,13 @@ void Execution::on_flow_done(std::uint64_t token) {
 }
 
 void Execution::finish_collective(std::uint64_t id) {
-  if (id != CollectiveRunner::kNone) finish(Instance{static_cast<std::uint32_t>(id), 0});
+  if (id == CollectiveRunner::kNone) return;
+  const Instance i{static_cast<std::uint32_t>(id), 0};
+  if (!fusion_.serves(i)) return finish(i);
+  bool again = false;
+  const std::vector<Instance> members = fusion_.end(i, again);
+  if (again) call_fusion(i);
+  for (const Instance member : members) finish(member);
 }
 
 void Execution::finish_instant() {
@@ -341,7 +373,10 @@ void Execution::observe(Instance i, std::int64_t iteration, bool happened) {
   }
   if (!options_.noise.any() && calm_) period_ = detector_.find_period();
   if (period_) {
-    if (period_->length == 1) steady_ = service_order_.counts(started(), bound_from_one_rank());
+    if (period_->length == 1) {
+      steady_ = service_order_.counts(started(), bound_from_one_rank());
+      steady_fused_ = fusion_.idle_times();
+    }
     metrics_ = observer_.window(period_->length);
     // Nothing has started beyond max_started_ yet, so ending there changes nothing that has happened; whole periods
     // between there and the real end can be added by arithmetic.
@@ -399,8 +434,9 @@ CycleBound Execution::bound() const {
     if (const CompiledTask& task = used.tasks[c.task]; task.first_slot >= 0)
       c.slot = task.first_slot + static_cast<std::int32_t>(task.slot_stride * c.rank);
   const auto duration = [&](Instance i) {
-    return std::holds_alternative<Compute>(used.task(i.task).work) ? durations_.usual(i)
-                                                                   : network_.idle_time(i.task, i.rank);
+    if (std::holds_alternative<Compute>(used.task(i.task).work)) return durations_.usual(i);
+    const bool fused = fusion_.serves(i) && !steady_fused_.empty();  // the same run together in every iteration
+    return fused ? steady_fused_[i.task] : network_.idle_time(i.task, i.rank);
   };
   return maximum_cycle_ratio(used, duration, counts);
 }

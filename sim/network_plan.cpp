@@ -41,7 +41,13 @@ std::vector<int> node_numbers(const Group& group, const Cluster& cluster) {
 }  // namespace
 
 NetworkPlan::NetworkPlan(const CyclicTaskGraph& graph, const Cluster& cluster, SimEngine& engine)
-    : graph_(graph), engine_(engine), networks_(graph.groups().size()), plans_(graph.tasks().size()) {
+    : graph_(graph),
+      engine_(engine),
+      may_contend_(collectives_may_contend(graph)),
+      nodes_(graph.groups().size()),
+      networks_(graph.groups().size()),
+      choices_(graph.groups().size()),
+      plans_(graph.tasks().size()) {
   for (const Device& device : cluster.devices) {
     host_of_.push_back(engine.find_host(device.name));
     if (host_of_.back() < 0)
@@ -52,29 +58,31 @@ NetworkPlan::NetworkPlan(const CyclicTaskGraph& graph, const Cluster& cluster, S
     for (const DeviceId device : group.devices) hosts.push_back(host(device));
   }
 
-  const bool may_contend = collectives_may_contend(graph);
-  std::vector<std::vector<int>> nodes(graph.groups().size());  // examined once per group, not per collective
-  std::vector<std::optional<AlgorithmChoice>> choices(graph.groups().size());
   for (std::size_t t = 0; t < graph.tasks().size(); ++t) {
     const auto* collective = std::get_if<Collective>(&graph.tasks()[t].work);
     if (collective == nullptr) continue;
     const std::size_t g = idx(collective->group);
-    if (nodes[g].empty()) {
-      nodes[g] = node_numbers(graph.groups()[g], cluster);
-      networks_[g] = examine_network(engine, hosts_[g], nodes[g]);
-      choices[g].emplace(hosts_[g], nodes[g], networks_[g], may_contend, engine);
+    if (nodes_[g].empty()) {
+      nodes_[g] = node_numbers(graph.groups()[g], cluster);
+      networks_[g] = examine_network(engine, hosts_[g], nodes_[g]);
+      choices_[g].emplace(hosts_[g], nodes_[g], networks_[g], may_contend_, engine);
     }
-    Collective taken = *collective;
-    taken.algorithm = choices[g]->choose(*collective);
-    if (collective->algorithm == CollectiveAlgorithm::mpi) taken.rings = 1;
-    if (const int most = most_rings(taken, networks_[g]);
-        taken.rings > most && !taken.measured && has_rings(taken.algorithm, taken.op))
-      throw RingCountError(fmt::format("{} rings are more than carry anything over the links of {} ranks: at most {}",
-                                       taken.rings, hosts_[g].size(), most));
-    plans_[t] = plan_collective(taken, hosts_[g], nodes[g], networks_[g], may_contend, engine);
-    overlooks_traffic_ |= may_contend && plans_[t].level == CollectiveLevel::closed_form && !plans_[t].measured;
+    plans_[t] = plan_like(static_cast<std::uint32_t>(t), *collective);
+    overlooks_traffic_ |= may_contend_ && plans_[t].level == CollectiveLevel::closed_form && !plans_[t].measured;
   }
   interchangeable_ = find_interchangeable(cluster);
+}
+
+CollectivePlan NetworkPlan::plan_like(std::uint32_t task, const Collective& other) const {
+  const std::size_t g = idx(graph_.tasks()[task].ranks);
+  Collective taken = other;
+  taken.algorithm = choices_[g]->choose(other);
+  if (other.algorithm == CollectiveAlgorithm::mpi) taken.rings = 1;
+  if (const int most = most_rings(taken, networks_[g]);
+      taken.rings > most && !taken.measured && has_rings(taken.algorithm, taken.op))
+    throw RingCountError(fmt::format("{} rings are more than carry anything over the links of {} ranks: at most {}",
+                                     taken.rings, hosts_[g].size(), most));
+  return plan_collective(taken, hosts_[g], nodes_[g], networks_[g], may_contend_, engine_);
 }
 
 std::vector<std::optional<CollectiveAlgorithm>> NetworkPlan::algorithms() const {

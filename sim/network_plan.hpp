@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/cluster.hpp"
+#include "sim/collectives/algorithm_choice.hpp"
 #include "sim/collectives/plan.hpp"
 #include "sim/error.hpp"
 #include "sim/simgrid/engine.hpp"
@@ -38,6 +39,9 @@ class NetworkPlan {
   /// By task: the algorithm that a collective takes; none for other tasks, and where its time was measured.
   std::vector<std::optional<CollectiveAlgorithm>> algorithms() const;
 
+  /// The plan of another collective over the ranks of a task that is one.
+  CollectivePlan plan_like(std::uint32_t task, const Collective& other) const;
+
   /// Source and target host of one rank's message. REQUIRES: the task is a transfer.
   std::pair<int, int> ends(const Transfer& transfer, std::uint32_t rank) const;
 
@@ -56,8 +60,11 @@ class NetworkPlan {
   SimEngine& engine_;
   std::vector<int> host_of_;
   std::vector<std::vector<int>> hosts_;
-  std::vector<GroupNetwork> networks_;  ///< by group; examined only where a collective needs it
-  std::vector<CollectivePlan> plans_;   ///< by task
+  bool may_contend_;
+  std::vector<std::vector<int>> nodes_;  ///< by group: of its devices; as the next
+  std::vector<GroupNetwork> networks_;   ///< by group; examined only where a collective needs it
+  mutable std::vector<std::optional<AlgorithmChoice>> choices_;  ///< by group, likewise; remember what they chose
+  std::vector<CollectivePlan> plans_;                            ///< by task
   bool interchangeable_ = false;
   bool overlooks_traffic_ = false;
 };

@@ -109,6 +109,12 @@ TaskId CyclicTaskGraph::collective(QueueId queue, Collective collective, Label l
   return TaskId(tasks_.size() - 1);
 }
 
+void CyclicTaskGraph::tune_collectives(std::function<void(Collective&, const Group&)> tuning) {
+  tuning_ = std::move(tuning);
+  for (Task& task : tasks_)
+    if (auto* collective = std::get_if<Collective>(&task.work)) tune(*collective);
+}
+
 void CyclicTaskGraph::after(TaskId before, TaskId after, int lag) {
   if (edges_.size() >= kMostEdges)
     throw GraphTooLarge(fmt::format("a step with more than {} dependencies between tasks", kMostEdges));
@@ -176,6 +182,12 @@ void CyclicTaskGraph::validate(const Cluster& cluster) const {
       if (queue_ranks != ranks && queue_ranks != 1)
         throw GraphError(
             fmt::format("task '{}' of {} ranks is on queue '{}' of {} ranks", name, ranks, q.name, queue_ranks));
+      if (q.fusion_limit.value > 0 &&
+          (q.discipline == Discipline::program_order || !std::holds_alternative<Collective>(task.work)))
+        throw GraphError(
+            fmt::format("task '{}' cannot be fused with others on queue '{}': only collectives can, first "
+                        "come first served or by priority",
+                        name, q.name));
       if (q.discipline == Discipline::program_order && queue_ranks != ranks)
         throw GraphError(fmt::format(
             "task '{}' of {} ranks shares the one queue '{}', which has no program order among ranks; make it "

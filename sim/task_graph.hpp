@@ -15,6 +15,7 @@
 // dropped, and it skips to the iteration that the others are in.
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -56,6 +57,7 @@ struct Queue {
   QueueRole role = QueueRole::compute;
   Discipline discipline = Discipline::program_order;
   std::vector<double> slowdown = {};  ///< factor on its computations by rank; empty: all 1
+  Bytes fusion_limit = {};  ///< of collectives that wait together: they run as one of so much at most; 0: one by one
 };
 
 /// What a task is called in every output.
@@ -139,6 +141,9 @@ class CyclicTaskGraph {
   QueueId add_queue(std::string name, GroupId group, QueueRole role, Discipline discipline);
   /// Makes the queue's computations take so many times longer, rank by rank: what else its devices do slows them down.
   void set_slowdown(QueueId queue, std::vector<double> by_rank) { queues_[index(queue)].slowdown = std::move(by_rank); }
+  /// Collectives that wait for the queue when it becomes free run together, in the order of its discipline: the first,
+  /// and those behind it that are of the same kind, up to `limit` bytes in all.
+  void set_fusion(QueueId queue, Bytes limit) { queues_[index(queue)].fusion_limit = limit; }
   StoreId add_store(std::string name, bool replicated = false);
 
   /// One computation per rank of the queue's group.
@@ -162,12 +167,12 @@ class CyclicTaskGraph {
   /// at no cost; on a server's work for a contribution, that a late one is dropped unseen.
   void obsolete_after(TaskId task, TaskId join) { obsolescences_.push_back({task, join}); }
   void set_priority(TaskId task, int priority) { tasks_[index(task)].priority = priority; }
-  /// REQUIRES: the task is a collective.
-  void set_measured_time(TaskId task, Seconds time) { std::get<Collective>(tasks_[index(task)].work).measured = time; }
-  /// REQUIRES: `task` is a collective. s per byte reduced.
-  void set_reduction_cost(TaskId task, double gamma) { std::get<Collective>(tasks_[index(task)].work).gamma = gamma; }
-  /// REQUIRES: `task` is a collective; count >= 0.
-  void set_rings(TaskId task, int count) { std::get<Collective>(tasks_[index(task)].work).rings = count; }
+  /// Sets what follows from the size and group of a collective: now for all of the graph, later for those that run as
+  /// one. Setting it again must change nothing.
+  void tune_collectives(std::function<void(Collective&, const Group&)> tuning);
+  void tune(Collective& collective) const {
+    if (tuning_) tuning_(collective, group(collective.group));
+  }
   void set_version_effect(TaskId task, VersionEffect effect) { tasks_[index(task)].version = effect; }
 
   std::span<const Group> groups() const { return groups_; }
@@ -192,9 +197,9 @@ class CyclicTaskGraph {
   /// Throws GraphError for: no tasks; a device the cluster does not have; an empty group or one with a device twice; a
   /// collective over one rank or by an algorithm that cannot do the operation; a transfer from each device to itself;
   /// edges, queues or slowdowns between groups of different sizes; negative or non-finite durations, sizes, lags or
-  /// slowdowns; a computation whose time is not known on its device; a quorum that its task cannot have; obsolescence
-  /// of a task that is not one of several ranks, or by one that is; a cycle of lag 0 (program order included), naming
-  /// the tasks on it.
+  /// slowdowns; a computation whose time is not known on its device; a quorum that its task cannot have; fusion of
+  /// anything but collectives on a queue that has a line; obsolescence of a task that is not one of several ranks, or
+  /// by one that is; a cycle of lag 0 (program order included), naming the tasks on it.
   void validate(const Cluster& cluster) const;
 
   /// edges() plus those that program-order queues imply.
@@ -212,6 +217,7 @@ class CyclicTaskGraph {
   std::vector<Edge> edges_;
   std::vector<Store> stores_;
   std::vector<Obsolescence> obsolescences_;
+  std::function<void(Collective&, const Group&)> tuning_;
 };
 
 /// A malformed graph: a mistake of a strategy, or of options that a strategy did not check.

@@ -24,6 +24,8 @@ BucketRule read_buckets(const ConfigNode& options) {
   check_used(options, "bucket", rule.granularity == bucket || rule.granularity == cycle, "bucket, or cycle");
   check_used(options, "first_bucket", rule.granularity == bucket, "bucket");
   check_used(options, "cycle", rule.granularity == cycle, "cycle");
+  // HOROVOD_FUSION_THRESHOLD (docs/tensor-fusion of Horovod: "Default fusion buffer size is 64 MB").
+  if (rule.granularity == cycle) rule.limit = Bytes(64.0 * (1 << 20));
   rule.limit = options.get("bucket", rule.limit, Range{1, 1e15});
   rule.first = options.get("first_bucket", rule.limit, Range{1, 1e15});
   rule.cycle = options.get("cycle", rule.cycle, Range{1e-9, 1e6});
@@ -52,10 +54,13 @@ EntryInfo DataParallel::info() {
       "data_parallel",
       "synchronous data parallelism with all-reduce",
       {{"granularity", "", "tensor | layer | bucket | cycle | model", "bucket", "what one all-reduce carries"},
-       {"bucket", "bytes", "> 0", "25 MiB",
-        "size at which a bucket is closed; of a cycle the most that is sent at once"},
+       {"bucket", "bytes", "> 0", "25 MiB; 64 MiB with cycle",
+        "size at which a bucket is closed; with cycle, the most that is fused"},
        {"first_bucket", "bytes", "> 0", "bucket", "the same for the first bucket of a step"},
-       {"cycle", "s", "> 0", "1 ms", "gradients made within one cycle travel together at its end (granularity: cycle)"},
+       {"cycle", "s", "> 0", "1 ms",
+        "gradients are sent at the end of the cycle they are made in, or when the exchange under way then has ended, "
+        "all "
+        "that wait as one (granularity: cycle)"},
        {"overlap", "", "true | false", "true",
         "start all-reduces during the backward pass; without, after it, and then nothing hides them but what `update` "
         "lets run beside them"},
@@ -102,6 +107,7 @@ class DataParallel::Builder {
         decoded_(buckets_.size(), false) {}
 
   TrainingStep build() {
+    if (settings_.rule.granularity == Granularity::cycle) graph_.set_fusion(communication_, settings_.rule.limit);
     const bool early = settings_.update == UpdateTime::before_forward;
     for (std::int64_t m = 0; m < settings_.accumulation; ++m) {
       const bool first = m == 0, last = m + 1 == settings_.accumulation;

@@ -3,14 +3,14 @@
 // workers by all-reduce before each update.
 //
 // Scope: what one all-reduce carries is a BucketRule (PyTorch DDP, Horovod); it starts as soon as its gradients are
-// there, or after the backward pass, and then nothing hides it unless updates may start before. A communication queue
-// per worker carries out one operation at a time: first ready first served, or the layer that the next forward pass
-// needs first (Jayarajan et al. 2019, "Priority-based parameter propagation"; Peng et al. 2019, ByteScheduler; without
-// cutting tensors). Updates follow when all gradients are there, or each layer's when its own are (which hides late
-// communication behind updates), or each waits until its layer's next forward pass, so that communication hides there
-// too (Das et al. 2016). Gradients may be accumulated over several micro-batches and compressed. Cores may be set aside
-// for communication. Limits: otherwise communication takes no compute time away. Validation: tests/conformance,
-// tests/unit/data_parallel_*test.cpp (timelines by hand).
+// there, or after the backward pass, with others that wait if it fuses (Horovod), and then nothing hides it unless
+// updates may start before. A communication queue per worker carries out one operation at a time: first ready first
+// served, or the layer that the next forward pass needs first (Jayarajan et al. 2019, "Priority-based parameter
+// propagation"; Peng et al. 2019, ByteScheduler; without cutting tensors). Updates follow when all gradients are there,
+// or each layer's when its own are (which hides late communication behind updates), or each waits until its layer's
+// next forward pass, so that communication hides there too (Das et al. 2016). Gradients may be accumulated over several
+// micro-batches and compressed. Cores may be set aside for communication. Limits: otherwise communication takes no
+// compute time away. Validation: tests/conformance, tests/unit/data_parallel_*test.cpp (timelines by hand).
 
 #include "sim/strategy.hpp"
 #include "strategies/communication_cores.hpp"

@@ -1,5 +1,6 @@
 #include "strategies/gradient_buckets.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -17,10 +18,10 @@ class Filling {
   void add(std::size_t l, std::size_t gradient, Seconds made) {
     const LayerTrace& layer = trace_.layers[l];
     const GradientTensor& tensor = layer.gradients[gradient];
-    if (opens_another(l, tensor.bytes, made)) {
+    if (opens_another(l)) {
       first_ = layer.name;
       Bucket& opened = buckets_.emplace_back();
-      opened.name = rule_.granularity == Granularity::tensor ? tensor.name : first_;
+      opened.name = travels_alone() ? tensor.name : first_;
     }
     Bucket& bucket = buckets_.back();
     bucket.bytes += tensor.bytes;
@@ -30,25 +31,31 @@ class Filling {
       bucket.name = rule_.granularity == Granularity::unit ? layer.name : first_ + ".." + layer.name;
     if (rule_.granularity == Granularity::cycle) {
       bucket.cycle = cycle_of(made);
-      bucket.delay = rule_.cycle * static_cast<double>(bucket.cycle) - made;
+      bucket.delay = std::max(Seconds(0), rule_.cycle * static_cast<double>(bucket.cycle) - made);
     }
   }
 
   std::vector<Bucket> take() { return std::move(buckets_); }
 
  private:
-  /// Cycles end at multiples of their length; a gradient made at such a date still catches it.
-  std::int64_t cycle_of(Seconds made) const { return static_cast<std::int64_t>(std::ceil(made / rule_.cycle)); }
+  /// Cycles end at multiples of their length; a gradient made at such a date, but for rounding, still catches it.
+  std::int64_t cycle_of(Seconds made) const {
+    return static_cast<std::int64_t>(std::ceil(made / rule_.cycle * (1 - 1e-12)));
+  }
 
-  bool opens_another(std::size_t l, Bytes bytes, Seconds made) const {
+  bool travels_alone() const {
+    return rule_.granularity == Granularity::tensor || rule_.granularity == Granularity::cycle;
+  }
+
+  bool opens_another(std::size_t l) const {
     if (buckets_.empty()) return true;
     const Bytes filled = buckets_.back().bytes;
     switch (rule_.granularity) {
-      case Granularity::tensor: return true;
+      case Granularity::tensor:
+      case Granularity::cycle: return true;
       case Granularity::layer: return buckets_.back().ready_after != l;
       case Granularity::unit: return units_.of(l) != units_.of(buckets_.back().ready_after);
       case Granularity::bucket: return filled >= (buckets_.size() == 1 ? rule_.first : rule_.limit);
-      case Granularity::cycle: return cycle_of(made) != buckets_.back().cycle || filled + bytes > rule_.limit;
       case Granularity::model: return false;
     }
     return true;

@@ -22,9 +22,9 @@ enum class Granularity {
 /// How gradients are put into buckets.
 struct BucketRule {
   Granularity granularity = Granularity::bucket;
-  Bytes limit{25.0 * (1 << 20)};  ///< a bucket is closed once it has reached its size; of a cycle it is an upper limit
+  Bytes limit{25.0 * (1 << 20)};  ///< a bucket is closed once it has reached its size
   Bytes first{25.0 * (1 << 20)};  ///< the same for the first bucket; smaller starts communication sooner
-  Seconds cycle{1e-3};            ///< Granularity::cycle: gradients wait for the end of the cycle they are made in
+  Seconds cycle{1e-3};            ///< Granularity::cycle: tensors wait for the end of the cycle they are made in
 };
 
 /// Gradients that one communication carries.
@@ -39,9 +39,9 @@ struct Bucket {
 
 /// Buckets in the reverse order of the model's parameters, as Li et al. 2020 (PyTorch DDP, section 3.2.3) make them: of
 /// a layer the bias before the weight. One may exceed its size by its last tensor. With Granularity::cycle (Sergeev and
-/// Del Balso 2018, Horovod's tensor fusion) time since the start of the backward pass is cut into cycles; what is made
-/// in one cycle travels together, in pieces of at most `limit`, or of one tensor. Dates are those of an uninterrupted
-/// backward pass.
+/// Del Balso 2018, Horovod's tensor fusion) time since the start of the backward pass is cut into cycles, at whose ends
+/// tensors are sent; which of them together is found out when they are (sim/fusion.hpp). Dates are those of an
+/// uninterrupted backward pass.
 std::vector<Bucket> make_buckets(const WorkloadTrace& trace, const BucketRule& rule);
 
 }  // namespace epocast

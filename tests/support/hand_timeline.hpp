@@ -46,6 +46,7 @@ struct HandTimeline {
   double megabytes = 2 * 30;  ///< that all messages carry: of an all-reduce each of two workers sends the vector
   std::vector<int> iterations{0, 7, 19};  ///< that are looked at
   double first = 0;                       ///< ms; iteration k starts at first + k x period
+  bool queue_decides = false;  ///< waiting behind others that fuse is part of the period, and of no cycle's bound
 };
 
 /// Runs 20 iterations at every level of detail, and compares.
@@ -77,7 +78,10 @@ inline void check(const HandTimeline& expected, const TraceSource& trace = two_l
     }
     CHECK(step.graph.tasks().size() == expected.rows.size());  // nothing is left out above
     CHECK(result.iteration == Approx(expected.period * kMs).margin(1e-9));
-    CHECK(result.bound->seconds == Approx(expected.period * kMs).margin(1e-9));  // nothing contends
+    if (expected.queue_decides)
+      CHECK(result.bound->seconds <= expected.period * kMs + 1e-9);
+    else  // nothing contends
+      CHECK(result.bound->seconds == Approx(expected.period * kMs).margin(1e-9));
     CHECK(result.metrics.compute == Approx(expected.compute * kMs).margin(1e-9));
     CHECK(result.metrics.bytes == Approx(expected.megabytes * kMB));
   }

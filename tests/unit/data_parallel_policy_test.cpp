@@ -1,4 +1,6 @@
 // What data_parallel can do beyond buckets, on two workers and two layers, worked out by hand. All times are in ms.
+#include <numeric>
+
 #include "tests/support/error_message.hpp"
 #include "tests/support/hand_timeline.hpp"
 
@@ -116,7 +118,7 @@ TEST_CASE("a small first bucket starts early", "[data_parallel]") {
 
 TEST_CASE("fusion by cycles: what is made waits for the next multiple of the cycle", "[data_parallel]") {
   // The backward pass starts at 30. B is made 30 later and sent at the end of the 2nd cycle of 25, A 70 later, 3rd
-  // cycle.
+  // cycle. A layer's two tensors run as one.
   check({"data_parallel",
          "{granularity: cycle, cycle: 25 ms}",
          118,
@@ -124,25 +126,110 @@ TEST_CASE("fusion by cycles: what is made waits for the next multiple of the cyc
           {"forward B", 10, 30},
           {"backward B", 30, 60},
           {"backward A", 60, 100},
-          {"wait B", 60, 80},
-          {"all-reduce B", 80, 102},
-          {"wait A", 100, 105},
-          {"all-reduce A", 105, 117},
+          {"wait B.0", 60, 80},
+          {"all-reduce B.1", 80, 102},
+          {"all-reduce B.0", 80, 102},
+          {"wait A.0", 100, 105},
+          {"all-reduce A.1", 105, 117},
+          {"all-reduce A.0", 105, 117},
           {"update B", 102, 104},
           {"update A", 117, 118}}});
-  // All in one cycle of 100, which ends at 130, but at most 26 MB at a time.
-  check({"data_parallel",
-         "{granularity: cycle, cycle: 100 ms, bucket: 26 MB}",
-         165,
-         {{"forward A", 0, 10},
-          {"forward B", 10, 30},
-          {"backward B", 30, 60},
-          {"backward A", 60, 100},
-          {"wait A", 100, 130},
-          {"all-reduce B..A", 130, 156},
-          {"all-reduce A", 156, 164},
-          {"update B", 156, 158},
-          {"update A", 164, 165}}});
+}
+
+namespace {
+
+/// Four layers, 5 ms each way, 10 MB each: an all-reduce alone takes 12 ms. Backward passes end at 25, 30, 35 and 40.
+WorkloadTrace four_layers(std::int64_t batch) {
+  std::vector<LayerTrace> layers;
+  for (const char* name : {"A", "B", "C", "D"}) layers.push_back(layer(name, 5 * kMs, 5 * kMs, 1 * kMs, {10 * kMB}));
+  return chain(layers, batch);
+}
+
+testing::HandTimeline four_layers_by_cycles(const std::string& bucket, double period, std::vector<testing::Row> sent) {
+  testing::HandTimeline expected{"data_parallel",
+                                 "{granularity: cycle, cycle: 1 ms, update: after_all, bucket: " + bucket + "}",
+                                 period,
+                                 {{"forward A", 0, 5},
+                                  {"forward B", 5, 10},
+                                  {"forward C", 10, 15},
+                                  {"forward D", 15, 20},
+                                  {"backward D", 20, 25},
+                                  {"backward C", 25, 30},
+                                  {"backward B", 30, 35},
+                                  {"backward A", 35, 40},
+                                  {"wait D.0", 25, 25},
+                                  {"wait C.0", 30, 30},
+                                  {"wait B.0", 35, 35},
+                                  {"wait A.0", 40, 40},
+                                  {"update D", period - 4, period - 3},
+                                  {"update C", period - 3, period - 2},
+                                  {"update B", period - 2, period - 1},
+                                  {"update A", period - 1, period}},
+                                 44,
+                                 2 * 40};
+  expected.rows.insert(expected.rows.end(), sent.begin(), sent.end());
+  expected.queue_decides = true;
+  return expected;
+}
+
+}  // namespace
+
+TEST_CASE("fusion by cycles: what piles up during an all-reduce travels together after it", "[data_parallel]") {
+  // While D travels, C, B and, last, no more are made: 2 + 20 for both. A is made meanwhile and goes alone.
+  check(four_layers_by_cycles("64 MiB", 75,
+                              {{"all-reduce D.0", 25, 37},
+                               {"all-reduce C.0", 37, 59},
+                               {"all-reduce B.0", 37, 59},
+                               {"all-reduce A.0", 59, 71}}),
+        four_layers);
+  // 20 MB are the most: the same. With 19.9 none fits beside another.
+  check(four_layers_by_cycles("20 MB", 75,
+                              {{"all-reduce D.0", 25, 37},
+                               {"all-reduce C.0", 37, 59},
+                               {"all-reduce B.0", 37, 59},
+                               {"all-reduce A.0", 59, 71}}),
+        four_layers);
+  check(four_layers_by_cycles("19.9 MB", 77,
+                              {{"all-reduce D.0", 25, 37},
+                               {"all-reduce C.0", 37, 49},
+                               {"all-reduce B.0", 49, 61},
+                               {"all-reduce A.0", 61, 73}}),
+        four_layers);
+}
+
+TEST_CASE("fusion by cycles pays latency for few all-reduces however many workers there are", "[data_parallel]") {
+  // 512 workers, 50 us a message: 1022 of them are 51.1 ms an all-reduce. Forty layers of 5 MB, 5 ms each way, at 10
+  // GB/s: 0.998 ms a layer. The first gradient is there after 205 ms, and the queue is busy from then on. While it
+  // travels, ten more are made, while these do twelve, then thirteen, then the last four: five all-reduces, then the
+  // updates of the last four layers. One all-reduce for each layer would be forty.
+  constexpr int kWorkers = 512;
+  const testing::Star star(kWorkers, 10e9, 50e-6);
+  std::vector<DeviceId> workers(kWorkers);
+  std::iota(workers.begin(), workers.end(), 0);
+  const auto run = [&](const std::string& options) {
+    const TraceSource forty = [](std::int64_t batch) {
+      std::vector<LayerTrace> layers;
+      for (int l = 0; l < 40; ++l)
+        layers.push_back(layer("L" + std::to_string(l), 5 * kMs, 5 * kMs, 0.1 * kMs, {5 * kMB}));
+      return chain(layers, batch);
+    };
+    const ConfigNode node = ConfigNode::load_text(options, "options");
+    const auto strategy = builtin_strategies().make("data_parallel", node, node);
+    const TrainingStep step = strategy->compile({star.cluster(), workers, kWorkers, forty, {}});
+    return testing::simulate(star.cluster(), step.graph, {.iterations = 20});
+  };
+  const double messages = 2 * 511 * 50e-6, layer_time = 2 * 511.0 / 512 * 5 * kMB / 10e9;
+  const ExecutionResult by_cycle = run("{granularity: cycle, cycle: 5 ms}");
+  const ExecutionResult by_model = run("{granularity: model}");
+  const ExecutionResult by_layer = run("{granularity: layer}");
+  CHECK(by_model.iteration == Approx(404 * kMs + messages + 40 * layer_time).epsilon(1e-9));
+  CHECK(by_layer.iteration == Approx(205 * kMs + 40 * (messages + layer_time) + 0.1 * kMs).epsilon(1e-9));
+  CHECK(by_cycle.folded);
+  CHECK(by_cycle.exact);
+  CHECK(by_cycle.metrics.bytes == Approx(by_model.metrics.bytes));
+  CHECK(by_cycle.bound->seconds <= by_cycle.iteration * (1 + 1e-12));
+  CHECK(by_cycle.iteration == Approx(205.4 * kMs + 5 * messages + 40 * layer_time).epsilon(1e-9));
+  CHECK(by_cycle.iteration < 1.02 * by_model.iteration);
 }
 
 TEST_CASE("half precision on the wire: half the bytes, and coding at 500 GB/s", "[data_parallel]") {

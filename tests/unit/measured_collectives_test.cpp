@@ -54,7 +54,9 @@ TEST_CASE("a measured collective takes its time, sends its algorithm's bytes and
   const testing::Star star(4, 1e3, 5e-6);
   for (const CollectiveLevel level : {CollectiveLevel::automatic, CollectiveLevel::message}) {
     CyclicTaskGraph graph = benchmark(star.cluster(), 4, "bytes: 1 MB", level);
-    measured({fit_of(CollectiveOp::all_reduce)}).apply(graph, star.cluster());
+    const MeasuredCollectives times = measured({fit_of(CollectiveOp::all_reduce)});
+    graph.tune_collectives(
+        [&](Collective& work, const Group& group) { work.measured = times.time(work, group, star.cluster()); });
     std::vector<testing::Run> runs;
     for (const bool fold : {false, true}) runs.push_back({graph, {.iterations = 5, .fold = fold}});
     const auto results = testing::simulate(star.cluster(), runs);
@@ -97,9 +99,11 @@ TEST_CASE("a calibration can hold inside nodes or between them only", "[calibrat
   Cluster cluster = testing::cluster_of(4);
   for (std::size_t d = 0; d < 4; ++d) cluster.devices[d].node = d < 2 ? "a" : "b";
   const auto is_measured = [&](int workers, CollectiveScope scope) {
-    CyclicTaskGraph graph = benchmark(cluster, workers, "bytes: 1 MB", CollectiveLevel::automatic);
-    measured({fit_of(CollectiveOp::all_reduce)}, scope).apply(graph, cluster);
-    return std::get<Collective>(graph.tasks().front().work).measured.has_value();
+    const CyclicTaskGraph graph = benchmark(cluster, workers, "bytes: 1 MB", CollectiveLevel::automatic);
+    const auto& task = graph.tasks().front();
+    return measured({fit_of(CollectiveOp::all_reduce)}, scope)
+        .time(std::get<Collective>(task.work), graph.group(task.ranks), cluster)
+        .has_value();
   };
   CHECK(is_measured(2, CollectiveScope::within_node));
   CHECK_FALSE(is_measured(4, CollectiveScope::within_node));
