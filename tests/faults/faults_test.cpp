@@ -31,10 +31,11 @@ struct Command {
 // Between them: simulations in children, tables, several writers of files, readers of YAML, XML and CSV, a fit.
 const std::vector<Command> kCommands = {
     {{"run", "study.yaml", "--jobs", "1"}, {}},
-    {{"run", "study.yaml", "--jobs", "1", "--format", "jsonl", "--trace", "trace.json"}, {"trace.json"}},
+    {{"run", "study.yaml", "--jobs", "1", "--format", "jsonl", "--trace", "trace.json"},
+     {"trace-1.json", "trace-2.json"}},
     {{"validate", "study.yaml"}, {}},
-    {{"trace", "study.yaml", "-o", "layers.csv"}, {"layers.csv"}},
-    {{"partition", "--hypergraph", "graph.patoh", "--parts", "2", "-o", "parts.txt"}, {"parts.txt"}},
+    {{"trace", "study.yaml", "--scenario", "2"}, {}},
+    {{"partition", "--hypergraph", "graph.patoh", "--parts", "2", "--output", "parts.txt"}, {"parts.txt"}},
     {{"calibrate", "network", "--from", "reduce.csv", "-o", "net.yaml", "--plot", "net.svg"}, {"net.svg", "net.yaml"}},
 };
 
