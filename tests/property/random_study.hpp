@@ -60,6 +60,7 @@ class RandomStudy {
   /// Whether it has layers after which others that cost nothing may come.
   bool has_own_model() const { return own_model_; }
   bool is_irregular() const { return irregular_; }
+  bool chooses_algorithm() const { return is_choice(settings_.algorithm); }
   /// Whether a measured step says how long computing takes, whatever the device: then a faster update, which is a part
   /// of the step, leaves more of it to the passes.
   bool is_anchored() const { return anchored_; }
@@ -225,13 +226,15 @@ class RandomStudy {
   }
 
   std::string collective() {
+    if (chance(0.5)) {
+      using A = CollectiveAlgorithm;
+      settings_.algorithm = one_of<A>({A::ring, A::halving_doubling, A::recursive_doubling, A::double_binary_tree,
+                                       A::hierarchical, A::automatic, A::nccl});
+      settings_.level =
+          one_of<CollectiveLevel>({CollectiveLevel::automatic, CollectiveLevel::flow, CollectiveLevel::message});
+    }
     std::string text =
         fmt::format("algorithm: {}, level: {}", to_string(settings_.algorithm), to_string(settings_.level));
-    if (chance(0.5))
-      text = fmt::format(
-          "algorithm: {}, level: {}",
-          one_of<std::string>({"ring", "halving_doubling", "recursive_doubling", "double_binary_tree", "hierarchical"}),
-          one_of<std::string>({"auto", "flow", "message"}));
     if (chance(0.4)) {
       text += ", reduction_rate: " + rate(spread(1e9, 1e11));
       if (chance(0.3)) text += ", cached_reduction: {up_to: 100 kB, rate: " + rate(spread(1e10, 1e12)) + "}";

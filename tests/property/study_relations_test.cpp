@@ -114,10 +114,13 @@ std::string check_bytes(const Drawn& drawn) {
     for (std::size_t d = 0; d < result.totals.activity.size(); ++d)
       if (!near(result.totals.activity[d].total(), result.totals.makespan))
         wrong += fmt::format("the time of device {} does not add up; ", d);
-    const bool by_nodes = setup.collective.algorithm == CollectiveAlgorithm::hierarchical;  // depends on the machine
-    const auto expected = testing::bytes_sent_per_iteration(step.graph, setup.cluster.devices.size());
-    if (!by_nodes && !near(sent, 20 * testing::sum(expected)))
-      wrong += fmt::format("sent {} B instead of {} B; ", sent, 20 * testing::sum(expected));
+    const bool by_nodes = std::count(result.algorithms.begin(), result.algorithms.end(),
+                                     CollectiveAlgorithm::hierarchical) > 0;  // depends on the machine
+    if (!by_nodes) {
+      const double expected = 20 * testing::sum(testing::bytes_sent_per_iteration(
+                                       step.graph, setup.cluster.devices.size(), result.algorithms));
+      if (!near(sent, expected)) wrong += fmt::format("sent {} B instead of {} B; ", sent, expected);
+    }
     // Of a star each message loads the sender's link up and the receiver's link down.
     if (study.is_star() && !near(testing::sum(result.totals.on_link), 2 * sent))
       wrong += fmt::format("links carried {} B of {} B; ", testing::sum(result.totals.on_link), 2 * sent);
@@ -135,8 +138,8 @@ bool may_have_anomalies(const RandomStudy& study) {
                                                "layerwise_data_parallel",
                                                "two_chunk_data_parallel",
                                                "collective_benchmark"};
-  return !lock_step.contains(study.strategy_name()) || study.options().find("priority") != std::string::npos ||
-         study.options().find("cycle") != std::string::npos;
+  return !lock_step.contains(study.strategy_name()) || study.chooses_algorithm() ||
+         study.options().find("priority") != std::string::npos || study.options().find("cycle") != std::string::npos;
 }
 
 /// Collects what does not hold.
@@ -147,8 +150,8 @@ class Relation {
   void equal(const char* what, double a, double b, double tolerance, double scale = 0) {
     if (std::abs(a - b) > tolerance * std::max({std::abs(a), std::abs(b), scale})) add(what, a, b, "is not");
   }
-  void at_most(const char* what, double a, double b, double scale = 0) {
-    if (a - b > kExactly * std::max({std::abs(a), std::abs(b), scale})) add(what, a, b, "exceeds");
+  void at_most(const char* what, double a, double b, double scale = 0, double tolerance = kExactly) {
+    if (a - b > tolerance * std::max({std::abs(a), std::abs(b), scale})) add(what, a, b, "exceeds");
   }
   /// All columns, with times as the other's, `slower` times as long.
   void same(const ScenarioResult& a, const ScenarioResult& b, double slower, double tolerance) {
@@ -181,11 +184,13 @@ void check_alone(const ScenarioResult& r, std::vector<std::string>& violations) 
   for (const double value : {r.compute_s, r.comm_s, r.exposed_comm_s, r.comm_bytes_per_epoch, r.max_link_utilization})
     sane.at_most("0", 0, value);
   sane.at_most("exposed_comm_s", r.exposed_comm_s, r.comm_s, r.iteration_s);
-  sane.at_most("max_link_utilization", r.max_link_utilization, 1);
-  if (measured) {
+  // SimGrid lets a flow end 1e-12 s early, and an iteration may have a thousand one after the other.
+  constexpr double kEarly = 1e-8;
+  if (measured) {  // a result that contradicts itself, as closed forms beside other traffic may, does not say exact
+    sane.at_most("max_link_utilization", r.max_link_utilization, 1, 0, kEarly);
     sane.at_most("compute_s", r.compute_s, r.iteration_s);
     sane.at_most("comm_s", r.comm_s, r.iteration_s);
-    if (r.bound_s) sane.at_most("bound_s", *r.bound_s, r.iteration_s);
+    if (r.bound_s) sane.at_most("bound_s", *r.bound_s, r.iteration_s, 0, kEarly);
   }
   if (r.max_staleness) sane.at_most("mean_staleness", *r.mean_staleness, static_cast<double>(*r.max_staleness));
 }
