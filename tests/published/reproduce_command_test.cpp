@@ -237,7 +237,7 @@ TEST_CASE("blind and seen predictions are summed up apart, each beside the rules
   const TargetResult result{"p", "t", "", rows, summary, "always 20"};
   TargetWriter(table, "table").write(result);
   CHECK(table.str().find("  predicted blind: MAPE 30.00 % over 2 cells; always 20: 50.00 %; the best constant: 25.00 "
-                         "%\n  predicted, seen: MAPE 5.00 % over 1 cells\n") != std::string::npos);
+                         "%\n  predicted, seen: MAPE 5.00 % over 1 cell\n") != std::string::npos);
   TargetWriter(csv, "csv").write(result);
   CHECK(csv.str().find("p,t,b,time,s,20.0,10.0,-50.0,predicted,false,20.0,0.0\n") != std::string::npos);
   CHECK(csv.str().find("p,t,c,time,s,10.0,10.5,5.0,predicted,true,,\n") != std::string::npos);
