@@ -209,8 +209,7 @@ int Pipeline::micro_batches_of(std::int64_t batch, int stages, int shares) const
   if (batch % shares != 0)
     throw place("replicas")
         .error(fmt::format("a batch of {} samples does not divide into {} equal shares; set batch.global to {}", batch,
-                           shares,
-                           nearest_multiples(batch, shares)));
+                           shares, nearest_multiples(batch, shares)));
   if (takes_whole_batches(schedule_)) return 1;
   const bool in_groups = schedule_ == PipelineSchedule::interleaved;
   int micro_batches = micro_batches_.value_or(0);

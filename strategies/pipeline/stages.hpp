@@ -25,11 +25,11 @@ struct Chunk {
   DeviceTime forward, backward_data, backward_weights;
   DeviceTime recompute;  ///< of its layers' second forward passes, before the backward pass
   DeviceTime update;     ///< of all its parameters, once
-  Bytes parameters;   ///< of its layers
-  Bytes activations;  ///< kept from the forward to the backward pass, what comes in included
-  Bytes recomputed;   ///< on top of them while a forward or backward pass runs: see LayerSums::recomputed
-  Bytes received;     ///< activations from the chunk before
-  Bytes sent;         ///< activations to the chunk after; as many bytes of gradients come back
+  Bytes parameters;      ///< of its layers
+  Bytes activations;     ///< kept from the forward to the backward pass, what comes in included
+  Bytes recomputed;      ///< on top of them while a forward or backward pass runs: see LayerSums::recomputed
+  Bytes received;        ///< activations from the chunk before
+  Bytes sent;            ///< activations to the chunk after; as many bytes of gradients come back
 };
 
 /// Sums over the layers before each boundary, and what crosses it: a chunk's bytes in a few operations.
