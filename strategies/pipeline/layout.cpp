@@ -156,11 +156,11 @@ StageLayout split_by_time(MicroBatch& micro_batch, const PipelinePlan& plan, con
   };
 
   const std::vector<Bytes> cut = cut_bytes(whole);
-  const auto layout_of = [&](const ContiguousSplit& split) {
+  const auto layout_of = [&](const ContiguousSplit& found) {
     StageLayout out;
-    for (std::size_t c = 0; c < split.stages.size(); ++c) {
-      if (c < stages) out.replicas.push_back(split.stages[c].replicas);
-      out.boundaries.push_back(split.stages[c].first);
+    for (std::size_t c = 0; c < found.stages.size(); ++c) {
+      if (c < stages) out.replicas.push_back(found.stages[c].replicas);
+      out.boundaries.push_back(found.stages[c].first);
     }
     out.boundaries.push_back(whole.layers.size());
     if (chunks_per_stage == 1) out.batch = estimated_batch(micro_batch, plan, out, cut, limits);

@@ -323,7 +323,7 @@ TEST_CASE("the algorithms that collectives take are a column") {
   const Csv csv = run_csv({"run", "study.yaml"}, folder);
   REQUIRE(csv.rows.size() == 3);
   CHECK(csv.rows[0].at("algorithm") == "recursive_doubling");
-  CHECK(csv.rows[1].at("algorithm") == "recursive_doubling+ring");
+  CHECK(csv.rows[1].at("algorithm") == "ring+recursive_doubling");
   CHECK(csv.rows[2].at("algorithm").empty());
 }
 

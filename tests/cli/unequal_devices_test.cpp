@@ -65,7 +65,8 @@ TEST_CASE("each device takes its own time, in whatever order the hosts are named
   // The slow one alone computes for so long; the fast one for a tenth. Speedup is against the fast one alone with the
   // batch of both; there is no single device that efficiency could be relative to.
   const ordered_json slow = row(folder, {"workers={hosts: [slow]}"}), fast = row(folder, {"workers={hosts: [fast]}"});
-  CHECK(one.at("iteration_s") > slow.at("iteration_s"));
+  // The slow one sets the pace; the last all-reduce hides behind its updates.
+  CHECK(one.at("iteration_s").get<double>() == Approx(slow.at("iteration_s").get<double>()).epsilon(1e-9));
   CHECK(one.at("compute_s").get<double>() == Approx(0.55 * slow.at("compute_s").get<double>()).epsilon(1e-9));
   const ordered_json both = row(folder, {"workers={hosts: [fast]}", "batch.per_worker=16"});
   CHECK(one.at("speedup").get<double>() ==
