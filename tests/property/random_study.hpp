@@ -61,6 +61,8 @@ class RandomStudy {
   bool has_own_model() const { return own_model_; }
   bool is_irregular() const { return irregular_; }
   bool chooses_algorithm() const { return is_choice(settings_.algorithm); }
+  /// Whether a library's rule chooses it, which has latencies in seconds and sizes in bytes of its own.
+  bool asks_library() const { return chooses_algorithm() && settings_.algorithm != CollectiveAlgorithm::automatic; }
   /// Whether a measured step says how long computing takes, whatever the device: then a faster update, which is a part
   /// of the step, leaves more of it to the passes.
   bool is_anchored() const { return anchored_; }
