@@ -162,6 +162,10 @@ bool NetworkPlan::find_interchangeable(const Cluster& cluster) const {
     if (std::holds_alternative<Collective>(task.work)) {
       if (plans_[t].measured) continue;  // the network has no say in it
       if (!networks_[idx(task.ranks)].uniform) return false;
+      // What runs as one may take another algorithm than each by itself, one that treats ranks differently.
+      if (task.queue != QueueId::none && graph_.queue(task.queue).fusion_limit.value > 0 &&
+          is_choice(std::get<Collective>(task.work).algorithm) && plans_[t].level != CollectiveLevel::closed_form)
+        return false;
       const auto& steps = plans_[t].steps;
       const bool same_for_all =
           std::all_of(steps.begin(), steps.end(), [](const FlowStep& s) { return s.flows.is_uniform(); });

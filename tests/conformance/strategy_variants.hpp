@@ -42,6 +42,10 @@ inline std::map<std::string, std::vector<Variant>> strategy_variants() {
                                             {A::nccl, L::automatic, 0},
                                             {A::mpi, L::automatic, 1e-10}})
     data_parallel.push_back({.options = "{granularity: layer}", .collective = settings});
+  // What is fused is of other sizes, for which a choice may be another.
+  for (const L level : {L::automatic, L::flow, L::message})
+    data_parallel.push_back(
+        {.options = "{granularity: cycle, cycle: 2 ms}", .collective = CollectiveSettings{A::automatic, level, 1e-10}});
 
   for (const char* options :
        {"{granularity: bucket, first_bucket: 1 MB, bucket: 10 MB}", "{granularity: cycle, cycle: 4 ms, bucket: 10 MB}",
