@@ -1,7 +1,7 @@
 #include "sim/fusion.hpp"
 
 #include <algorithm>
-#include <tuple>
+#include <utility>
 
 namespace epocast {
 namespace {
@@ -38,11 +38,8 @@ bool FusionQueues::enter(Instance i, std::uint64_t iteration) {
 FusionQueues::Fused FusionQueues::start(Instance i) {
   Line& own = line(i);
   own.called = false;
-  std::ranges::sort(own.waiting, [&](const Waiting& a, const Waiting& b) {
-    if (own.discipline == Discipline::priority)
-      return std::tie(a.priority, a.iteration, a.arrival) < std::tie(b.priority, b.iteration, b.arrival);
-    return a.arrival < b.arrival;
-  });
+  std::ranges::sort(own.waiting,
+                    [later = ServedLater{own.discipline}](const Waiting& a, const Waiting& b) { return later(b, a); });
   const Instance first = own.waiting.front().instance;
   double bytes = 0;
   for (const Waiting& next : own.waiting) {

@@ -14,6 +14,7 @@
 
 #include "sim/compiled_graph.hpp"
 #include "sim/network_plan.hpp"
+#include "sim/waiting.hpp"
 
 namespace epocast {
 
@@ -43,12 +44,6 @@ class FusionQueues {
   const std::vector<double>& idle_times() const { return idle_times_; }
 
  private:
-  struct Waiting {
-    int priority;
-    std::uint64_t iteration;
-    std::uint64_t arrival;
-    Instance instance;
-  };
   struct Line {
     Discipline discipline = Discipline::fifo;
     double limit = 0;  ///< B

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/compiled_graph.hpp"
+#include "sim/waiting.hpp"
 
 namespace epocast {
 
@@ -39,26 +40,9 @@ class QueueSlots {
   bool waits_for_slot(Instance i) const { return graph_.tasks[i.task].first_slot >= 0; }
 
  private:
-  struct Waiting {
-    int priority;
-    std::uint64_t iteration;
-    std::uint64_t arrival;
-    Instance instance;
-  };
-  /// Orders the heap so that the top is served next: by arrival, or by priority, iteration, arrival.
-  struct Later {
-    Discipline discipline;
-    bool operator()(const Waiting& a, const Waiting& b) const {
-      if (discipline == Discipline::priority) {
-        if (a.priority != b.priority) return a.priority > b.priority;
-        if (a.iteration != b.iteration) return a.iteration > b.iteration;
-      }
-      return a.arrival > b.arrival;
-    }
-  };
   struct Slot {
-    explicit Slot(Discipline discipline) : line(Later{discipline}) {}
-    std::priority_queue<Waiting, std::vector<Waiting>, Later> line;
+    explicit Slot(Discipline discipline) : line(ServedLater{discipline}) {}
+    std::priority_queue<Waiting, std::vector<Waiting>, ServedLater> line;
     bool busy = false;
   };
 

@@ -7,6 +7,12 @@
 
 namespace epocast {
 
+/// A link, and how long it needs for what it has carried.
+struct LinkLoad {
+  int link = -1;  ///< -1: none has carried anything
+  double seconds = 0;
+};
+
 /// Counts what crossed the network, message by message, along its routes.
 class TrafficCounter {
  public:
@@ -29,6 +35,14 @@ class TrafficCounter {
   const std::vector<double>& received() const { return received_; }  ///< by host [B]
   const std::vector<double>& on_link() const { return on_link_; }    ///< by link [B]
   double total() const { return total_; }
+  /// The first of those that need longest.
+  LinkLoad busiest_link() const {
+    LinkLoad busiest;
+    for (int link = 0; link < engine_.link_count(); ++link)
+      if (const double seconds = on_link_[link] / engine_.link_bandwidth(link); seconds > busiest.seconds)
+        busiest = {link, seconds};
+    return busiest;
+  }
 
  private:
   SimEngine& engine_;

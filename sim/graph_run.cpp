@@ -1,0 +1,291 @@
+#include "sim/graph_run.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace epocast {
+namespace {
+
+constexpr std::int64_t kFewestForEstimate = 100;  // iterations, where no noise tells how sure an estimate is
+
+// Upper 16 bits of an engine token: whose event it is.
+enum Tag : std::uint16_t { kTaskTimer, kTaskFlow, kCollectiveTimer, kCollectiveFlow, kFusionTimer };
+
+std::uint64_t pack(Tag tag, Instance i) { return std::uint64_t{tag} << 48 | std::uint64_t{i.task} << 24 | i.rank; }
+Instance unpack(std::uint64_t token) {
+  return {static_cast<std::uint32_t>(token >> 24 & 0xffffff), static_cast<std::uint32_t>(token & 0xffffff)};
+}
+
+std::size_t max_ranks(const CyclicTaskGraph& graph) {
+  std::size_t most = 1;
+  for (const Group& group : graph.groups()) most = std::max(most, group.devices.size());
+  return most;
+}
+
+}  // namespace
+
+GraphRun::GraphRun(const CyclicTaskGraph& graph, const Cluster& cluster, SimEngine& engine, const NetworkPlan& network,
+                   const ExecutionOptions& options, bool folded)
+    : graph_(graph),
+      cluster_(cluster),
+      engine_(engine),
+      network_(network),
+      options_(options),
+      compiled_(compile(graph, folded)),
+      readiness_(compiled_),
+      slots_(compiled_),
+      fusion_(compiled_, network),
+      traffic_(engine),
+      collectives_(engine, traffic_, kCollectiveTimer, kCollectiveFlow, folded),
+      activity_(compiled_, cluster.devices.size(), engine.now()),
+      versions_(graph),
+      detector_(compiled_.instances, compiled_.max_lag),
+      observer_(activity_.accounts(), activity_.workers(cluster.devices.size()), engine.now()),
+      service_order_(compiled_),
+      durations_(compiled_, options, cluster.devices.size(), engine.now()),
+      start_(engine.now()),
+      pool_(compiled_, options),
+      obsolete_(compiled_),
+      states_(compiled_.instances, InstanceState{.ended = engine.now()}),
+      dropped_(max_ranks(graph), 0),
+      servers_(compiled_),
+      calm_(durations_.calm(engine.now())) {
+  if (options.record_waiting && !folded) barriers_.emplace(compiled_, start_);
+  if (!options.slow_links.empty())
+    disturbed_links_.emplace(engine, options.slow_links, network.device_hosts(), options.elapsed);
+  const bool lone_links = options.share_single_links && options.slow_links.empty();
+  engine.declare_flows(lone_links ? network.flows() : std::vector<std::pair<int, int>>{});
+}
+
+// The life of an instance: offered when its tokens are there, in line on its queue, begun, finished.
+
+void GraphRun::offer(Instance i) {
+  InstanceState& own = state(i);
+  if (!pool_.may_start(i, own.started)) return;
+  readiness_.fire(i);
+  max_started_ = std::max<std::int64_t>(max_started_, ++own.started);
+  if (barriers_) barriers_->starts(i, engine_.now());
+  own.firing = is_obsolete(i) ? Firing::void_outside_queue : Firing::real;
+  if (own.firing != Firing::real) {
+    instant_.push_back(i);
+  } else if (fusion_.serves(i)) {
+    if (fusion_.enter(i, own.started)) call_fusion(i);
+  } else if (slots_.waits_for_slot(i)) {
+    service_order_.waits(i);
+    slots_.enter(i, own.started, [this](Instance next) { begin(next); });
+  } else {
+    begin(i);
+  }
+}
+
+/// Whether the instance, whose turn has come, is obsolete.
+bool GraphRun::is_obsolete(Instance i) {
+  if (!obsolete_.any()) return false;
+  const auto started = [this](std::uint32_t join) {
+    return std::int64_t{states_[compiled_.tasks[join].first_instance].started};
+  };
+  return obsolete_.check(i, iteration_of(i), started);
+}
+
+void GraphRun::begin(Instance i) {
+  if (slots_.waits_for_slot(i)) {
+    service_order_.begins(i);
+    if (is_obsolete(i)) {
+      state(i).firing = Firing::void_in_queue;
+      instant_.push_back(i);
+      return;
+    }
+  }
+  note_beginning(i);
+  start_work(i);
+}
+
+void GraphRun::note_beginning(Instance i) {
+  const Task& task = compiled_.task(i.task);
+  state(i).began = engine_.now();
+  activity_.begins(i, engine_.now());
+  if (task.version.store != StoreId::none && task.version.kind == VersionEffect::read_at_start)
+    versions_.read(task.version.store, i.rank, iteration_of(i));
+}
+
+/// All that waits with the instance and fits begins as one, under the name of the first.
+void GraphRun::start_fused(Instance i) {
+  const auto [members, plan] = fusion_.start(i);
+  for (const Instance member : members) note_beginning(member);
+  const std::uint32_t first = members.front().task;
+  collectives_.start(*plan, network_.hosts(compiled_.task(first).ranks), first);
+}
+
+void GraphRun::call_fusion(Instance i) { engine_.start_timer(engine_.now(), pack(kFusionTimer, i)); }
+
+void GraphRun::start_work(Instance i) {
+  const Task& task = compiled_.task(i.task);
+  const double now = engine_.now();
+  if (std::holds_alternative<Collective>(task.work)) {
+    collectives_.start(network_.collective(i.task), network_.hosts(task.ranks), i.task);
+    return;
+  }
+  double date = now;
+  bool at_once = false;
+  if (const auto* transfer = std::get_if<Transfer>(&task.work)) {
+    const auto [from, to] = network_.ends(*transfer, i.rank);
+    at_once = from == to;
+    if (!at_once) date = durations_.start_of_transfer(i, now) + engine_.route(from, to).latency;
+  } else {
+    date = durations_.end_of_compute(i, iteration_of(i), now);
+    at_once = date == now;
+  }
+  if (at_once) {
+    instant_.push_back(i);
+  } else if (std::isfinite(date)) {
+    engine_.start_timer(date, pack(kTaskTimer, i));
+  } else {
+    const DeviceId still = std::holds_alternative<Transfer>(task.work) ? compiled_.device(i) : durations_.worker(i);
+    stuck_.push_back({i, still, durations_.stopped(still)});
+  }
+}
+
+/// Events of one date: by task, then by rank or, in a collective, by message. So rounding has no say in who goes first.
+std::uint64_t GraphRun::order(std::uint64_t token, bool /*is_flow*/) const {
+  if (const auto tag = token >> 48; tag == kCollectiveTimer || tag == kCollectiveFlow)
+    return collectives_.id_of(token) << 40 | CollectiveRunner::message_of(token);
+  else if (tag == kFusionTimer)
+    return ~std::uint64_t{0};  // after all that may add to it
+  const Instance i = unpack(token);
+  return std::uint64_t{i.task} << 40 | i.rank;
+}
+
+void GraphRun::on_timer(std::uint64_t token) {
+  if (token >> 48 == kCollectiveTimer) {
+    finish_collective(collectives_.on_timer(token));
+  } else if (token >> 48 == kFusionTimer) {
+    start_fused(unpack(token));
+  } else {
+    const Instance i = unpack(token);
+    if (const auto* transfer = std::get_if<Transfer>(&compiled_.task(i.task).work)) {
+      const auto [from, to] = network_.ends(*transfer, i.rank);
+      const double bytes = durations_.effective_bytes(i, iteration_of(i), transfer->bytes);
+      engine_.start_flow(from, to, bytes, pack(kTaskFlow, i));
+    } else {
+      finish(i);
+    }
+  }
+  finish_instant();
+}
+
+void GraphRun::on_flow_done(std::uint64_t token) {
+  if (token >> 48 == kCollectiveFlow) {
+    finish_collective(collectives_.on_flow_done(token));
+  } else {
+    const Instance i = unpack(token);
+    const auto& transfer = std::get<Transfer>(compiled_.task(i.task).work);
+    const auto [from, to] = network_.ends(transfer, i.rank);
+    traffic_.count(from, to, transfer.bytes.value);
+    finish(i);
+  }
+  finish_instant();
+}
+
+void GraphRun::finish_collective(std::uint64_t id) {
+  if (id == CollectiveRunner::kNone) return;
+  const Instance i{static_cast<std::uint32_t>(id), 0};
+  if (!fusion_.serves(i)) return finish(i);
+  bool again = false;
+  const std::vector<Instance> members = fusion_.end(i, again);
+  if (again) call_fusion(i);
+  for (const Instance member : members) finish(member);
+}
+
+void GraphRun::finish_instant() {
+  while (!instant_.empty()) {
+    const Instance i = instant_.front();
+    instant_.pop_front();
+    finish(i);
+  }
+}
+
+void GraphRun::finish(Instance i) {
+  const Task& task = compiled_.task(i.task);
+  InstanceState& own = state(i);
+  const std::int64_t iteration = iteration_of(i);
+  const Firing firing = std::exchange(own.firing, Firing::none);
+  own.ended = engine_.now();
+  if (firing == Firing::real) {
+    activity_.ends(i, own.ended);
+    if (task.version.store != StoreId::none && task.version.kind == VersionEffect::write_at_end)
+      versions_.write(task.version.store, i.rank, iteration, iteration > 0 || options_.iterations == 1);
+    servers_.served(task.queue, own.ended - own.began);
+  }
+  observe(i, iteration, firing == Firing::real);
+  if (barriers_) barriers_->ends(i, own.ended);  // before what this sets off
+  readiness_.finish(
+      i, [this](Instance next) { offer(next); },
+      [&](std::uint32_t) { dropped_[i.rank] += obsolete_.skipped(i, iteration) ? 0 : 1; });
+  if (slots_.waits_for_slot(i) && firing != Firing::void_outside_queue)
+    slots_.leave(i, [this](Instance next) { begin(next); });
+}
+
+void GraphRun::observe(Instance i, std::int64_t iteration, bool happened) {
+  const std::uint64_t id = compiled_.instance_id(i);
+  const double now = engine_.now();
+  if (options_.record_timeline && happened) {
+    if (timeline_.intervals.size() < options_.max_intervals)
+      timeline_.intervals.push_back({i.task, i.rank, iteration, state(i).began - start_, now - start_});
+    else
+      timeline_.truncated = true;
+  }
+  if (!options_.exact && !stuck_.empty() && ++executions_ >= options_.patience && max_started_ >= kFewestForEstimate)
+    pool_.stop_at(max_started_);  // no iteration is complete any more, but the others' pace is known
+  if (pool_.stealing()) {
+    if (!pool_.iteration_ended(i, iteration)) return;
+    iteration_ended(pool_.completed());
+    if (!options_.exact && sample_is_large_enough(pool_.completed())) pool_.stop_at(pool_.completed());
+    return;
+  }
+  running_down_ |= iteration + 1 >= pool_.limit();
+  if (!detector_.record(id, iteration, now)) return;
+
+  iteration_ended(detector_.completed());
+  if (period_ || running_down_) return;  // what the last ones do when others are done is no steady state
+  if (!calm_ && durations_.calm(now)) {
+    calm_ = true;
+    calm_at_ = max_started_;
+    detector_.forget_before(max_started_);
+  }
+  if (!options_.noise.any() && calm_) period_ = detector_.find_period();
+  if (period_) {
+    if (period_->length == 1) {
+      steady_ = service_order_.counts(started(), bound_from_one_rank());
+      steady_fused_ = fusion_.idle_times();
+    }
+    metrics_ = observer_.window(period_->length);
+    // Nothing has started beyond max_started_ yet, so ending there changes nothing that has happened; whole periods
+    // between there and the real end can be added by arithmetic.
+    const std::int64_t missing = std::max<std::int64_t>(0, options_.iterations - max_started_);
+    if (!options_.exact) pool_.stop_at(options_.iterations - missing / period_->length * period_->length);
+  } else if (!options_.exact && sample_is_large_enough(detector_.completed() - calm_at_)) {
+    pool_.stop_at(max_started_);
+  }
+}
+
+void GraphRun::iteration_ended(std::int64_t completed) {
+  observer_.iteration_ended(engine_.now());
+  if (!options_.progress) return;
+  // An upper limit: without noise a period may be found at any time.
+  const std::int64_t sample = options_.noise.any() ? options_.sample_iterations
+                                                   : options_.patience / static_cast<std::int64_t>(compiled_.instances);
+  const std::int64_t all =
+      options_.exact ? options_.iterations : std::min(options_.iterations, std::max(kFewestForEstimate, sample));
+  options_.progress(std::min(1.0, static_cast<double>(completed) / static_cast<double>(all)));
+}
+
+/// Whether enough iterations are simulated for an estimate: with noise a fixed number; without, when patience is over.
+bool GraphRun::sample_is_large_enough(std::int64_t iterations) const {
+  if (!durations_.representative(engine_.now())) return false;
+  if (options_.noise.any()) return iterations >= options_.sample_iterations;
+  return iterations >= kFewestForEstimate &&
+         iterations * static_cast<std::int64_t>(compiled_.instances) >= options_.patience;
+}
+
+}  // namespace epocast

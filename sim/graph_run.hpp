@@ -1,0 +1,114 @@
+#pragma once
+// One run of one graph: what execute() is made of. How instances live is in graph_run.cpp, what is said of them
+// afterwards in graph_run_report.cpp.
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "sim/barrier_accounts.hpp"
+#include "sim/collectives/runner.hpp"
+#include "sim/compiled_graph.hpp"
+#include "sim/cycle_bound.hpp"
+#include "sim/deadlock.hpp"
+#include "sim/disturbed_links.hpp"
+#include "sim/durations.hpp"
+#include "sim/execution.hpp"
+#include "sim/fusion.hpp"
+#include "sim/network_plan.hpp"
+#include "sim/obsolescence.hpp"
+#include "sim/queue_slots.hpp"
+#include "sim/readiness.hpp"
+#include "sim/server_accounts.hpp"
+#include "sim/service_order.hpp"
+#include "sim/staleness.hpp"
+#include "sim/step_observer.hpp"
+#include "sim/step_pool.hpp"
+#include "sim/task_activity.hpp"
+#include "sim/traffic.hpp"
+#include "sim/worker_report.hpp"
+
+namespace epocast {
+
+/// One run of one graph. The token game decides what is ready, queues decide who goes first, the engine tells when
+/// things end; everything else here is bookkeeping.
+class GraphRun final : SimEngine::Listener {
+ public:
+  GraphRun(const CyclicTaskGraph& graph, const Cluster& cluster, SimEngine& engine, const NetworkPlan& network,
+           const ExecutionOptions& options, bool folded);
+
+  ExecutionResult run();
+
+ private:
+  void on_timer(std::uint64_t token) override;
+  void on_flow_done(std::uint64_t token) override;
+  std::uint64_t order(std::uint64_t token, bool is_flow) const override;
+
+  void start_work(Instance i);
+  void call_fusion(Instance i);
+  void start_fused(Instance i);
+  void offer(Instance i);
+  void begin(Instance i);
+  void note_beginning(Instance i);
+  void finish(Instance i);
+  void finish_instant();
+  void finish_collective(std::uint64_t id);
+  void observe(Instance i, std::int64_t iteration, bool happened);
+  bool sample_is_large_enough(std::int64_t iterations) const;
+  void iteration_ended(std::int64_t completed);
+  bool is_obsolete(Instance i);
+  WorkerSources worker_sources() const;
+  void check_all_ended() const;
+  std::int64_t iteration_of(Instance i) const { return std::int64_t{state(i).started} - 1; }
+  InstanceState& state(Instance i) { return states_[compiled_.instance_id(i)]; }
+  const InstanceState& state(Instance i) const { return states_[compiled_.instance_id(i)]; }
+  std::vector<std::uint32_t> started() const;
+  double iterations_done() const;
+  void measure_pace(ExecutionResult& result) const;
+  void measure_traffic(ExecutionResult& result) const;
+  bool bound_from_one_rank() const;
+  CycleBound bound() const;
+
+  const CyclicTaskGraph& graph_;
+  const Cluster& cluster_;
+  SimEngine& engine_;
+  const NetworkPlan& network_;
+  const ExecutionOptions& options_;
+  CompiledGraph compiled_;
+  Readiness readiness_;
+  QueueSlots slots_;
+  FusionQueues fusion_;
+  TrafficCounter traffic_;
+  CollectiveRunner collectives_;
+  TaskActivity activity_;
+  VersionCounter versions_;
+  SteadyStateDetector detector_;
+  StepObserver observer_;
+  ServiceOrder service_order_;
+  Durations durations_;
+  std::optional<BarrierAccounts> barriers_;
+  std::optional<DisturbedLinks> disturbed_links_;
+
+  double start_;
+  StepPool pool_;
+  VoidIterations obsolete_;
+  std::int64_t max_started_ = 0;
+  std::vector<InstanceState> states_;  ///< by instance
+  std::vector<std::int64_t> dropped_;  ///< by rank
+  ServerAccounts servers_;
+  std::vector<StuckInstance> stuck_;  ///< on devices that stand still for ever
+  std::int64_t executions_ = 0;       ///< ended
+  std::int64_t calm_at_ = 0;          ///< iterations that had ended, or begun, when nothing changed any more
+  bool calm_ = true;
+  // When the period was found, if it is 1: how far all had come, and how long what is fused takes, by task.
+  std::vector<ServiceCount> steady_;
+  std::vector<double> steady_fused_;
+  std::deque<Instance> instant_;  ///< ended at once, still to be finished
+  std::optional<Period> period_;
+  bool running_down_ = false;  ///< some instance has ended its last iteration
+  StepMetrics metrics_;
+  Timeline timeline_;
+};
+
+}  // namespace epocast

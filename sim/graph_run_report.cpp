@@ -1,0 +1,125 @@
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+#include <utility>
+
+#include "sim/error.hpp"
+#include "sim/graph_run.hpp"
+
+namespace epocast {
+
+std::vector<std::uint32_t> GraphRun::started() const {
+  std::vector<std::uint32_t> firings;
+  for (const InstanceState& s : states_) firings.push_back(s.started);
+  return firings;
+}
+
+void GraphRun::check_all_ended() const {
+  std::vector<double> ended;
+  for (const InstanceState& s : states_) ended.push_back(s.ended - start_);
+  const std::string deadlock = describe_deadlock({compiled_, cluster_, readiness_, started(), ended, stuck_,
+                                                  pool_.stealing() ? 0 : pool_.limit(), engine_.now() - start_});
+  if (!deadlock.empty()) throw SimulationError(deadlock);
+}
+
+/// Interchangeable ranks have the same cycles: one of them is enough.
+bool GraphRun::bound_from_one_rank() const {
+  return !compiled_.folded && network_.ranks_interchangeable() && options_.slowdown.empty();
+}
+
+CycleBound GraphRun::bound() const {
+  const bool one_rank = bound_from_one_rank();
+  const CompiledGraph folded = one_rank ? compile(graph_, true) : CompiledGraph{};
+  const CompiledGraph& used = one_rank ? folded : compiled_;
+  std::vector<ServiceCount> counts = used.slot_discipline.empty() ? std::vector<ServiceCount>{} : steady_;
+  for (ServiceCount& c : counts)
+    if (const CompiledTask& task = used.tasks[c.task]; task.first_slot >= 0)
+      c.slot = task.first_slot + static_cast<std::int32_t>(task.slot_stride * c.rank);
+  const auto duration = [&](Instance i) {
+    if (std::holds_alternative<Compute>(used.task(i.task).work)) return durations_.usual(i);
+    const bool fused = fusion_.serves(i) && !steady_fused_.empty();  // the same run together in every iteration
+    return fused ? steady_fused_[i.task] : network_.idle_time(i.task, i.rank);
+  };
+  return maximum_cycle_ratio(used, duration, counts);
+}
+
+/// What was simulated, in iterations of all workers.
+double GraphRun::iterations_done() const {
+  if (stuck_.empty()) return pool_.iterations();
+  double steps = 0;
+  const std::vector<WorkerReport> workers = report_workers(worker_sources());
+  for (const WorkerReport& worker : workers) steps += static_cast<double>(worker.steps);
+  return std::max(steps, 1.0) / static_cast<double>(workers.size());
+}
+
+/// Times per iteration: of the period, or averages over what comes after the first tenth and the last change.
+void GraphRun::measure_pace(ExecutionResult& result) const {
+  const std::int64_t known = observer_.iterations();
+  const std::int64_t window = known - std::max(known / 10, std::min(calm_at_, known - 1));
+  if (period_) {
+    result.iteration = period_->iteration();
+    result.metrics = metrics_;
+  } else if (!stuck_.empty() || known == 0) {
+    result.iteration = result.totals.makespan / iterations_done();
+    if (known > 0) result.metrics = observer_.window(known);
+  } else {
+    std::tie(result.iteration, result.iteration_ci95) = observer_.mean_iteration(window);
+    result.metrics = observer_.window(window);
+  }
+}
+
+/// Every iteration sends the same bytes over the same links.
+void GraphRun::measure_traffic(ExecutionResult& result) const {
+  const double iterations = iterations_done();
+  result.metrics.bytes = traffic_.total() / iterations;
+  const LinkLoad busiest = traffic_.busiest_link();
+  if (busiest.link < 0 || result.iteration <= 0) return;
+  result.metrics.max_link_utilization = busiest.seconds / iterations / result.iteration;
+  // An estimated iteration may come out too short.
+  if (!period_) result.metrics.max_link_utilization = std::min(result.metrics.max_link_utilization, 1.0);
+  result.metrics.busiest_link = engine_.link_name(busiest.link);
+}
+
+WorkerSources GraphRun::worker_sources() const {
+  return {compiled_, states_, obsolete_, dropped_, versions_, barriers_, stuck_, start_};
+}
+
+ExecutionResult GraphRun::run() {
+  engine_.set_listener(*this);
+  for (std::uint32_t t = 0; t < compiled_.tasks.size(); ++t)
+    for (std::uint32_t r = 0; r < compiled_.tasks[t].width; ++r)
+      if (readiness_.ready({t, r}) && state({t, r}).started == 0) offer({t, r});
+  finish_instant();
+  engine_.run();
+  check_all_ended();
+
+  ExecutionResult result;
+  const double makespan = engine_.now() - start_;
+  const double missing = static_cast<double>(options_.iterations) - pool_.iterations();
+  result.iterations_simulated = std::llround(pool_.iterations());
+  result.period = period_;
+  result.folded = compiled_.folded;
+  result.totals.makespan = makespan;
+  measure_pace(result);
+  measure_traffic(result);
+  result.exact = missing == 0 || period_.has_value();
+  result.total = makespan + missing * (stuck_.empty() ? result.iteration : makespan / pool_.iterations());
+  result.staleness = versions_.all();
+  result.metrics.mean_staleness = result.staleness.mean();
+  if (result.staleness.writes > 0) result.metrics.max_staleness = result.staleness.max;
+
+  for (std::size_t d = 0; d < cluster_.devices.size(); ++d)
+    result.totals.activity.push_back(activity_.accounts().times(static_cast<DeviceId>(d), engine_.now()));
+  result.totals.sent = traffic_.sent();
+  result.totals.received = traffic_.received();
+  result.totals.on_link = traffic_.on_link();
+  result.workers = report_workers(worker_sources());
+  result.servers = servers_.report(makespan);
+  const bool always_the_same = !options_.noise.any() && options_.slow_devices.empty() && options_.slow_links.empty();
+  if (always_the_same && !pool_.stealing() && !readiness_.has_quorums()) result.bound = bound();
+  result.algorithms = network_.algorithms();
+  result.timeline = std::move(timeline_);
+  return result;
+}
+
+}  // namespace epocast
