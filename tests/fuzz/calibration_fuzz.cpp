@@ -3,37 +3,17 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
-#include <string_view>
 
 #include "costmodels/compute_calibration.hpp"
 #include "costmodels/network_calibration.hpp"
 #include "experiments/calibrate/step_calibration.hpp"
 #include "sim/error.hpp"
+#include "tests/fuzz/property.hpp"
 
 using namespace epocast;
-
-namespace {
-
-// Not assert(): a fuzzer must see failures in release builds too.
-void require(bool holds, const char* what) {
-  if (holds) return;
-  std::fprintf(stderr, "calibration_fuzz: broken property: %s\n", what);
-  std::abort();
-}
-
-template <class Action>
-void attempt(Action action) {
-  try {
-    action();
-  } catch (const ConfigError& error) {
-    require(!std::string_view(error.what()).empty(), "errors say something");
-  }
-}
-
-}  // namespace
+using fuzz::attempt;
+using fuzz::require;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);

@@ -11,17 +11,12 @@
 #include <string_view>
 
 #include "sim/config.hpp"
+#include "tests/fuzz/property.hpp"
 
 using namespace epocast;
+using fuzz::require;
 
 namespace {
-
-// Not assert(): a fuzzer must see failures in release builds too.
-void require(bool holds, const char* what) {
-  if (holds) return;
-  std::fprintf(stderr, "config_fuzz: broken property: %s\n", what);
-  std::abort();
-}
 
 template <class Action>
 bool succeeds(Action action) {

@@ -7,24 +7,18 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
 #include "experiments/calibrate/import.hpp"
 #include "sim/error.hpp"
+#include "tests/fuzz/property.hpp"
 
 using namespace epocast;
+using fuzz::require;
 
 namespace {
-
-void require(bool holds, const char* what) {
-  if (holds) return;
-  std::fprintf(stderr, "import_fuzz: broken property: %s\n", what);
-  std::abort();
-}
 
 /// The importers read files: one for this process, gone at its end.
 class InputFile {

@@ -5,23 +5,16 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <string_view>
 
 #include "sim/error.hpp"
+#include "tests/fuzz/property.hpp"
 #include "workloads/model_reader.hpp"
 
 using namespace epocast;
+using fuzz::require;
 
 namespace {
-
-// Not assert(): a fuzzer must see failures in release builds too.
-void require(bool holds, const char* what) {
-  if (holds) return;
-  std::fprintf(stderr, "model_fuzz: broken property: %s\n", what);
-  std::abort();
-}
 
 void check_layer(const Layer& layer, int index) {
   require((index == 0) == layer.inputs.empty(), "the input layer alone has no inputs");

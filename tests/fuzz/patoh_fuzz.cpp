@@ -3,26 +3,15 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <sstream>
 #include <string>
 
 #include "experiments/partition/patoh_file.hpp"
 #include "sim/error.hpp"
+#include "tests/fuzz/property.hpp"
 
 using namespace epocast;
-
-namespace {
-
-// Not assert(): a fuzzer must see failures in release builds too.
-void require(bool holds, const char* what) {
-  if (holds) return;
-  std::fprintf(stderr, "patoh_fuzz: broken property: %s\n", what);
-  std::abort();
-}
-
-}  // namespace
+using fuzz::require;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);

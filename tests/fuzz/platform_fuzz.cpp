@@ -2,25 +2,14 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <string_view>
 
 #include "platforms/platform_loader.hpp"
 #include "sim/error.hpp"
+#include "tests/fuzz/property.hpp"
 
 using namespace epocast;
-
-namespace {
-
-// Not assert(): a fuzzer must see failures in release builds too.
-void require(bool holds, const char* what) {
-  if (holds) return;
-  std::fprintf(stderr, "platform_fuzz: broken property: %s\n", what);
-  std::abort();
-}
-
-}  // namespace
+using fuzz::require;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {

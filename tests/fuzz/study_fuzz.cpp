@@ -4,23 +4,16 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <string_view>
 
 #include "experiments/scenario.hpp"
 #include "sim/error.hpp"
+#include "tests/fuzz/property.hpp"
 
 using namespace epocast;
+using fuzz::require;
 
 namespace {
-
-// Not assert(): a fuzzer must see failures in release builds too.
-void require(bool holds, const char* what) {
-  if (holds) return;
-  std::fprintf(stderr, "study_fuzz: broken property: %s\n", what);
-  std::abort();
-}
 
 void check_scenario(const Scenario& scenario, const Study& study) {
   static const Registries registries = builtin_registries();
