@@ -11,7 +11,7 @@ namespace epocast {
 
 /// A rank loses time while nothing of its own is under way or in line and it has arrived at a join that has not gone
 /// ahead. When the join does, what each rank has lost since the last time is put down to the rank that arrived last.
-/// Only joins of all ranks of the widest group count.
+/// Only joins of ranks of the widest group count, all together or team by team.
 class BarrierAccounts {
  public:
   BarrierAccounts(const CompiledGraph& graph, double start);
@@ -36,21 +36,29 @@ class BarrierAccounts {
   };
   struct Join {
     std::vector<std::uint32_t> edges;
+    std::uint32_t team = 0;
+    Axis teams;
     std::int64_t started = 0;
-    std::vector<std::vector<std::int64_t>> tokens;  ///< by edge and rank, since the start
-    std::vector<std::deque<double>> arrived;        ///< by rank: dates, from iteration `started` on
+    std::vector<std::vector<std::int64_t>> tokens;  ///< by edge and place in the team, since the start
+    std::vector<std::deque<double>> arrived;        ///< by place: dates, from iteration `started` on
+
+    std::uint32_t rank(std::uint32_t place) const { return teams.rank_at(team, place); }
   };
 
+  /// Whether the edge joins tasks of lone ranks of the widest group.
+  bool joins_ranks(const CompiledEdge& edge) const {
+    return width_ > 1 && edge.width == width_ && edge.from.extent == 1 && edge.to.extent > 1;
+  }
   void change(Rank& rank, double now, std::int32_t active, std::int32_t waits_at);
   void join_starts(Join& join, double now);
-  void arrives(Join& join, std::uint32_t edge, std::uint32_t rank, double now);
-  static std::int64_t arrivals(const Join& join, std::uint32_t rank);
+  void arrives(Join& join, std::uint32_t edge, std::uint32_t place, double now);
+  static std::int64_t arrivals(const Join& join, std::uint32_t place);
 
   const CompiledGraph& graph_;
   std::uint32_t width_ = 1;
   std::vector<Rank> ranks_;
   std::vector<Join> joins_;
-  std::vector<std::int32_t> join_of_;  ///< by task, or -1
+  std::vector<std::int32_t> first_join_of_;  ///< by task: of its team 0, or -1
 };
 
 }  // namespace epocast

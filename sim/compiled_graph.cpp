@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace epocast {
@@ -13,45 +14,61 @@ constexpr std::size_t idx(Id id) {
   return static_cast<std::size_t>(id);
 }
 
-bool is_collective(const Task& task) { return std::holds_alternative<Collective>(task.work); }
-
-/// What kinds of tasks wait on a queue.
+/// Along which axis the tasks of a queue are, if it is one for all.
 struct QueueUse {
-  bool collectives = false;
-  bool others = false;
+  std::optional<Axis> axis;
+  bool mixed = false;
+
+  void add(const Axis& other) { mixed |= axis.value_or(other) != other, axis = other; }
 };
 
 /// Gives every queue that needs run-time state its slots, and every task its place in them.
 void assign_slots(const CyclicTaskGraph& graph, CompiledGraph& out) {
   std::vector<QueueUse> use(graph.queues().size());
   for (const Task& task : graph.tasks())
-    if (task.queue != QueueId::none)
-      (is_collective(task) ? use[idx(task.queue)].collectives : use[idx(task.queue)].others) = true;
+    if (task.queue != QueueId::none) use[idx(task.queue)].add(task.axis);
 
   std::vector<std::int32_t> first(graph.queues().size(), -1);
-  std::vector<std::uint32_t> count(graph.queues().size(), 0);
   for (std::size_t q = 0; q < graph.queues().size(); ++q) {
     const Queue& queue = graph.queues()[q];
     if (queue.discipline == Discipline::program_order) continue;  // implied edges do it all
     if (queue.fusion_limit.value > 0) continue;                   // sim/fusion.hpp
-    if (queue.discipline == Discipline::priority && use[q].collectives && use[q].others)
-      throw GraphError(
-          fmt::format("priority queue '{}' mixes collectives with other tasks; use two queues", queue.name));
-    // Ranks whose queue holds only collectives see one and the same sequence: one slot stands for all.
-    const bool one_slot = out.folded || !use[q].others;
-    count[q] = one_slot ? 1 : static_cast<std::uint32_t>(graph.group(queue.group).devices.size());
+    if (queue.discipline == Discipline::priority && use[q].mixed)
+      throw GraphError(fmt::format(
+          "priority queue '{}' mixes collectives with other tasks, or those of different teams; use two queues",
+          queue.name));
     first[q] = static_cast<std::int32_t>(out.slot_discipline.size());
-    out.slot_discipline.insert(out.slot_discipline.end(), count[q], queue.discipline);
+    // Ranks of a team whose queues hold only its collectives see one and the same sequence: one slot stands for all.
+    auto slots = static_cast<std::uint32_t>(graph.group(queue.group).devices.size());
+    if (!use[q].mixed) slots = use[q].axis.value_or(Axis{}).teams(slots);
+    out.slot_discipline.insert(out.slot_discipline.end(), out.folded ? 1 : std::max(slots, 1U), queue.discipline);
   }
   for (std::size_t t = 0; t < out.tasks.size(); ++t) {
     const Task& task = graph.tasks()[t];
     if (task.queue == QueueId::none || first[idx(task.queue)] < 0) continue;
     CompiledTask& compiled = out.tasks[t];
     compiled.first_slot = first[idx(task.queue)];
-    const std::uint32_t slots = count[idx(task.queue)];
-    compiled.slot_stride = slots > 1 && !is_collective(task) ? 1 : 0;
-    compiled.slot_count = is_collective(task) ? slots : 1;
+    compiled.one_slot = out.folded || graph.group(graph.queue(task.queue).group).devices.size() == 1;
+    if (!compiled.one_slot && use[idx(task.queue)].mixed) compiled.slots = task.axis;
   }
+}
+
+/// The tokens of an edge, and whose they are at either end.
+void add_tokens(const CyclicTaskGraph& graph, const CompiledGraph& out, CompiledEdge& edge) {
+  const Task &before = graph.task(TaskId(edge.before)), &after = graph.task(TaskId(edge.after));
+  const std::uint32_t from = out.tasks[edge.before].width, to = out.tasks[edge.after].width;
+  edge.width = std::max(from, to);
+  if (from == to && (out.folded || before.axis == after.axis ||
+                     graph.ranks_of(TaskId(edge.before)) != graph.ranks_of(TaskId(edge.after))))
+    return;  // instance by instance
+  if (from == 1 || to == 1) {
+    if (from == 1) edge.from.extent = edge.width;
+    if (to == 1) edge.to.extent = edge.width;
+    return;
+  }
+  edge.width = static_cast<std::uint32_t>(graph.ranks_of(TaskId(edge.before)));
+  edge.from = before.axis;
+  edge.to = after.axis;
 }
 
 /// What a rank's edges of lag 0 reach from `head` without leaving the ranks, `head` included.
@@ -65,7 +82,7 @@ std::vector<std::uint32_t> followers(const CyclicTaskGraph& graph, const Compile
       const CompiledEdge& edge = compiled.edges[compiled.out[task.first_out + k]];
       if (edge.lag > 0 || seen[edge.after]) continue;
       if (graph.width_of(TaskId(edge.after)) != graph.width_of(TaskId(head)) ||
-          is_collective(compiled.task(edge.after)))
+          compiled.task(edge.after).axis.extent > 1)
         continue;
       seen[edge.after] = true;
       reached.push_back(edge.after);
@@ -100,13 +117,11 @@ CompiledGraph compile(const CyclicTaskGraph& graph, bool folded) {
   }
 
   for (const Edge& e : graph.edges_with_program_order()) {
-    CompiledEdge edge{static_cast<std::uint32_t>(e.before),
-                      static_cast<std::uint32_t>(e.after),
-                      static_cast<std::uint32_t>(e.lag),
-                      1,
-                      out.tokens,
-                      false};
-    edge.width = std::max(out.tasks[edge.before].width, out.tasks[edge.after].width);
+    CompiledEdge edge{.before = static_cast<std::uint32_t>(e.before),
+                      .after = static_cast<std::uint32_t>(e.after),
+                      .lag = static_cast<std::uint32_t>(e.lag),
+                      .first_token = out.tokens};
+    add_tokens(graph, out, edge);
     edge.to_quorum = graph.task(e.after).quorum > 0 && edge.width > 1 && out.tasks[edge.before].width > 1;
     out.tokens += edge.width;
     out.max_lag = std::max(out.max_lag, edge.lag);

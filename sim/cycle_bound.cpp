@@ -57,9 +57,8 @@ RetimedGraph retime(const CompiledGraph& graph, const std::function<double(Insta
     }
   }
   for (const CompiledEdge& edge : graph.edges) {
-    const bool one_before = graph.tasks[edge.before].width == 1, one_after = graph.tasks[edge.after].width == 1;
     for (std::uint32_t r = 0; r < edge.width; ++r) {
-      const Instance from{edge.before, one_before ? 0 : r}, to{edge.after, one_after ? 0 : r};
+      const Instance from{edge.before, edge.from.team_of(r)}, to{edge.after, edge.to.team_of(r)};
       const auto before = graph.instance_id(from), after = graph.instance_id(to);
       const auto lag = static_cast<std::int64_t>(edge.lag) + begun[before] - begun[after];
       assert(lag >= 0);

@@ -11,8 +11,9 @@ namespace {
 constexpr std::size_t kMaxLines = 8, kMaxRanks = 4;
 
 std::string rank_text(const Standstill& s, Instance i) {
-  if (s.graph.graph->ranks_of(TaskId(i.task)) == 1 || s.graph.graph->width_of(TaskId(i.task)) == 1) return "";
-  return fmt::format(" of rank {} ({})", i.rank, s.cluster.devices[static_cast<std::size_t>(s.graph.device(i))].name);
+  if (s.graph.graph->width_of(TaskId(i.task)) == 1) return "";
+  return fmt::format(" of {} {} ({})", s.graph.task(i.task).axis.extent > 1 ? "the team of rank" : "rank",
+                     s.graph.first_rank(i), s.cluster.devices[static_cast<std::size_t>(s.graph.device(i))].name);
 }
 
 /// "'push fc6' of rank 3 (node-3), 'push fc6' of rank 5 (node-5) and 2 more"
@@ -43,10 +44,7 @@ Wait wait_of(const Standstill& s, Instance i) {
   };
   for (std::uint32_t k = 0; k < task.in_count; ++k) {
     const CompiledEdge& edge = s.graph.edges[s.graph.in[task.first_in + k]];
-    const std::uint32_t width = s.graph.tasks[edge.before].width;
-    const bool all = task.width == 1;
-    for (std::uint32_t r = all ? 0 : i.rank; r < (all ? width : i.rank + 1); ++r)
-      arrived({edge.before, width == 1 ? 0 : r});
+    edge.to.for_each_rank(i.rank, [&](std::uint32_t r) { arrived({edge.before, edge.from.team_of(r)}); });
   }
   return wait;
 }

@@ -16,16 +16,19 @@ bool alike(const Collective& a, const Collective& b) {
 
 FusionQueues::FusionQueues(const CompiledGraph& graph, const NetworkPlan& network)
     : graph_(graph), network_(network), line_of_(graph.tasks.size(), -1), idle_times_(graph.tasks.size(), 0) {
-  std::vector<std::int32_t> line_of_queue;
-  for (const Queue& queue : graph.graph->queues()) {
-    const bool fuses = queue.fusion_limit.value > 0;
-    line_of_queue.push_back(fuses ? static_cast<std::int32_t>(lines_.size()) : -1);
-    if (fuses) lines_.push_back({queue.discipline, queue.fusion_limit.value, {}, {}, false});
-  }
+  std::vector<std::int32_t> line_of_queue(graph.graph->queues().size(), -1);
   for (std::uint32_t t = 0; t < graph.tasks.size(); ++t) {
-    if (const QueueId queue = graph.task(t).queue; queue != QueueId::none)
-      line_of_[t] = line_of_queue[CyclicTaskGraph::index(queue)];
-    if (line_of_[t] >= 0) idle_times_[t] = network.idle_time(t, 0);
+    const QueueId id = graph.task(t).queue;
+    if (id == QueueId::none) continue;
+    const Queue& queue = graph.graph->queue(id);
+    if (!(queue.fusion_limit.value > 0)) continue;
+    std::int32_t& first = line_of_queue[CyclicTaskGraph::index(id)];
+    if (first < 0) {
+      first = static_cast<std::int32_t>(lines_.size());
+      lines_.resize(lines_.size() + graph.tasks[t].width, {queue.discipline, queue.fusion_limit.value, {}, {}, false});
+    }
+    line_of_[t] = first;
+    idle_times_[t] = network.idle_time(t, 0);
   }
 }
 
@@ -49,7 +52,8 @@ FusionQueues::Fused FusionQueues::start(Instance i) {
     own.running.push_back(next.instance);
   }
   own.waiting.erase(own.waiting.begin(), own.waiting.begin() + static_cast<std::ptrdiff_t>(own.running.size()));
-  const CollectivePlan& together = own.running.size() == 1 ? network_.collective(first.task) : plan(first.task, bytes);
+  const CollectivePlan& together =
+      own.running.size() == 1 ? network_.collective(first.task, first.rank) : plan(first, bytes);
   for (const Instance member : own.running) idle_times_[member.task] = together.idle_time;
   return {own.running, &together};
 }
@@ -61,14 +65,14 @@ std::vector<Instance> FusionQueues::end(Instance i, bool& again) {
   return std::exchange(own.running, {});
 }
 
-/// Of `bytes` in all, beginning with this task.
-const CollectivePlan& FusionQueues::plan(std::uint32_t task, double bytes) {
-  const auto [known, is_new] = plans_.try_emplace({task, bytes});
+/// Of `bytes` in all, beginning with this instance.
+const CollectivePlan& FusionQueues::plan(Instance first, double bytes) {
+  const auto [known, is_new] = plans_.try_emplace({first.task, first.rank, bytes});
   if (is_new) {
-    Collective together = collective({task, 0});
+    Collective together = collective(first);
     together.bytes = Bytes(bytes);
-    graph_.graph->tune(together);
-    known->second = network_.plan_like(task, together);
+    graph_.graph->tune(together, graph_.task(first.task).axis, first.rank);
+    known->second = network_.plan_like(first.task, first.rank, together);
   }
   return known->second;
 }

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <span>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "sim/compiled_graph.hpp"
@@ -18,7 +18,7 @@
 
 namespace epocast {
 
-/// The lines of all queues with a fusion limit.
+/// The lines of all queues with a fusion limit: one for each team, all of whose ranks see the same sequence.
 class FusionQueues {
  public:
   FusionQueues(const CompiledGraph& graph, const NetworkPlan& network);
@@ -51,16 +51,17 @@ class FusionQueues {
     std::vector<Instance> running;
     bool called = false;  ///< start() will be
   };
-  Line& line(Instance i) { return lines_[static_cast<std::size_t>(line_of_[i.task])]; }
+  Line& line(Instance i) { return lines_[static_cast<std::size_t>(line_of_[i.task]) + i.rank]; }
   const Collective& collective(Instance i) const { return std::get<Collective>(graph_.task(i.task).work); }
-  const CollectivePlan& plan(std::uint32_t task, double bytes);
+  const CollectivePlan& plan(Instance first, double bytes);
 
   const CompiledGraph& graph_;
   const NetworkPlan& network_;
   std::vector<Line> lines_;
-  std::vector<std::int32_t> line_of_;                                 ///< by task; -1: none
-  std::vector<double> idle_times_;                                    ///< by task
-  std::map<std::pair<std::uint32_t, double>, CollectivePlan> plans_;  ///< by first task and bytes
+  std::vector<std::int32_t> line_of_;  ///< by task: of its first team; -1: none
+  std::vector<double> idle_times_;     ///< by task
+  /// By first task, team and bytes.
+  std::map<std::tuple<std::uint32_t, std::uint32_t, double>, CollectivePlan> plans_;
   std::uint64_t arrivals_ = 0;
 };
 

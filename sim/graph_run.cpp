@@ -12,7 +12,8 @@ constexpr std::int64_t kFewestForEstimate = 100;  // iterations, where no noise 
 // Upper 16 bits of an engine token: whose event it is.
 enum Tag : std::uint16_t { kTaskTimer, kTaskFlow, kCollectiveTimer, kCollectiveFlow, kFusionTimer };
 
-std::uint64_t pack(Tag tag, Instance i) { return std::uint64_t{tag} << 48 | std::uint64_t{i.task} << 24 | i.rank; }
+std::uint64_t pack_instance(Instance i) { return std::uint64_t{i.task} << 24 | i.rank; }
+std::uint64_t pack(Tag tag, Instance i) { return std::uint64_t{tag} << 48 | pack_instance(i); }
 Instance unpack(std::uint64_t token) {
   return {static_cast<std::uint32_t>(token >> 24 & 0xffffff), static_cast<std::uint32_t>(token & 0xffffff)};
 }
@@ -106,15 +107,15 @@ void GraphRun::note_beginning(Instance i) {
   state(i).began = engine_.now();
   activity_.begins(i, engine_.now());
   if (task.version.store != StoreId::none && task.version.kind == VersionEffect::read_at_start)
-    versions_.read(task.version.store, i.rank, iteration_of(i));
+    versions_.read(task.version.store, compiled_.first_rank(i), iteration_of(i));
 }
 
 /// All that waits with the instance and fits begins as one, under the name of the first.
 void GraphRun::start_fused(Instance i) {
   const auto [members, plan] = fusion_.start(i);
   for (const Instance member : members) note_beginning(member);
-  const std::uint32_t first = members.front().task;
-  collectives_.start(*plan, network_.hosts(compiled_.task(first).ranks), first);
+  const Instance first = members.front();
+  collectives_.start(*plan, network_.team_hosts(first.task, first.rank), pack_instance(first));
 }
 
 void GraphRun::call_fusion(Instance i) { engine_.start_timer(engine_.now(), pack(kFusionTimer, i)); }
@@ -123,7 +124,7 @@ void GraphRun::start_work(Instance i) {
   const Task& task = compiled_.task(i.task);
   const double now = engine_.now();
   if (std::holds_alternative<Collective>(task.work)) {
-    collectives_.start(network_.collective(i.task), network_.hosts(task.ranks), i.task);
+    collectives_.start(network_.collective(i.task, i.rank), network_.team_hosts(i.task, i.rank), pack_instance(i));
     return;
   }
   double date = now;
@@ -146,12 +147,15 @@ void GraphRun::start_work(Instance i) {
   }
 }
 
-/// Events of one date: by task, then by rank or, in a collective, by message. So rounding has no say in who goes first.
+/// Events of one date: by task, then by rank or, in a collective, by team and message. So rounding has no say in who
+/// goes first.
 std::uint64_t GraphRun::order(std::uint64_t token, bool /*is_flow*/) const {
-  if (const auto tag = token >> 48; tag == kCollectiveTimer || tag == kCollectiveFlow)
-    return collectives_.id_of(token) << 40 | CollectiveRunner::message_of(token);
-  else if (tag == kFusionTimer)
-    return ~std::uint64_t{0};  // after all that may add to it
+  const auto tag = token >> 48;
+  if (tag == kCollectiveTimer || tag == kCollectiveFlow) {
+    const Instance i = unpack(collectives_.id_of(token));
+    return std::uint64_t{i.task} << 40 | std::uint64_t{i.rank} << 24 | CollectiveRunner::message_of(token);
+  }
+  if (tag == kFusionTimer) return ~std::uint64_t{0};  // after all that may add to it
   const Instance i = unpack(token);
   return std::uint64_t{i.task} << 40 | i.rank;
 }
@@ -189,7 +193,7 @@ void GraphRun::on_flow_done(std::uint64_t token) {
 
 void GraphRun::finish_collective(std::uint64_t id) {
   if (id == CollectiveRunner::kNone) return;
-  const Instance i{static_cast<std::uint32_t>(id), 0};
+  const Instance i = unpack(id);
   if (!fusion_.serves(i)) return finish(i);
   bool again = false;
   const std::vector<Instance> members = fusion_.end(i, again);
@@ -214,7 +218,8 @@ void GraphRun::finish(Instance i) {
   if (firing == Firing::real) {
     activity_.ends(i, own.ended);
     if (task.version.store != StoreId::none && task.version.kind == VersionEffect::write_at_end)
-      versions_.write(task.version.store, i.rank, iteration, iteration > 0 || options_.iterations == 1);
+      versions_.write(task.version.store, compiled_.first_rank(i), iteration,
+                      iteration > 0 || options_.iterations == 1);
     servers_.served(task.queue, own.ended - own.began);
   }
   observe(i, iteration, firing == Firing::real);

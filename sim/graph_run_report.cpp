@@ -31,10 +31,15 @@ CycleBound GraphRun::bound() const {
   const bool one_rank = bound_from_one_rank();
   const CompiledGraph folded = one_rank ? compile(graph_, true) : CompiledGraph{};
   const CompiledGraph& used = one_rank ? folded : compiled_;
-  std::vector<ServiceCount> counts = used.slot_discipline.empty() ? std::vector<ServiceCount>{} : steady_;
-  for (ServiceCount& c : counts)
-    if (const CompiledTask& task = used.tasks[c.task]; task.first_slot >= 0)
-      c.slot = task.first_slot + static_cast<std::int32_t>(task.slot_stride * c.rank);
+  std::vector<ServiceCount> counts;
+  for (ServiceCount c : used.slot_discipline.empty() ? std::vector<ServiceCount>{} : steady_)
+    if (used.tasks[c.task].first_slot < 0)
+      counts.push_back(c);
+    else
+      used.for_each_slot({c.task, c.rank}, [&](std::uint32_t slot) {
+        c.slot = static_cast<std::int32_t>(slot);
+        counts.push_back(c);
+      });
   const auto duration = [&](Instance i) {
     if (std::holds_alternative<Compute>(used.task(i.task).work)) return durations_.usual(i);
     const bool fused = fusion_.serves(i) && !steady_fused_.empty();  // the same run together in every iteration

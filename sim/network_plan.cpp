@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <map>
 #include <set>
 #include <utility>
 
@@ -19,23 +18,17 @@ constexpr std::size_t idx(Id id) {
   return static_cast<std::size_t>(id);
 }
 
-/// Collectives contend unless all communication goes through one queue, one operation at a time.
+/// Collectives contend unless all communication goes through one queue, one operation at a time: each team its own, on
+/// links that others may share.
 bool collectives_may_contend(const CyclicTaskGraph& graph) {
   std::set<QueueId> queues;
   for (const Task& task : graph.tasks()) {
     if (std::holds_alternative<Transfer>(task.work)) return true;
-    if (std::holds_alternative<Collective>(task.work)) queues.insert(task.queue);
+    if (!std::holds_alternative<Collective>(task.work)) continue;
+    if (graph.width_of(TaskId(&task - graph.tasks().data())) > 1) return true;
+    queues.insert(task.queue);
   }
   return queues.size() > 1 || queues.contains(QueueId::none);
-}
-
-/// Consecutive numbers for the nodes of a group's devices.
-std::vector<int> node_numbers(const Group& group, const Cluster& cluster) {
-  std::map<std::string, int> number;
-  std::vector<int> out;
-  for (const DeviceId device : group.devices)
-    out.push_back(number.try_emplace(cluster.devices[idx(device)].node, static_cast<int>(number.size())).first->second);
-  return out;
 }
 
 }  // namespace
@@ -44,10 +37,8 @@ NetworkPlan::NetworkPlan(const CyclicTaskGraph& graph, const Cluster& cluster, S
     : graph_(graph),
       engine_(engine),
       may_contend_(collectives_may_contend(graph)),
-      nodes_(graph.groups().size()),
-      networks_(graph.groups().size()),
-      choices_(graph.groups().size()),
-      plans_(graph.tasks().size()) {
+      networks_(graph, cluster, host_of_, engine),
+      collectives_(graph.tasks().size()) {
   for (const Device& device : cluster.devices) {
     host_of_.push_back(engine.find_host(device.name));
     if (host_of_.back() < 0)
@@ -58,37 +49,50 @@ NetworkPlan::NetworkPlan(const CyclicTaskGraph& graph, const Cluster& cluster, S
     for (const DeviceId device : group.devices) hosts.push_back(host(device));
   }
 
-  for (std::size_t t = 0; t < graph.tasks().size(); ++t) {
-    const auto* collective = std::get_if<Collective>(&graph.tasks()[t].work);
-    if (collective == nullptr) continue;
-    const std::size_t g = idx(collective->group);
-    if (nodes_[g].empty()) {
-      nodes_[g] = node_numbers(graph.groups()[g], cluster);
-      networks_[g] = examine_network(engine, hosts_[g], nodes_[g]);
-      choices_[g].emplace(hosts_[g], nodes_[g], networks_[g], may_contend_, engine);
-    }
-    plans_[t] = plan_like(static_cast<std::uint32_t>(t), *collective);
-    overlooks_traffic_ |= may_contend_ && plans_[t].level == CollectiveLevel::closed_form && !plans_[t].measured;
-  }
+  for (std::uint32_t t = 0; t < graph.tasks().size(); ++t)
+    if (std::holds_alternative<Collective>(graph.tasks()[t].work)) plan(t);
   interchangeable_ = find_interchangeable(cluster);
 }
 
-CollectivePlan NetworkPlan::plan_like(std::uint32_t task, const Collective& other) const {
-  const std::size_t g = idx(graph_.tasks()[task].ranks);
+/// One plan for each kind of team.
+void NetworkPlan::plan(std::uint32_t task) {
+  const auto& collective = std::get<Collective>(graph_.tasks()[task].work);
+  TeamPlans& own = collectives_[task];
+  own.teams = &networks_.of(collective.group, graph_.tasks()[task].axis);
+  for (std::uint32_t team = 0; team < own.teams->all.size(); ++team) {
+    if (const std::uint32_t kind = own.teams->kind[team]; kind < team) {
+      own.plans.push_back(own.plans[kind]);
+      continue;
+    }
+    Collective here = collective;
+    graph_.tune(here, graph_.tasks()[task].axis, team);
+    own.plans.push_back(static_cast<std::uint32_t>(plans_.size()));
+    const CollectivePlan& plan = plans_.emplace_back(plan_like(task, team, here));
+    overlooks_traffic_ |= may_contend_ && plan.level == CollectiveLevel::closed_form && !plan.measured;
+  }
+}
+
+AlgorithmChoice& NetworkPlan::choice(const Team& kind) const {
+  return choices_.try_emplace(&kind, kind.hosts, kind.nodes, kind.network, may_contend_, engine_).first->second;
+}
+
+CollectivePlan NetworkPlan::plan_like(std::uint32_t task, std::uint32_t team, const Collective& other) const {
+  const Teams& teams = *collectives_[task].teams;
+  const Team& kind = teams.all[teams.kind[team]];
   Collective taken = other;
-  taken.algorithm = choices_[g]->choose(other);
+  taken.algorithm = choice(kind).choose(other);
   if (other.algorithm == CollectiveAlgorithm::mpi) taken.rings = 1;
-  if (const int most = most_rings(taken, networks_[g]);
+  if (const int most = most_rings(taken, kind.network);
       taken.rings > most && !taken.measured && has_rings(taken.algorithm, taken.op))
     throw RingCountError(fmt::format("{} rings are more than carry anything over the links of {} ranks: at most {}",
-                                     taken.rings, hosts_[g].size(), most));
-  return plan_collective(taken, hosts_[g], nodes_[g], networks_[g], may_contend_, engine_);
+                                     taken.rings, kind.hosts.size(), most));
+  return plan_collective(taken, kind.hosts, kind.nodes, kind.network, may_contend_, engine_);
 }
 
 std::vector<std::optional<CollectiveAlgorithm>> NetworkPlan::algorithms() const {
-  std::vector<std::optional<CollectiveAlgorithm>> out(plans_.size());
-  for (std::size_t t = 0; t < plans_.size(); ++t)
-    if (std::holds_alternative<Collective>(graph_.tasks()[t].work) && !plans_[t].measured) out[t] = plans_[t].algorithm;
+  std::vector<std::optional<CollectiveAlgorithm>> out(collectives_.size());
+  for (std::uint32_t t = 0; t < collectives_.size(); ++t)
+    if (!collectives_[t].plans.empty() && !collective(t, 0).measured) out[t] = collective(t, 0).algorithm;
   return out;
 }
 
@@ -112,7 +116,7 @@ std::vector<std::pair<int, int>> NetworkPlan::flows() const {
 
 double NetworkPlan::idle_time(std::uint32_t task, std::uint32_t rank) const {
   const Work& work = graph_.tasks()[task].work;
-  if (std::holds_alternative<Collective>(work)) return plans_[task].idle_time;
+  if (std::holds_alternative<Collective>(work)) return collective(task, rank).idle_time;
   if (const auto* transfer = std::get_if<Transfer>(&work)) {
     const auto [from, to] = ends(*transfer, rank);
     if (from == to) return 0;
@@ -160,17 +164,19 @@ bool NetworkPlan::find_interchangeable(const Cluster& cluster) const {
     if (std::holds_alternative<Transfer>(task.work)) return false;
     if (task.version.store != StoreId::none && ranks > 1) return false;
     if (std::holds_alternative<Collective>(task.work)) {
-      if (plans_[t].measured) continue;  // the network has no say in it
-      if (!networks_[idx(task.ranks)].uniform) return false;
+      const CollectivePlan& plan = collective(static_cast<std::uint32_t>(t), 0);
+      if (task.axis.extent < ranks) return false;
+      if (plan.measured) continue;  // the network has no say in it
+      if (!collectives_[t].teams->all.front().network.uniform) return false;
       // What runs as one may take another algorithm than each by itself, one that treats ranks differently.
       if (task.queue != QueueId::none && graph_.queue(task.queue).fusion_limit.value > 0 &&
-          is_choice(std::get<Collective>(task.work).algorithm) && plans_[t].level != CollectiveLevel::closed_form)
+          is_choice(std::get<Collective>(task.work).algorithm) && plan.level != CollectiveLevel::closed_form)
         return false;
-      const auto& steps = plans_[t].steps;
+      const auto& steps = plan.steps;
       const bool same_for_all =
           std::all_of(steps.begin(), steps.end(), [](const FlowStep& s) { return s.flows.is_uniform(); });
-      if (plans_[t].level == CollectiveLevel::message) return false;
-      if (plans_[t].level == CollectiveLevel::flow && !same_for_all) return false;
+      if (plan.level == CollectiveLevel::message) return false;
+      if (plan.level == CollectiveLevel::flow && !same_for_all) return false;
     }
   }
   return true;

@@ -2,6 +2,7 @@
 // Everything about a graph's communication that is known before it runs: hosts, collective plans, idle durations, and
 // whether its ranks are interchangeable.
 
+#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "sim/error.hpp"
 #include "sim/simgrid/engine.hpp"
 #include "sim/task_graph.hpp"
+#include "sim/team_networks.hpp"
 
 namespace epocast {
 
@@ -32,15 +34,22 @@ class NetworkPlan {
   /// Pairs of different hosts between which flows may run, each once; none if collectives' flows are among them.
   std::vector<std::pair<int, int>> flows() const;
   int host(DeviceId device) const { return host_of_[static_cast<std::size_t>(device)]; }
-  /// REQUIRES: the task is a collective.
-  const CollectivePlan& collective(std::uint32_t task) const { return plans_[task]; }
+  /// Of a team. REQUIRES: the task is a collective.
+  const CollectivePlan& collective(std::uint32_t task, std::uint32_t team) const {
+    return plans_[collectives_[task].plans[team]];
+  }
+  /// Hosts of a team, in order of place. REQUIRES: the task is a collective.
+  const std::vector<int>& team_hosts(std::uint32_t task, std::uint32_t team) const {
+    return collectives_[task].teams->all[team].hosts;
+  }
   /// Whether collectives that are not simulated may meet other traffic on their links, which neither then notices.
   bool overlooks_traffic() const { return overlooks_traffic_; }
-  /// By task: the algorithm that a collective takes; none for other tasks, and where its time was measured.
+  /// By task: the algorithm that a collective takes in its first team; none for other tasks, and where its time was
+  /// measured.
   std::vector<std::optional<CollectiveAlgorithm>> algorithms() const;
 
-  /// The plan of another collective over the ranks of a task that is one.
-  CollectivePlan plan_like(std::uint32_t task, const Collective& other) const;
+  /// The plan of another collective over a team of a task that is one.
+  CollectivePlan plan_like(std::uint32_t task, std::uint32_t team, const Collective& other) const;
 
   /// Source and target host of one rank's message. REQUIRES: the task is a transfer.
   std::pair<int, int> ends(const Transfer& transfer, std::uint32_t rank) const;
@@ -53,6 +62,14 @@ class NetworkPlan {
   bool ranks_interchangeable() const { return interchangeable_; }
 
  private:
+  /// A collective task. Teams that are alike share a plan.
+  struct TeamPlans {
+    const Teams* teams = nullptr;
+    std::vector<std::uint32_t> plans;  ///< by team: index into plans_
+  };
+
+  void plan(std::uint32_t task);
+  AlgorithmChoice& choice(const Team& kind) const;
   bool find_interchangeable(const Cluster& cluster) const;
   bool collectives_overlap(const Cluster& cluster) const;
 
@@ -61,10 +78,10 @@ class NetworkPlan {
   std::vector<int> host_of_;
   std::vector<std::vector<int>> hosts_;
   bool may_contend_;
-  std::vector<std::vector<int>> nodes_;  ///< by group: of its devices; as the next
-  std::vector<GroupNetwork> networks_;   ///< by group; examined only where a collective needs it
-  mutable std::vector<std::optional<AlgorithmChoice>> choices_;  ///< by group, likewise; remember what they chose
-  std::vector<CollectivePlan> plans_;                            ///< by task
+  TeamNetworks networks_;
+  mutable std::map<const Team*, AlgorithmChoice> choices_;  ///< by a team of each kind; they remember what they chose
+  std::vector<CollectivePlan> plans_;
+  std::vector<TeamPlans> collectives_;  ///< by task; empty of others
   bool interchangeable_ = false;
   bool overlooks_traffic_ = false;
 };

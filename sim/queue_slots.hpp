@@ -10,8 +10,8 @@
 
 namespace epocast {
 
-/// Serves one instance at a time per slot. A collective over several slots starts when it has come first in all of
-/// them.
+/// Serves one instance at a time per slot. A collective that needs several slots starts when it has come first in all
+/// of them. It enters all their lines at once, so that no two collectives can each hold what the other waits for.
 class QueueSlots {
  public:
   explicit QueueSlots(const CompiledGraph& graph);
@@ -20,21 +20,18 @@ class QueueSlots {
   /// instance that may start now.
   template <class Begin>
   void enter(Instance i, std::uint64_t iteration, Begin begin) {
-    const CompiledTask& task = graph_.tasks[i.task];
     const Waiting entry{graph_.task(i.task).priority, iteration, arrivals_++, i};
-    for (std::uint32_t s = 0; s < task.slot_count; ++s) {
-      Slot& slot = slots_[slot_of(i, s)];
-      slot.line.push(entry);
-      serve(slot, begin);
-    }
+    graph_.for_each_slot(i, [&](std::uint32_t slot) {
+      slots_[slot].line.push(entry);
+      serve(slots_[slot], begin);
+    });
   }
 
   /// Frees the slots that the instance held.
   template <class Begin>
   void leave(Instance i, Begin begin) {
-    const CompiledTask& task = graph_.tasks[i.task];
-    for (std::uint32_t s = 0; s < task.slot_count; ++s) slots_[slot_of(i, s)].busy = false;
-    for (std::uint32_t s = 0; s < task.slot_count; ++s) serve(slots_[slot_of(i, s)], begin);
+    graph_.for_each_slot(i, [&](std::uint32_t slot) { slots_[slot].busy = false; });
+    graph_.for_each_slot(i, [&](std::uint32_t slot) { serve(slots_[slot], begin); });
   }
 
   bool waits_for_slot(Instance i) const { return graph_.tasks[i.task].first_slot >= 0; }
@@ -46,27 +43,23 @@ class QueueSlots {
     bool busy = false;
   };
 
-  std::size_t slot_of(Instance i, std::uint32_t s) const {
-    const CompiledTask& task = graph_.tasks[i.task];
-    return static_cast<std::size_t>(task.first_slot) + std::size_t{task.slot_stride} * i.rank + s;
-  }
-
   template <class Begin>
   void serve(Slot& slot, Begin begin) {
     if (slot.busy || slot.line.empty()) return;
     const Instance next = slot.line.top().instance;
     slot.line.pop();
     slot.busy = true;
-    const CompiledTask& task = graph_.tasks[next.task];
-    if (task.slot_count == 1 || ++slots_won_[next.task] == task.slot_count) {
-      slots_won_[next.task] = 0;
-      begin(next);
-    }
+    const std::uint32_t needed = graph_.tasks[next.task].slots.extent;
+    if (needed == 1) return begin(next);
+    std::uint32_t& won = slots_won_[graph_.instance_id(next)];
+    if (++won < needed) return;
+    won = 0;
+    begin(next);
   }
 
   const CompiledGraph& graph_;
   std::vector<Slot> slots_;
-  std::vector<std::uint32_t> slots_won_;  ///< per task: slots a waiting collective already holds
+  std::vector<std::uint32_t> slots_won_;  ///< by instance: slots that a waiting collective already holds
   std::uint64_t arrivals_ = 0;
 };
 

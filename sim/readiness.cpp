@@ -13,7 +13,7 @@ Readiness::Readiness(const CompiledGraph& graph)
   for (const CompiledEdge& edge : graph.edges) {
     if (edge.lag > 0 || quorum(edge) != nullptr) continue;
     const CompiledTask& after = graph.tasks[edge.after];
-    for (std::uint32_t r = 0; r < edge.width; ++r) ++missing_[after.first_instance + (after.width == 1 ? 0 : r)];
+    for (std::uint32_t r = 0; r < edge.width; ++r) ++missing_[after.first_instance + edge.to.team_of(r)];
   }
 }
 
@@ -43,16 +43,14 @@ void Readiness::fire(Instance i) {
   Quorum* joined = nullptr;
   for (std::uint32_t k = 0; k < task.in_count; ++k) {
     const CompiledEdge& edge = graph_.edges[graph_.in[task.first_in + k]];
-    const bool joins = task.width == 1 && edge.width > 1;
-    const std::uint32_t begin = joins ? 0 : i.rank, end = joins ? edge.width : i.rank + 1;
     Quorum* const quorum = this->quorum(edge);
-    for (std::uint32_t r = begin; r < end; ++r) {
-      if (--tokens_[edge.first_token + r] != 0) continue;
+    edge.to.for_each_rank(i.rank, [&](std::uint32_t r) {
+      if (--tokens_[edge.first_token + r] != 0) return;
       if (quorum == nullptr)
         ++missing;
       else if (quorum->missing[r]++ == 0)
         --quorum->arrived;
-    }
+    });
     if (quorum != nullptr) joined = quorum;
   }
   if (joined != nullptr && joined->arrived < joined->needed) ++missing;

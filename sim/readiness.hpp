@@ -62,19 +62,17 @@ void Readiness::finish(Instance i, OnReady on_ready, OnLate on_late) {
     const std::uint32_t e = graph_.out[task.first_out + k];
     const CompiledEdge& edge = graph_.edges[e];
     const CompiledTask& after = graph_.tasks[edge.after];
-    const bool fans_out = task.width == 1 && edge.width > 1;
-    const std::uint32_t begin = fans_out ? 0 : i.rank, end = fans_out ? edge.width : i.rank + 1;
     Quorum* const quorum = this->quorum(edge);
-    for (std::uint32_t r = begin; r < end; ++r) {
-      const std::uint32_t to = after.width == 1 ? 0 : r;
+    edge.from.for_each_rank(i.rank, [&](std::uint32_t r) {
+      const std::uint32_t to = edge.to.team_of(r);
       const std::int32_t had = tokens_[edge.first_token + r]++;
       if (quorum != nullptr && had < 0 && quorum->counted_edge == e) on_late(edge.after);
-      if (had != 0) continue;
+      if (had != 0) return;
       // A quorum is one condition; it is met once, by the rank that makes it full.
-      if (quorum != nullptr && (--quorum->missing[r] > 0 || ++quorum->arrived != quorum->needed)) continue;
+      if (quorum != nullptr && (--quorum->missing[r] > 0 || ++quorum->arrived != quorum->needed)) return;
       if (--missing_[after.first_instance + to] == 0 && !(edge.after == i.task && to == i.rank))
         on_ready(Instance{edge.after, to});
-    }
+    });
   }
   // Last, so that what others do with this firing's result goes before the next firing.
   if (ready(i)) on_ready(i);
@@ -85,10 +83,9 @@ void Readiness::for_each_missing(Instance i, Visit visit) const {
   const CompiledTask& task = graph_.tasks[i.task];
   for (std::uint32_t k = 0; k < task.in_count; ++k) {
     const CompiledEdge& edge = graph_.edges[graph_.in[task.first_in + k]];
-    const bool all = task.width == 1 && edge.width > 1;
-    for (std::uint32_t r = all ? 0 : i.rank; r < (all ? edge.width : i.rank + 1); ++r)
-      if (tokens_[edge.first_token + r] <= 0)
-        visit(Instance{edge.before, graph_.tasks[edge.before].width == 1 ? 0 : r});
+    edge.to.for_each_rank(i.rank, [&](std::uint32_t r) {
+      if (tokens_[edge.first_token + r] <= 0) visit(Instance{edge.before, edge.from.team_of(r)});
+    });
   }
 }
 

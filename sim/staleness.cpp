@@ -15,7 +15,8 @@ VersionCounter::VersionCounter(const CyclicTaskGraph& graph) : stores_(graph.sto
     const VersionEffect& effect = graph.tasks()[t].version;
     if (effect.store == StoreId::none || effect.kind != VersionEffect::write_at_end) continue;
     Versions& versions = stores_[CyclicTaskGraph::index(effect.store)];
-    const auto ranks = static_cast<std::size_t>(graph.width_of(TaskId(t)));
+    const auto teams = static_cast<std::uint32_t>(graph.width_of(TaskId(t)));
+    const std::size_t ranks = graph.tasks()[t].axis.first_rank(teams - 1) + 1;
     versions.pending.resize(std::max(versions.pending.size(), ranks));
     by_rank_.resize(std::max(by_rank_.size(), ranks));
   }

@@ -30,6 +30,7 @@ class VersionCounter {
  public:
   explicit VersionCounter(const CyclicTaskGraph& graph);
 
+  /// `rank`: who reads; of a team, its first.
   void read(StoreId store, std::uint32_t rank, std::int64_t iteration);
   /// `counts`: whether this write enters the statistics; those of the first round see an empty pipeline.
   void write(StoreId store, std::uint32_t rank, std::int64_t iteration, bool counts);

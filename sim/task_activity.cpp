@@ -22,10 +22,8 @@ void TaskActivity::for_each_device(Instance i, Change change) const {
   const std::vector<DeviceId>& all = graph_.graph->group(ranks).devices;
   if (classes_)
     for (const DeviceId device : classes_->representatives(ranks)) change(device);
-  else if (std::holds_alternative<Collective>(graph_.task(i.task).work))
-    for (const DeviceId device : all) change(device);
   else
-    change(all[i.rank]);
+    graph_.task(i.task).axis.for_each_rank(i.rank, [&](std::uint32_t rank) { change(all[rank]); });
 }
 
 void TaskActivity::book(Instance i, double now, bool begins) {

@@ -103,16 +103,40 @@ TaskId CyclicTaskGraph::transfer(GroupId ranks, QueueId queue, Transfer transfer
 }
 
 TaskId CyclicTaskGraph::collective(QueueId queue, Collective collective, Label label) {
+  const auto all = static_cast<std::uint32_t>(groups_.at(idx(collective.group)).devices.size());
+  return collective_along({.stride = 1, .extent = all}, queue, collective, std::move(label));
+}
+
+TaskId CyclicTaskGraph::collective_along(Axis axis, QueueId queue, Collective collective, Label label) {
   check_room(tasks_.size());
-  tasks_.push_back(
-      {.label = std::move(label), .work = collective, .ranks = collective.group, .queue = queue, .version = {}});
+  tasks_.push_back({.label = std::move(label),
+                    .work = collective,
+                    .ranks = collective.group,
+                    .axis = axis,
+                    .queue = queue,
+                    .version = {}});
   return TaskId(tasks_.size() - 1);
+}
+
+TaskId CyclicTaskGraph::barrier_along(Axis axis, GroupId ranks, Label label) {
+  const TaskId barrier = compute_for(ranks, QueueId::none, Seconds(0), std::move(label));
+  tasks_[idx(barrier)].axis = axis;
+  return barrier;
 }
 
 void CyclicTaskGraph::tune_collectives(std::function<void(Collective&, const Group&)> tuning) {
   tuning_ = std::move(tuning);
   for (Task& task : tasks_)
-    if (auto* collective = std::get_if<Collective>(&task.work)) tune(*collective);
+    if (auto* collective = std::get_if<Collective>(&task.work)) tune(*collective, task.axis, 0);
+}
+
+void CyclicTaskGraph::tune(Collective& collective, Axis axis, std::uint32_t team) const {
+  if (!tuning_) return;
+  const Group& all = group(collective.group);
+  if (axis.extent == all.devices.size()) return tuning_(collective, all);
+  Group members{all.name, {}};
+  axis.for_each_rank(team, [&](std::uint32_t rank) { members.devices.push_back(all.devices[rank]); });
+  tuning_(collective, members);
 }
 
 void CyclicTaskGraph::after(TaskId before, TaskId after, int lag) {
@@ -122,12 +146,12 @@ void CyclicTaskGraph::after(TaskId before, TaskId after, int lag) {
 }
 
 int CyclicTaskGraph::width_of(TaskId id) const {
-  return std::holds_alternative<Collective>(task(id).work) ? 1 : ranks_of(id);
+  return static_cast<int>(task(id).axis.teams(static_cast<std::uint32_t>(ranks_of(id))));
 }
 
 bool CyclicTaskGraph::ranks_are_independent() const {
   return std::all_of(tasks_.begin(), tasks_.end(), [this](const Task& task) {
-    return !std::holds_alternative<Collective>(task.work) &&
+    return task.axis.extent == 1 && !std::holds_alternative<Collective>(task.work) &&
            group(task.ranks).devices.size() == group(tasks_.front().ranks).devices.size();
   });
 }
@@ -169,11 +193,15 @@ void CyclicTaskGraph::validate(const Cluster& cluster) const {
       if (!is_size(factor)) throw GraphError(fmt::format("queue '{}' has a slowdown of {}", queue.name, factor));
   }
 
+  std::vector<std::optional<Axis>> fused(queues_.size());  // along which its tasks are, by queue
   for (std::size_t t = 0; t < tasks_.size(); ++t) {
     const Task& task = tasks_[t];
     const std::string name = task.label.text();
     if (idx(task.ranks) >= groups_.size()) throw GraphError(fmt::format("task '{}' has no group of ranks", name));
     const std::size_t ranks = size_of(task.ranks);
+    if (!task.axis.divides(static_cast<std::uint32_t>(ranks)))
+      throw GraphError(fmt::format("task '{}' of {} ranks is along an axis of stride {} and extent {}", name, ranks,
+                                   task.axis.stride, task.axis.extent));
 
     if (task.queue != QueueId::none) {
       if (idx(task.queue) >= queues_.size()) throw GraphError(fmt::format("task '{}' is on an unknown queue", name));
@@ -188,6 +216,9 @@ void CyclicTaskGraph::validate(const Cluster& cluster) const {
             fmt::format("task '{}' cannot be fused with others on queue '{}': only collectives can, first "
                         "come first served or by priority",
                         name, q.name));
+      if (q.fusion_limit.value > 0 && fused[idx(task.queue)].value_or(task.axis) != task.axis)
+        throw GraphError(fmt::format("'{}' is fused with collectives of other teams on queue '{}'", name, q.name));
+      if (q.fusion_limit.value > 0) fused[idx(task.queue)] = task.axis;
       if (q.discipline == Discipline::program_order && queue_ranks != ranks)
         throw GraphError(fmt::format(
             "task '{}' of {} ranks shares the one queue '{}', which has no program order among ranks; make it "
@@ -200,6 +231,8 @@ void CyclicTaskGraph::validate(const Cluster& cluster) const {
       throw GraphError(fmt::format("task '{}' names an unknown parameter store", name));
 
     if (const auto* compute = std::get_if<Compute>(&task.work)) {
+      if (task.axis.extent > 1 && (task.queue != QueueId::none || compute->duration.any()))
+        throw GraphError(fmt::format("'{}' takes time or a queue, but a team computes rank by rank", name));
       for (const Seconds time : {compute->duration.shortest(), compute->duration.longest()})
         if (!is_size(time.value)) throw GraphError(fmt::format("computation '{}' takes {} s", name, time.value));
       for (const DeviceId device : group(task.queue == QueueId::none ? task.ranks : queue(task.queue).group).devices)
@@ -209,6 +242,7 @@ void CyclicTaskGraph::validate(const Cluster& cluster) const {
     } else if (const auto* transfer = std::get_if<Transfer>(&task.work)) {
       if (!is_size(transfer->bytes.value))
         throw GraphError(fmt::format("transfer '{}' has {} bytes", name, transfer->bytes.value));
+      if (task.axis.extent > 1) throw GraphError(fmt::format("transfer '{}' is along an axis", name));
       for (const GroupId end : {transfer->from, transfer->to})
         if (idx(end) >= groups_.size() || (size_of(end) != ranks && size_of(end) != 1))
           throw GraphError(fmt::format("transfer '{}' of {} ranks has an end of another size", name, ranks));
@@ -226,9 +260,9 @@ void CyclicTaskGraph::validate(const Cluster& cluster) const {
         throw GraphError(fmt::format("collective '{}' is to run on {} rings", name, collective.rings));
       if (collective.measured && !is_size(collective.measured->value))
         throw GraphError(fmt::format("collective '{}' was measured to take {} s", name, collective.measured->value));
-      if (ranks < 2)
-        throw GraphError(
-            fmt::format("collective '{}' is over a group of one rank ('{}')", name, group(task.ranks).name));
+      if (task.axis.extent < 2)
+        throw GraphError(fmt::format("collective '{}' is over a {} of one rank ('{}')", name,
+                                     ranks < 2 ? "group" : "team", group(task.ranks).name));
       if (!supports(collective.algorithm, collective.op))
         throw GraphError(fmt::format("collective '{}': {} cannot do {}", name, to_string(collective.algorithm),
                                      to_string(collective.op)));
@@ -240,13 +274,13 @@ void CyclicTaskGraph::validate(const Cluster& cluster) const {
       throw GraphError("an edge names an unknown task");
     const std::string text = fmt::format("'{}' -> '{}'", task(e.before).label.text(), task(e.after).label.text());
     if (e.lag < 0) throw GraphError(fmt::format("edge {} has lag {}", text, e.lag));
+    if (ranks_of(e.before) == ranks_of(e.after)) continue;
     const int before = width_of(e.before), after = width_of(e.after);
-    const bool collective_end = std::holds_alternative<Collective>(task(e.before).work) ||
-                                std::holds_alternative<Collective>(task(e.after).work);
-    if (before != after && before != 1 && after != 1)
+    if (before == after) continue;
+    if (before != 1 && after != 1)
       throw GraphError(fmt::format("edge {} is between {} and {} ranks", text, before, after));
-    // A collective runs once, so its edges join or fan; a wrong group would go unnoticed there.
-    if (collective_end && std::max(before, after) > 1 && ranks_of(e.before) != ranks_of(e.after))
+    // A task of one rank joins or fans out; a collective over another group would go unnoticed there.
+    if ((before == 1 && ranks_of(e.before) > 1) || (after == 1 && ranks_of(e.after) > 1))
       throw GraphError(fmt::format("edge {} is between {} and {} ranks", text, ranks_of(e.before), ranks_of(e.after)));
   }
 

@@ -7,6 +7,10 @@
 // endless training loop in finite space (a timed marked graph: an edge with lag k starts with k tokens; a task fires
 // when every incoming edge holds a token).
 //
+// The ranks of a group may be those of a grid (sim/axis.hpp). A collective or a barrier along an axis of it is one
+// task, whatever the number of teams: each team runs an instance of its own. An edge between tasks of one group joins,
+// rank by rank, the instance that a rank belongs to on one side with that on the other.
+//
 // Two things go beyond marked graphs, for synchronous training that does not wait for its slowest workers. A join with
 // a quorum of k goes ahead with an iteration when k ranks have arrived for it; later arrivals for that iteration are
 // absorbed. And a task can become obsolete: an instance whose turn comes after a join went ahead with the same
@@ -22,6 +26,7 @@
 #include <variant>
 #include <vector>
 
+#include "sim/axis.hpp"
 #include "sim/cluster.hpp"
 #include "sim/collective.hpp"
 #include "sim/device_time.hpp"
@@ -82,7 +87,8 @@ struct Transfer {
   Bytes bytes;
 };
 
-/// A collective over all ranks of `group`. It starts when all ranks have reached it and ends on all at once.
+/// A collective over the ranks of `group`, or over those of each team. It starts when all of them have reached it and
+/// ends on all at once.
 struct Collective {
   CollectiveOp op = CollectiveOp::all_reduce;
   CollectiveAlgorithm algorithm = CollectiveAlgorithm::ring;
@@ -114,7 +120,8 @@ struct VersionEffect {
 struct Task {
   Label label;
   Work work;
-  GroupId ranks{};                ///< one instance per rank; a collective has a single instance over all ranks
+  GroupId ranks{};
+  Axis axis{};                    ///< one instance for each team; a plain collective's team is all ranks
   QueueId queue = QueueId::none;  ///< none: starts as soon as it is ready
   int priority = 0;
   VersionEffect version;
@@ -153,8 +160,13 @@ class CyclicTaskGraph {
   /// One message per rank of `ranks`.
   TaskId transfer(GroupId ranks, QueueId queue, Transfer transfer, Label label);
   TaskId collective(QueueId queue, Collective collective, Label label);
+  /// One collective for each team of the axis, all alike.
+  TaskId collective_along(Axis axis, QueueId queue, Collective collective, Label label);
+  /// A barrier for each team of the axis: it takes no time and no queue.
+  TaskId barrier_along(Axis axis, GroupId ranks, Label label);
 
-  /// `after` starts when `before` of `lag` iterations ago has ended, rank by rank.
+  /// `after` starts when `before` of `lag` iterations ago has ended, rank by rank. Between groups of different sizes
+  /// that have equally many instances: instance by instance.
   void after(TaskId before, TaskId after, int lag = 0);
   /// `join`, a task of one rank after tasks of P ranks, starts its iteration n once `quorum` (1..P) ranks have arrived:
   /// a rank has when all its edges into the join hold iteration n's token. Edges from tasks of one rank stay conditions
@@ -167,12 +179,10 @@ class CyclicTaskGraph {
   /// at no cost; on a server's work for a contribution, that a late one is dropped unseen.
   void obsolete_after(TaskId task, TaskId join) { obsolescences_.push_back({task, join}); }
   void set_priority(TaskId task, int priority) { tasks_[index(task)].priority = priority; }
-  /// Sets what follows from the size and group of a collective: now for all of the graph, later for those that run as
-  /// one. Setting it again must change nothing.
+  /// Sets what follows from a collective's size and from the devices of a team: now for all of the graph by their first
+  /// team, later for other teams and for those that run as one. Setting it again must change nothing.
   void tune_collectives(std::function<void(Collective&, const Group&)> tuning);
-  void tune(Collective& collective) const {
-    if (tuning_) tuning_(collective, group(collective.group));
-  }
+  void tune(Collective& collective, Axis axis, std::uint32_t team) const;
   void set_version_effect(TaskId task, VersionEffect effect) { tasks_[index(task)].version = effect; }
 
   std::span<const Group> groups() const { return groups_; }
@@ -186,7 +196,7 @@ class CyclicTaskGraph {
   const Queue& queue(QueueId id) const { return queues_[index(id)]; }
   const Task& task(TaskId id) const { return tasks_[index(id)]; }
 
-  /// Ranks of the task's group, and how many instances of it run: equal but for collectives, which run once.
+  /// Ranks of the task's group, and how many instances of it run: one for each team.
   int ranks_of(TaskId id) const { return static_cast<int>(group(task(id).ranks).devices.size()); }
   int width_of(TaskId id) const;
 
@@ -196,10 +206,11 @@ class CyclicTaskGraph {
 
   /// Throws GraphError for: no tasks; a device the cluster does not have; an empty group or one with a device twice; a
   /// collective over one rank or by an algorithm that cannot do the operation; a transfer from each device to itself;
-  /// edges, queues or slowdowns between groups of different sizes; negative or non-finite durations, sizes, lags or
-  /// slowdowns; a computation whose time is not known on its device; a quorum that its task cannot have; fusion of
-  /// anything but collectives on a queue that has a line; obsolescence of a task that is not one of several ranks, or
-  /// by one that is; a cycle of lag 0 (program order included), naming the tasks on it.
+  /// an axis that does not divide its group; edges, queues or slowdowns between groups of different sizes; negative or
+  /// non-finite durations, sizes, lags or slowdowns; a computation whose time is not known on its device; a quorum that
+  /// its task cannot have; fusion of anything but collectives of the same teams on a queue that has a line;
+  /// obsolescence of a task that is not one of several ranks, or by one that is; a cycle of lag 0 (program order
+  /// included), naming the tasks on it.
   void validate(const Cluster& cluster) const;
 
   /// edges() plus those that program-order queues imply.

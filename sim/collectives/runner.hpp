@@ -28,9 +28,10 @@ class CollectiveRunner {
   std::uint64_t on_timer(std::uint64_t token);
   std::uint64_t on_flow_done(std::uint64_t token);
 
-  /// What an event with this runner's tag is about: the collective's id, and which of its messages (or rounds).
+  /// What an event with this runner's tag is about: the collective's id, and which of its messages, in 24 bits that
+  /// tell those of 256 rounds apart.
   std::uint64_t id_of(std::uint64_t token) const { return active_[unpack(token).slot]->id; }
-  static std::uint64_t message_of(std::uint64_t token) { return token & ((std::uint64_t{1} << 34) - 1); }
+  static std::uint64_t message_of(std::uint64_t token) { return token & ((std::uint64_t{1} << 24) - 1); }
 
   static constexpr std::uint64_t kNone = ~std::uint64_t{0};
 

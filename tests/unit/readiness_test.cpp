@@ -136,9 +136,14 @@ TEST_CASE("compiling lays out instances, tokens and queue slots", "[compiled_gra
     CHECK(compiled.tasks[id(b)].in_count == 1);
     CHECK(compiled.slot_discipline ==
           std::vector{Discipline::fifo, Discipline::fifo, Discipline::fifo, Discipline::priority});
-    CHECK(compiled.tasks[id(c)].slot_stride == 1);
-    CHECK(compiled.tasks[id(gang)].slot_count == 3);   // shares its queue with c: needs every rank's slot
-    CHECK(compiled.tasks[id(alone)].slot_count == 1);  // only collectives there: one slot stands for all ranks
+    const auto slots = [&](TaskId task, std::uint32_t rank) {
+      std::vector<std::uint32_t> out;
+      compiled.for_each_slot({id(task), rank}, [&](std::uint32_t slot) { out.push_back(slot); });
+      return out;
+    };
+    CHECK(slots(c, 2) == std::vector<std::uint32_t>{2});
+    CHECK(slots(gang, 0) == std::vector<std::uint32_t>{0, 1, 2});  // shares its queue with c: needs every rank's slot
+    CHECK(slots(alone, 0) == std::vector<std::uint32_t>{3});  // only collectives there: one slot stands for all ranks
     CHECK(compiled.device({id(c), 2}) == 2);
   }
   SECTION("folded: rank 0 stands for all") {
@@ -146,7 +151,7 @@ TEST_CASE("compiling lays out instances, tokens and queue slots", "[compiled_gra
     CHECK(compiled.instances == 5);
     CHECK(compiled.tokens == 3);
     CHECK(compiled.slot_discipline == std::vector{Discipline::fifo, Discipline::priority});
-    CHECK(compiled.tasks[id(gang)].slot_count == 1);
+    CHECK(compiled.tasks[id(gang)].slots.extent == 1);
   }
   SECTION("a priority queue cannot mix collectives with other tasks") {
     game.graph.compute(only, Seconds(1), {"d", ""});

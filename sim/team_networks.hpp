@@ -1,0 +1,52 @@
+#pragma once
+// The teams of a group of ranks along an axis, and what each of them sees of the network.
+
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "sim/axis.hpp"
+#include "sim/cluster.hpp"
+#include "sim/collectives/group_network.hpp"
+#include "sim/simgrid/engine.hpp"
+#include "sim/task_graph.hpp"
+
+namespace epocast {
+
+/// Ranks that carry out collectives together, in order of place.
+struct Team {
+  std::vector<int> hosts;
+  std::vector<int> nodes;  ///< consecutive numbers of the nodes that the ranks sit in
+  GroupNetwork network;
+
+  /// Whether collectives of this team take as long as the other's whatever the algorithm.
+  bool is_like(const Team& other) const;
+};
+
+/// The teams of a group along an axis.
+struct Teams {
+  std::vector<Team> all;
+  std::vector<std::uint32_t> kind;  ///< by team: the first that is like it
+};
+
+/// Examines teams when they are first asked for.
+class TeamNetworks {
+ public:
+  /// `host_of`: by device. All arguments outlive this.
+  TeamNetworks(const CyclicTaskGraph& graph, const Cluster& cluster, const std::vector<int>& host_of, SimEngine& engine)
+      : graph_(graph), cluster_(cluster), host_of_(host_of), engine_(engine) {}
+
+  /// By team. REQUIRES: teams of at least two. What it refers to stays where it is.
+  const Teams& of(GroupId group, Axis axis);
+
+ private:
+  Team examine(const Group& group, Axis axis, std::uint32_t team) const;
+
+  const CyclicTaskGraph& graph_;
+  const Cluster& cluster_;
+  const std::vector<int>& host_of_;
+  SimEngine& engine_;
+  std::map<std::tuple<GroupId, std::uint32_t, std::uint32_t>, Teams> teams_;  ///< by group, stride, extent
+};
+
+}  // namespace epocast
