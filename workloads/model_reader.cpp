@@ -9,6 +9,7 @@
 #include "sim/data_file.hpp"
 #include "workloads/activation_lifetime.hpp"
 #include "workloads/model_builder.hpp"
+#include "workloads/opaque_model.hpp"
 #include "workloads/shape_inference.hpp"
 
 namespace epocast {
@@ -117,6 +118,7 @@ Model parse_model(std::string_view text, std::string name) {
 Model load_model_named(const ConfigNode& value, const std::filesystem::path& data_dir) {
   const DataFileKind kind{"model", data_dir / "workloads" / "models", ".yaml"};
   if (!value.is_map()) return load_model(find_data_file(value, kind));
+  if (value.has("opaque")) return opaque_model(value);
   const ConfigNode file = value.at("name");
   const std::vector<ParameterOverride> overrides = read_overrides(value, "name");
   Model model = read_model(ConfigNode::load_file(find_data_file(file, kind)), overrides);

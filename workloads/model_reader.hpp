@@ -67,7 +67,8 @@ Model parse_model(std::string_view text, std::string name);
 
 /// The network that `value` names: `vgg16` for DATA_DIR/workloads/models/vgg16.yaml, or a path (anything with a `/` or
 /// ending in .yaml), relative to the file that `value` stands in. A map sets parameters too: {name: gpt2, layers: 48};
-/// the model's name then tells.
+/// the model's name then tells. {opaque: NAME, ...} is a network of which only the parameters are known
+/// (workloads/opaque_model.hpp).
 Model load_model_named(const ConfigNode& value, const std::filesystem::path& data_dir);
 
 /// What `epocast list models` prints.
