@@ -373,7 +373,7 @@ ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registri
 
   const ConfigNode platform = required(
       config, "platform", "name a cluster, as in `platform: skylake_10gbe`; `epocast list platforms` shows them");
-  setup.cluster = load_platform(find_data_file(platform, {"platform", data / "platforms", ".xml"}));
+  setup.cluster = load_platform_named(platform, data);
 
   const ConfigNode strategy = read_strategy(config);
   setup.strategy_name = strategy.at("name").as_string();

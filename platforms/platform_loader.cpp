@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "platforms/cluster_generator.hpp"
 #include "platforms/reachability.hpp"
 #include "platforms/topology.hpp"
 #include "platforms/units.hpp"
@@ -151,7 +152,35 @@ Cluster load_platform(const std::filesystem::path& file) {
 }
 
 Cluster load_platform_named(const ConfigNode& value, const std::filesystem::path& data_dir) {
-  return load_platform(find_data_file(value, {"platform", data_dir / "platforms", ".xml"}));
+  const std::filesystem::path folder = data_dir / "platforms";
+  const auto cluster = [&](const ConfigNode& description) {
+    return load_cluster(description, ConfigNode::load_file(folder / "devices.yaml"));
+  };
+  if (value.is_map()) {
+    if (!value.has("name")) return cluster(value);
+    const DataFileKind kind{"cluster", folder / "clusters", ".yaml"};
+    ConfigNode description = ConfigNode::load_file(find_data_file(value.at("name"), kind));
+    for (const std::string& key : value.keys())
+      if (key != "name") description = description.with(key, value.at(key));
+    return cluster(description);
+  }
+  const std::string name = value.as_string();
+  if (name.ends_with(".yaml"))
+    return cluster(ConfigNode::load_file(find_data_file(value, {"cluster", folder / "clusters", ".yaml"})));
+  if (const auto file = folder / "clusters" / (name + ".yaml"); std::filesystem::exists(file))
+    return cluster(ConfigNode::load_file(file));
+  return load_platform(find_data_file(value, {"platform", folder, ".xml"}));
+}
+
+std::vector<PlatformInfo> list_clusters(const std::filesystem::path& folder) {
+  std::vector<PlatformInfo> out;
+  const ConfigNode devices = ConfigNode::load_file(folder / "devices.yaml");
+  for (const std::string& name : data_file_names(folder / "clusters", ".yaml")) {
+    const Cluster cluster = load_cluster(ConfigNode::load_file(folder / "clusters" / (name + ".yaml")), devices);
+    out.push_back(
+        {name, cluster.description, static_cast<int>(cluster.devices.size()), cluster.devices.front().model, ""});
+  }
+  return out;
 }
 
 std::vector<PlatformInfo> list_platforms(const std::filesystem::path& folder) {

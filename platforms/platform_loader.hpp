@@ -39,7 +39,9 @@ Cluster load_platform(const std::filesystem::path& file);
 Cluster parse_platform(std::string_view text, const std::string& name);
 
 /// The platform that `value` names: `skylake_opa` for DATA_DIR/platforms/skylake_opa.xml, or a path (anything with a
-/// `/` or ending in .xml), relative to the file that `value` stands in.
+/// `/` or ending in .xml), relative to the file that `value` stands in. `p2_16xlarge` for the description
+/// DATA_DIR/platforms/clusters/p2_16xlarge.yaml, or a path ending in .yaml (cluster_generator.hpp); a map is a
+/// description itself, or changes one: {name: p2_16xlarge, nodes: 4}.
 Cluster load_platform_named(const ConfigNode& value, const std::filesystem::path& data_dir);
 
 /// What `epocast list platforms` prints of one file.
@@ -53,5 +55,8 @@ struct PlatformInfo {
 
 /// All platform files of a folder, sorted by name.
 std::vector<PlatformInfo> list_platforms(const std::filesystem::path& folder);
+
+/// All cluster descriptions that ship in a folder with platforms, sorted by name.
+std::vector<PlatformInfo> list_clusters(const std::filesystem::path& folder);
 
 }  // namespace epocast

@@ -37,6 +37,8 @@ void print_platforms() {
   for (const PlatformInfo& p : list_platforms(data_directory() / "platforms"))
     rows.push_back({p.name, std::to_string(p.devices), p.device_model,
                     p.problem.empty() ? p.description : "cannot be loaded: " + p.problem});
+  for (const PlatformInfo& p : list_clusters(data_directory() / "platforms"))
+    rows.push_back({p.name, std::to_string(p.devices), p.device_model, p.description});
   std::cout << align_columns(rows);
 }
 

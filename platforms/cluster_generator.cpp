@@ -1,0 +1,215 @@
+#include "platforms/cluster_generator.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cctype>
+#include <cstdint>
+#include <filesystem>
+#include <iterator>
+#include <optional>
+
+#include "platforms/platform_loader.hpp"
+#include "sim/file_output.hpp"
+#include "sim/words.hpp"
+
+namespace epocast {
+namespace {
+
+constexpr Range kRate{1e6, 1e16};
+constexpr Range kLatency{0, 1};
+constexpr std::int64_t kMostDevices = 1 << 16;
+
+std::string escaped(const std::string& text) {
+  std::string out;
+  for (const char c : text) switch (c) {
+      case '&': out += "&amp;"; break;
+      case '<': out += "&lt;"; break;
+      case '>': out += "&gt;"; break;
+      case '"': out += "&quot;"; break;
+      default: out += c;
+    }
+  return out;
+}
+
+struct Inside {
+  BytesPerSecond rate;
+  Seconds latency;
+  std::optional<BytesPerSecond> uplink;
+};
+
+struct Cards {
+  std::int64_t per_node = 1;
+  BytesPerSecond rate;
+  Seconds latency;
+};
+
+class Writer {
+ public:
+  Writer(const ConfigNode& root, const ConfigNode& catalogue) : name_(root.at("cluster").as_string()) {
+    for (const char c : name_)
+      if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_' && c != '-')
+        throw root.at("cluster").error("may have letters, digits, _ and - only");
+    description_ = root.get("description", "");
+    source_ = root.get("source", "");
+    nodes_ = root.get("nodes", 1, Range{1, 1e5});
+    read_devices(root.at("devices"), catalogue);
+    read_links(root);
+    root.check_all_read();
+  }
+
+  std::string write() {
+    out_ = "<?xml version=\"1.0\"?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n";
+    out_ +=
+        fmt::format("<!-- Written by epocast from the description of cluster {}; see docs/platforms.md. -->\n", name_);
+    out_ += fmt::format("<platform version=\"4.1\">\n  <zone id=\"{}\" routing=\"DijkstraCache\">\n", name_);
+    properties();
+    for (std::int64_t n = 0; n < nodes_; ++n) node(n);
+    if (nodes_ > 1) line(R"(<router id="fabric"/>)");
+    out_ += links_ + routes_ + "  </zone>\n</platform>\n";
+    return std::move(out_);
+  }
+
+ private:
+  void read_devices(const ConfigNode& devices, const ConfigNode& catalogue) {
+    const ConfigNode kind = devices.at("kind");
+    if (!catalogue.has(kind.as_string()))
+      throw kind.error("unknown device '" + kind.as_string() + "'" + name_hint(kind.as_string(), catalogue.keys()));
+    device_.emplace(catalogue.at(kind.as_string()));
+    per_node_ = devices.at("per_node").as_int(Range{1, 1024});
+    if (nodes_ * per_node_ > kMostDevices)
+      throw devices.error(
+          fmt::format("{} devices in all are more than {}; use fewer nodes", nodes_ * per_node_, kMostDevices));
+    per_switch_ = devices.get("per_switch", per_node_, Range{1, 1024});
+    if (per_node_ % per_switch_ != 0)
+      throw devices.at("per_switch").error(fmt::format("must divide the {} devices of a node", per_node_));
+  }
+
+  void read_links(const ConfigNode& root) {
+    const ConfigNode inside = root.at("inside");
+    inside_ = {inside.at("rate").as_bytes_per_second(kRate), inside.get("latency", Seconds(0), kLatency), std::nullopt};
+    if (inside.has("uplink")) inside_.uplink = inside.at("uplink").as_bytes_per_second(kRate);
+    const bool switches = per_switch_ < per_node_;
+    if (switches != inside_.uplink.has_value())
+      throw inside.error(switches ? "needs the rate of the switches' uplink: uplink"
+                                  : "uplink has no effect without devices.per_switch; give both or none");
+    if (nodes_ == 1 && !root.has("cards")) return;
+    const ConfigNode cards = root.at("cards");
+    cards_ = {cards.get("per_node", 1, Range{1, 1024}), cards.at("rate").as_bytes_per_second(kRate),
+              cards.get("latency", Seconds(0), kLatency)};
+    if (per_node_ % cards_.per_node != 0)
+      throw cards.error(fmt::format("{} devices cannot be divided over {} cards", per_node_, cards_.per_node));
+  }
+
+  template <class... Args>
+  void line(fmt::format_string<Args...> text, Args&&... args) {
+    out_ += "    ";
+    fmt::format_to(std::back_inserter(out_), text, std::forward<Args>(args)...);
+    out_ += '\n';
+  }
+
+  void property(const std::string& id, const std::string& value) {
+    line(R"(<prop id="{}" value="{}"/>)", id, escaped(value));
+  }
+
+  void properties() {
+    property("epocast.description", description_.empty()
+                                        ? fmt::format("{} of {}", counted(nodes_, "node"), counted(per_node_, "device"))
+                                        : description_);
+    property("epocast.device_model", device_->at("model").as_string());
+    for (const char* key :
+         {"cores", "peak_rate", "peak_rate_fp16", "peak_rate_bf16", "peak_rate_tf32", "memory", "memory_bandwidth"})
+      if (device_->has(key)) property(fmt::format("epocast.{}", key), device_->at(key).as_string());
+    speed_ = device_->at("peak_rate").as_flop_per_second(Range{1e6, 1e18}).value;
+    if (device_->has("source")) property("source.device_model", device_->at("source").as_string());
+    device_->check_all_read();
+    if (!source_.empty()) property("source.topology", source_);
+  }
+
+  void link(const std::string& id, BytesPerSecond rate, Seconds latency) {
+    links_ += fmt::format(
+        "    <link id=\"{}\" bandwidth=\"{:.17g}Bps\" latency=\"{:.17g}s\" sharing_policy=\"SPLITDUPLEX\"/>\n", id,
+        rate.value, latency.value);
+  }
+
+  void route(const std::string& from, const std::string& to, const std::string& links) {
+    routes_ += fmt::format("    <route src=\"{}\" dst=\"{}\">{}</route>\n", from, to, links);
+  }
+
+  static std::string up(const std::string& id) { return fmt::format(R"(<link_ctn id="{}" direction="UP"/>)", id); }
+
+  void node(std::int64_t n) {
+    const std::string root = fmt::format("root-{}", n);
+    const bool switches = inside_.uplink.has_value();
+    for (std::int64_t d = 0; d < per_node_; ++d) {
+      const std::string gpu = fmt::format("gpu-{}-{}", n, d), own = fmt::format("link-{}-{}", n, d);
+      line(R"(<host id="{}" speed="{:.17g}f"><prop id="epocast.node" value="node-{}"/></host>)", gpu, speed_, n);
+      link(own, inside_.rate, inside_.latency / 2);
+      route(gpu, switches ? fmt::format("switch-{}-{}", n, d / per_switch_) : root, up(own));
+    }
+    line(R"(<router id="{}"/>)", root);
+    for (std::int64_t s = 0; switches && s < per_node_ / per_switch_; ++s) {
+      const std::string id = fmt::format("{}-{}", n, s);
+      line(R"(<router id="switch-{}"/>)", id);
+      link("uplink-" + id, *inside_.uplink, Seconds(0));
+      route("switch-" + id, root, up("uplink-" + id));
+    }
+    if (nodes_ > 1) cards(n, root);
+  }
+
+  void cards(std::int64_t n, const std::string& root) {
+    if (cards_.per_node == 1) {
+      link(fmt::format("card-{}", n), cards_.rate, cards_.latency / 2);
+      route(root, "fabric", up(fmt::format("card-{}", n)));
+      return;
+    }
+    const std::int64_t sharing = per_node_ / cards_.per_node;
+    for (std::int64_t c = 0; c < cards_.per_node; ++c) {
+      const std::string id = fmt::format("{}-{}", n, c);
+      line(R"(<router id="port-{}"/>)", id);
+      link("card-" + id, cards_.rate, cards_.latency / 2);
+      link("cable-" + id, cards_.rate, Seconds(0));
+      route("port-" + id, "fabric", up("cable-" + id));
+    }
+    // By way of the card the way to a neighbour is longer than over the node's switch, so nothing inside takes it.
+    for (std::int64_t d = 0; d < per_node_; ++d) {
+      const std::string bus = fmt::format("bus-{}-{}", n, d), id = fmt::format("{}-{}", n, d / sharing);
+      link(bus, inside_.rate, Seconds(0));
+      route(fmt::format("gpu-{}-{}", n, d), "port-" + id, up(bus) + up("card-" + id));
+    }
+  }
+
+  std::string name_, description_, source_;
+  std::int64_t nodes_ = 1, per_node_ = 1, per_switch_ = 1;
+  std::optional<ConfigNode> device_;
+  double speed_ = 0;
+  Inside inside_;
+  Cards cards_;
+  std::string out_, links_, routes_;
+};
+
+/// FNV-1a: names the file's folder by what is in it; the file's name is the cluster's.
+std::uint64_t fingerprint(const std::string& text) {
+  std::uint64_t hash = 14695981039346656037ULL;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+  return hash;
+}
+
+}  // namespace
+
+std::string cluster_platform(const ConfigNode& description, const ConfigNode& devices) {
+  return Writer(description, devices).write();
+}
+
+Cluster load_cluster(const ConfigNode& description, const ConfigNode& devices) {
+  const std::string text = cluster_platform(description, devices);
+  const std::filesystem::path folder = std::filesystem::temp_directory_path() /
+                                       fmt::format("epocast-clusters-{}", getuid()) /
+                                       fmt::format("{:016x}", fingerprint(text));
+  std::filesystem::create_directories(folder);
+  const std::filesystem::path file = folder / (description.at("cluster").as_string() + ".xml");
+  if (!std::filesystem::exists(file)) write_file(file, text);
+  return load_platform(file);
+}
+
+}  // namespace epocast

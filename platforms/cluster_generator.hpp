@@ -1,0 +1,32 @@
+#pragma once
+// Platforms from a description of a few lines: equal nodes of equal devices on one switch.
+//
+//     cluster: lab                        # its name
+//     nodes: 8
+//     devices: {kind: v100_sxm2_16gb, per_node: 8}            # of the catalogue platforms/devices.yaml
+//     inside: {rate: 130 GB/s, latency: 3.4 us}               # of a device's link, each way, and from device to device
+//     cards: {per_node: 1, rate: 100 Gb/s, latency: 28 us}    # network cards, and from node to node
+//
+// One host is one device, gpu-NODE-NUMBER, on a link of its own to its node's switch. `devices.per_switch` and
+// `inside.uplink` put so many devices in a row below a switch of their own whose uplink they share, as PCIe switches
+// and dual boards do. With one card a node, traffic to other nodes takes the device's link and the card's. With
+// several, devices in a row share a card and reach it by a link of their own, and no traffic changes the card inside a
+// node. The network between the cards is one switch that never limits.
+//
+// Scope and limits: meshes of links between devices, rails and tapered networks need a platform file.
+
+#include <string>
+
+#include "sim/cluster.hpp"
+#include "sim/config.hpp"
+
+namespace epocast {
+
+/// The platform file in XML. `devices`: the catalogue. Throws ConfigError for keys that are missing, unknown or out of
+/// range, numbers of devices that cannot be divided over switches or cards, and unknown devices.
+std::string cluster_platform(const ConfigNode& description, const ConfigNode& devices);
+
+/// The cluster of a description, with its platform file, which goes to the system's folder for temporary files.
+Cluster load_cluster(const ConfigNode& description, const ConfigNode& devices);
+
+}  // namespace epocast

@@ -1,0 +1,112 @@
+// Platforms from descriptions: what is in them, and what their links carry.
+#include <catch2/catch.hpp>
+
+#include <filesystem>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "platforms/cluster_generator.hpp"
+#include "platforms/platform_loader.hpp"
+#include "platforms/probe.hpp"
+#include "sim/simgrid/engine.hpp"
+#include "tests/support/error_message.hpp"
+#include "tests/support/in_child.hpp"
+
+using namespace epocast;
+
+namespace {
+
+const std::filesystem::path kPlatforms = std::filesystem::path(EPOCAST_SOURCE_DIR) / "platforms";
+
+constexpr const char* kDevices =
+    "toy: {model: a toy, cores: 4, peak_rate: 1 TFLOP/s, memory: 1 GB, memory_bandwidth: 10 GB/s}\n";
+
+Cluster load(const std::string& text) {
+  return load_cluster(ConfigNode::load_text(text, "cluster.yaml"), ConfigNode::load_text(kDevices, "devices.yaml"));
+}
+
+/// Latency [s] and bandwidth [B/s] between each two of these devices, one after the other.
+std::vector<double> between(const std::string& text, const std::vector<std::pair<int, int>>& pairs) {
+  std::istringstream in(testing::in_child([&] {
+    const Cluster cluster = load(text);
+    SimEngine engine(cluster.platform_file.string(), {});
+    const auto host = [&](int d) { return engine.find_host(cluster.devices[static_cast<std::size_t>(d)].name); };
+    std::ostringstream out;
+    for (const auto& [a, b] : pairs) {
+      const Route& route = engine.route(host(a), host(b));
+      out << route.latency << ' ' << route.bandwidth << ' ';
+    }
+    return out.str();
+  }));
+  std::vector<double> out;
+  for (double value = 0; in >> value;) out.push_back(value);
+  REQUIRE(out.size() == 2 * pairs.size());
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("a cluster of few lines has its devices in nodes") {
+  const Cluster cluster = load(
+      "cluster: lab\nnodes: 3\ndevices: {kind: toy, per_node: 4}\ninside: {rate: 12 GB/s}\ncards: {rate: 25 Gb/s}\n");
+  REQUIRE(cluster.devices.size() == 12);
+  CHECK(cluster.name == "lab");
+  CHECK(cluster.devices[5].name == "gpu-1-1");
+  CHECK(cluster.devices[5].node == "node-1");
+  CHECK(cluster.devices[5].model == "a toy");
+  CHECK(cluster.devices[5].peak_rate.value == 1e12);
+  CHECK(cluster.homogeneous());
+}
+
+TEST_CASE("messages inside a node take the devices' links, messages between nodes the cards too") {
+  const std::string text =
+      "cluster: lab\nnodes: 2\ndevices: {kind: toy, per_node: 4, per_switch: 2}\n"
+      "inside: {rate: 12 GB/s, latency: 6 us, uplink: 8 GB/s}\ncards: {rate: 16 Gb/s, latency: 20 us}\n";
+  const auto seen = between(text, {{0, 1}, {0, 2}, {0, 4}});
+  CHECK(seen[0] == Approx(6e-6));  // on one switch: two links
+  CHECK(seen[1] == Approx(12e9));
+  CHECK(seen[2] == Approx(6e-6));  // on two switches: the uplinks are slower and add no latency
+  CHECK(seen[3] == Approx(8e9));
+  CHECK(seen[4] == Approx(26e-6));  // two nodes: half of the way inside and one card at each end
+  CHECK(seen[5] == Approx(2e9));
+}
+
+TEST_CASE("with several cards neighbours still talk inside the node") {
+  const std::string text =
+      "cluster: lab\nnodes: 2\ndevices: {kind: toy, per_node: 4}\ninside: {rate: 100 GB/s, latency: 4 us}\n"
+      "cards: {per_node: 2, rate: 100 Gb/s, latency: 14 us}\n";
+  const auto seen = between(text, {{0, 1}, {0, 4}});
+  CHECK(seen[0] == Approx(4e-6));
+  CHECK(seen[1] == Approx(100e9));
+  CHECK(seen[2] == Approx(14e-6));
+  CHECK(seen[3] == Approx(12.5e9));
+}
+
+TEST_CASE("every cluster that ships loads, and SimGrid takes it") {
+  const std::vector<PlatformInfo> clusters = list_clusters(kPlatforms);
+  CHECK(clusters.size() >= 8);
+  for (const PlatformInfo& info : clusters) {
+    CAPTURE(info.name);
+    const Cluster cluster = load_cluster(ConfigNode::load_file(kPlatforms / "clusters" / (info.name + ".yaml")),
+                                         ConfigNode::load_file(kPlatforms / "devices.yaml"));
+    CHECK(cluster.name == info.name);
+    CHECK(cluster.sources.contains("topology"));
+    probe_platform(cluster);
+  }
+}
+
+TEST_CASE("impossible clusters are refused") {
+  const auto said = [](const std::string& text) { return testing::message([&] { load(text); }); };
+  const std::string head = "cluster: lab\nnodes: 2\n";
+  const std::string tail = "inside: {rate: 1 GB/s}\ncards: {rate: 1 GB/s}\n";
+  CHECK(said(head + "devices: {kind: toi, per_node: 4}\n" + tail).find("did you mean 'toy'") != std::string::npos);
+  CHECK(said(head + "devices: {kind: toy, per_node: 4, per_switch: 3}\n" + tail).find("must divide") !=
+        std::string::npos);
+  CHECK(said(head + "devices: {kind: toy, per_node: 4, per_switch: 2}\n" + tail).find("uplink") != std::string::npos);
+  CHECK(said(head + "devices: {kind: toy, per_node: 4}\ninside: {rate: 1 GB/s}\n").find("cards") != std::string::npos);
+  CHECK(said(head + "devices: {kind: toy, per_node: 4}\ninside: {rate: 0 GB/s}\ncards: {rate: 1 GB/s}\n")
+            .find("inside.rate") != std::string::npos);
+  CHECK(said("cluster: a b\ndevices: {kind: toy, per_node: 1}\n" + tail).find("letters, digits") != std::string::npos);
+}
