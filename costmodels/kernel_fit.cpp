@@ -6,6 +6,8 @@
 #include <map>
 #include <set>
 
+#include "sim/quantile.hpp"
+
 namespace epocast {
 namespace {
 
@@ -166,15 +168,6 @@ std::string group_of(KernelShape shape, Grouping grouping) {
   return shape.text();
 }
 
-double median(std::vector<double> values, double quantile = 0.5) {
-  if (values.empty()) return 0;
-  std::ranges::sort(values);
-  const double at = quantile * static_cast<double>(values.size() - 1);
-  const auto below = static_cast<std::size_t>(at);
-  const std::size_t above = std::min(below + 1, values.size() - 1);
-  return values[below] + (at - static_cast<double>(below)) * (values[above] - values[below]);
-}
-
 double roofline(const KernelWork& w, const DeviceRates& rates, double efficiency) {
   return std::max(w.flop / (efficiency * rates.peak_rate.value), w.bytes / (0.8 * rates.memory_bandwidth.value));
 }
@@ -250,7 +243,7 @@ FitQuality quality_of(const std::vector<HeldOut>& held_out) {
           .roofline = median(rival),
           .physical = median(physical),
           .final = median(final),
-          .ninetieth = median(final, 0.9)};
+          .ninetieth = quantile(final, 0.9)};
 }
 
 std::vector<TestedFit> fit_all(const std::vector<KernelTiming>& points, const DeviceRates& rates) {

@@ -8,6 +8,7 @@
 #include "experiments/cli/progress_line.hpp"
 #include "experiments/fork_pool.hpp"
 #include "experiments/output.hpp"
+#include "experiments/reproduce/measured_runs/forecast.hpp"
 #include "experiments/reproduce/report.hpp"
 #include "experiments/reproduce/target.hpp"
 #include "sim/error.hpp"
@@ -17,19 +18,26 @@ namespace {
 
 struct ReproduceArguments {
   std::vector<std::string> targets;
+  std::vector<std::string> settings;
   std::string format = "table";
   bool list = false;
   bool strict = false;
   int jobs = 0;
 };
 
-/// The targets of these names, each once; a paper's name stands for all of its own. No names: all targets.
-std::vector<Target> choose_targets(const std::vector<std::string>& names) {
+/// Whether it names a file with a user's own measured runs.
+bool is_file(const std::string& name) { return name.ends_with(".yaml"); }
+
+/// The targets of these names, each once; a paper's name stands for all of its own. Those in files come last. No names:
+/// all that ship. `changes`: to the studies of files.
+std::vector<Target> choose_targets(const std::vector<std::string>& names, const std::vector<Override>& changes) {
   const std::vector<Target> all = builtin_targets();
   std::vector<bool> chosen(all.size(), names.empty());
   std::vector<std::string> valid;
   for (const Target& target : all) valid.push_back(target.name());
   for (const std::string& name : names) {
+    if (is_file(name)) continue;
+    if (!changes.empty()) throw ConfigError("--set: '" + name + "' is a published result, whose settings are fixed");
     bool known = false;
     for (std::size_t t = 0; t < all.size(); ++t) {
       if (name != all[t].name() && name != all[t].paper) continue;
@@ -40,6 +48,8 @@ std::vector<Target> choose_targets(const std::vector<std::string>& names) {
   std::vector<Target> out;
   for (std::size_t t = 0; t < all.size(); ++t)
     if (chosen[t]) out.push_back(all[t]);
+  for (const std::string& name : names)
+    if (is_file(name)) out.push_back(measured_target(read_runs_file(name, changes)));
   return out;
 }
 
@@ -57,7 +67,11 @@ int reproduce_all(const ReproduceArguments& arguments, const Registries& registr
   const std::vector<std::string>& formats = TargetWriter::formats();
   if (std::find(formats.begin(), formats.end(), arguments.format) == formats.end())
     throw ConfigError("--format: unknown format '" + arguments.format + "'" + name_hint(arguments.format, formats));
-  const std::vector<Target> targets = choose_targets(arguments.targets);
+  std::vector<Override> changes;
+  for (const std::string& setting : arguments.settings) changes.push_back(parse_override(setting));
+  if (!changes.empty() && arguments.targets.empty())
+    throw ConfigError("--set: name the file with measured runs whose study it changes");
+  const std::vector<Target> targets = choose_targets(arguments.targets, changes);
   if (arguments.list) {
     std::vector<std::vector<std::string>> rows{{"target", "description"}};
     for (const Target& target : targets) rows.push_back({target.name(), target.description});
@@ -93,9 +107,12 @@ void add_reproduce_command(CLI::App& app, CommandContext& context) {
   auto arguments = std::make_shared<ReproduceArguments>();
   CLI::App* command = app.add_subcommand(
       "reproduce",
-      "Regenerate published tables and show what was published, what is simulated, and how far off.\n"
+      "Regenerate published tables, or forecast measured runs of your own, and show how far off that is.\n"
       "Example: epocast reproduce eserol2019/table_5_14");
-  command->add_option("target", arguments->targets, "targets, or papers for all of theirs; default: everything");
+  command->add_option("target", arguments->targets,
+                      "targets, papers for all of theirs, or files with runs of your own; default: all published");
+  command->add_option("--set", arguments->settings, "change a key of the study of a file: KEY=VALUE, repeatable")
+      ->allow_extra_args(false);
   command->add_option("--format", arguments->format, "table, csv or json")->capture_default_str();
   command->add_flag("--list", arguments->list, "say which targets there are");
   command->add_flag("--strict", arguments->strict, "exit with 1 for known misses, too");

@@ -11,8 +11,11 @@
 #include "experiments/calibrate/step_calibration.hpp"
 #include "experiments/cli/commands.hpp"
 #include "experiments/fork_pool.hpp"
+#include "experiments/reproduce/measured_runs/runs_file.hpp"
+#include "platforms/cluster_generator.hpp"
 #include "platforms/platform_loader.hpp"
 #include "platforms/probe.hpp"
+#include "sim/data_directory.hpp"
 #include "sim/error.hpp"
 #include "sim/network_plan.hpp"
 #include "sim/words.hpp"
@@ -74,7 +77,18 @@ std::string validate(const std::filesystem::path& file, const Registries& regist
       return fmt::format("network calibration of {}", read_network_calibration(root).device);
     return fmt::format("compute calibration of {}", read_compute_calibration(root).device);
   }
-  throw root.error("neither a study (key `study`) nor a model (key `layers`) nor a calibration (key `calibration`)");
+  if (root.is_map() && root.has("cluster")) {
+    const Cluster cluster = load_cluster(root, ConfigNode::load_file(data_directory() / "platforms" / "devices.yaml"));
+    return fmt::format("cluster '{}' with {}", cluster.name, counted(cluster.devices.size(), "device"));
+  }
+  if (root.is_map() && root.has("target")) {
+    const RunsFile target = read_runs_file(file, {});
+    return fmt::format("target '{}/{}' with {}", target.paper, target.table, counted(target.runs.size(), "run"));
+  }
+  throw root.error(
+      "neither a study (key `study`) nor a model (key `layers`) nor a calibration (key `calibration`) nor a cluster "
+      "(key "
+      "`cluster`) nor a target of measured runs (key `target`)");
 }
 
 int validate_all(const std::vector<std::string>& files, const Registries& registries) {

@@ -53,6 +53,38 @@ std::string describe(const PredictionErrors& errors, const std::string& trivial_
   return text;
 }
 
+/// Medians and 90th percentiles of a group of predictions, as cells of a table.
+std::vector<std::string> quantile_cells(const std::string& kind, const std::string& name, const ErrorQuantiles& q) {
+  const auto cell = [](std::optional<double> value) { return value ? fmt::format("{:.2f} %", *value) : "-"; };
+  return {kind,
+          name,
+          std::to_string(q.cells),
+          cell(q.median),
+          cell(q.ninetieth),
+          cell(q.trivial_median),
+          cell(q.trivial_ninetieth)};
+}
+
+/// Errors by group, if the rows have groups.
+std::string group_table(const std::vector<TargetRow>& rows, const std::string& trivial_rule) {
+  std::vector<std::pair<std::string, std::string>> groups;
+  for (const TargetRow& row : rows)
+    for (const auto& group : row.groups)
+      if (row.role == Role::predicted && std::ranges::find(groups, group) == groups.end()) groups.push_back(group);
+  if (groups.empty()) return "";
+  std::ranges::stable_sort(groups, {}, &std::pair<std::string, std::string>::first);
+  std::vector<std::vector<std::string>> table{
+      {"errors by", "", "runs", "median", "90th", trivial_rule + ": median", "90th"}};
+  for (const auto& [kind, name] : groups) {
+    std::vector<TargetRow> members;
+    for (const TargetRow& row : rows)
+      if (std::ranges::find(row.groups, std::pair(kind, name)) != row.groups.end()) members.push_back(row);
+    table.push_back(quantile_cells(kind, name, error_quantiles(members)));
+  }
+  table.push_back(quantile_cells("all", "", error_quantiles(rows)));
+  return align_columns(table);
+}
+
 /// A miss, known if it is declared and `extent` [percent] no more than declared.
 Miss miss(const std::vector<KnownMiss>& known, const std::string& what, double extent, std::string text) {
   const auto declared = std::ranges::find(known, what, &KnownMiss::what);
@@ -70,7 +102,7 @@ bool TargetResult::as_declared() const {
 
 TargetResult reproduce(const Target& target, const TargetContext& context) {
   TargetResult result{target.paper, target.table, target.description, target.run(context), {}, target.trivial_rule};
-  result.summary = summarize(result.rows, target.mape_bound);
+  result.summary = summarize(result.rows, target.mape_bound, target.bounds);
   result.misses = find_misses(result.rows, result.summary, target.known_misses);
   return result;
 }
@@ -93,6 +125,14 @@ std::vector<Miss> find_misses(const std::vector<TargetRow>& rows, const TargetSu
                                       fmt::format("MAPE of {:.2f} % is beyond the bound of {:.2f} %", *summary.mape,
                                                   *summary.bound))
                                : Miss{"declares a bound but predicts nothing"});
+  }
+  for (const QuantileBound& bound : quantile_bounds(summary)) {
+    if (bound.met()) continue;
+    missed.insert(bound.what);
+    out.push_back(bound.reached ? miss(known, bound.what, *bound.reached,
+                                       fmt::format("{} of {:.2f} % is beyond the bound of {:.2f} %", bound.what,
+                                                   *bound.reached, bound.bound))
+                                : Miss{fmt::format("declares a bound on the {} but predicts nothing", bound.what)});
   }
   for (const KnownMiss& declared : known)
     if (!missed.contains(declared.what))
@@ -164,6 +204,7 @@ void TargetWriter::write_table(const TargetResult& result) {
     out_ << (s.bound ? fmt::format("  bound: MAPE of at most {:.2f} %, is {:.2f} %\n", *s.bound, *s.mape)
                      : "  no bound declared\n");
     out_ << fmt::format("  worst: {}, {}\n", s.worst->row, percent(*s.worst->error_pct()));
+    out_ << group_table(result.rows, result.trivial_rule);
   }
   if (s.bounds > 0)
     out_ << fmt::format("  bounds: {} of {} kept; closest or beyond: {}, {}\n", s.bounds_kept, s.bounds,

@@ -12,6 +12,7 @@
 #include "experiments/reproduce/hermans2017/targets.hpp"
 #include "experiments/reproduce/lee2020/targets.hpp"
 #include "experiments/reproduce/pardnn2020/targets.hpp"
+#include "sim/quantile.hpp"
 
 namespace epocast {
 
@@ -104,8 +105,46 @@ std::vector<Target> builtin_targets() {
   return out;
 }
 
-TargetSummary summarize(const std::vector<TargetRow>& rows, std::optional<double> mape_bound) {
+ErrorQuantiles error_quantiles(const std::vector<TargetRow>& rows) {
+  std::vector<double> errors, trivial;
+  for (const TargetRow& row : rows) {
+    if (row.role != Role::predicted) continue;
+    errors.push_back(std::abs(*row.error_pct()));
+    if (row.trivial) trivial.push_back(std::abs(*row.trivial_error_pct()));
+  }
+  ErrorQuantiles out{.cells = static_cast<int>(errors.size()),
+                     .median = median(errors),
+                     .ninetieth = quantile(errors, 0.9),
+                     .trivial_median = std::nullopt,
+                     .trivial_ninetieth = std::nullopt};
+  if (trivial.empty()) return out;
+  out.trivial_median = median(trivial);
+  out.trivial_ninetieth = quantile(trivial, 0.9);
+  return out;
+}
+
+std::optional<double> ErrorQuantiles::share_of_trivial() const {
+  if (!trivial_median || *trivial_median == 0) return std::nullopt;
+  return 100 * median / *trivial_median;
+}
+
+std::vector<QuantileBound> quantile_bounds(const TargetSummary& summary) {
+  std::vector<QuantileBound> out;
+  const auto add = [&](const char* what, std::optional<double> bound, std::optional<double> reached) {
+    if (bound) out.push_back({what, *bound, summary.quantiles.cells > 0 ? reached : std::nullopt});
+  };
+  add(kMedian, summary.asked.median, summary.quantiles.median);
+  add(kNinetieth, summary.asked.ninetieth, summary.quantiles.ninetieth);
+  add(kShareOfTrivial, summary.asked.share_of_trivial, summary.quantiles.share_of_trivial());
+  return out;
+}
+
+bool TargetSummary::quantiles_met() const { return std::ranges::all_of(quantile_bounds(*this), &QuantileBound::met); }
+
+TargetSummary summarize(const std::vector<TargetRow>& rows, std::optional<double> mape_bound,
+                        const TargetBounds& bounds) {
   TargetSummary out;
+  out.asked = bounds;
   out.bound = mape_bound;
   std::map<std::pair<std::string, std::string>, Role> known;
   double sum = 0, fitted_sum = 0;
@@ -152,6 +191,7 @@ TargetSummary summarize(const std::vector<TargetRow>& rows, std::optional<double
   if (out.predicted > 0) out.mape = sum / out.predicted;
   out.blind = prediction_errors(rows, false);
   out.seen = prediction_errors(rows, true);
+  out.quantiles = error_quantiles(rows);
   return out;
 }
 

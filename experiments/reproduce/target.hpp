@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "experiments/run_study.hpp"
@@ -35,7 +36,8 @@ struct TargetRow {
   bool fitted = false;    ///< an input that constants were fitted to: what is left of its error is shown, not judged
   double factor = 1;      ///< for stated rows: how far off ours may be, either way
   bool seen = false;      ///< a prediction whose error was known when a setting was chosen
-  std::optional<double> trivial = {};  ///< what the target's trivial rule predicts instead
+  std::optional<double> trivial = {};                            ///< what the target's trivial rule predicts instead
+  std::vector<std::pair<std::string, std::string>> groups = {};  ///< kind and name, for errors by group: device, V100
 
   /// What names it within its target: "ROW: QUANTITY".
   std::string name() const { return row + ": " + quantity; }
@@ -63,6 +65,15 @@ struct KnownMiss {
   std::string why;
 };
 inline constexpr const char* kMape = "MAPE";
+inline constexpr const char* kMedian = "median";
+inline constexpr const char* kNinetieth = "90th percentile";
+inline constexpr const char* kShareOfTrivial = "share of the trivial rule's error";
+
+/// What the errors of predictions must not exceed, in percent, either way; each optional.
+struct TargetBounds {
+  std::optional<double> median, ninetieth;
+  std::optional<double> share_of_trivial;  ///< our median over the trivial rule's
+};
 
 struct Target {
   std::string paper;  ///< "eserol2019"
@@ -73,6 +84,7 @@ struct Target {
   std::function<std::vector<TargetRow>(const TargetContext&)> run;
   std::string trivial_rule = {};  ///< what TargetRow::trivial comes from: "linear scaling"
   std::vector<KnownMiss> known_misses = {};
+  TargetBounds bounds = {};  ///< beside mape_bound
 
   std::string name() const { return paper + "/" + table; }
 };
@@ -90,6 +102,17 @@ struct PredictionErrors {
   std::optional<double> constant_mape;
 };
 
+/// Medians and 90th percentiles over predicted rows [percent]; of the trivial rule over those rows that have it.
+struct ErrorQuantiles {
+  int cells = 0;
+  double median = 0, ninetieth = 0;
+  std::optional<double> trivial_median, trivial_ninetieth;
+
+  /// Our median over the trivial rule's [percent].
+  std::optional<double> share_of_trivial() const;
+};
+ErrorQuantiles error_quantiles(const std::vector<TargetRow>& rows);
+
 /// How well a target was met.
 struct TargetSummary {
   int exact = 0;  ///< exact rows with a published number
@@ -105,19 +128,32 @@ struct TargetSummary {
   PredictionErrors blind, seen;
   std::optional<TargetRow> worst;  ///< the prediction with the largest error
   std::optional<double> bound;     ///< percent
-  int bounds = 0;                  ///< bound rows
+  ErrorQuantiles quantiles;        ///< over all predictions
+  TargetBounds asked;  ///< of the quantiles
+  int bounds = 0;  ///< bound rows
   int bounds_kept = 0;
   std::optional<TargetRow> most_above;  ///< the bound row that exceeds its published number by the most percent
 
   bool bound_met() const { return !bound || (mape && *mape <= *bound); }
+  bool quantiles_met() const;
   bool met() const {
     return exact_matched == exact && stated_matched == stated && inputs_matched == inputs && bounds_kept == bounds &&
-           bound_met();
+           bound_met() && quantiles_met();
   }
 };
 
 /// Throws std::logic_error if a cell is there twice, be it in two roles or in one, if a prediction or a bound has no
 /// published number, or if anything but a prediction is marked as seen: a mistake in the target.
-TargetSummary summarize(const std::vector<TargetRow>& rows, std::optional<double> mape_bound);
+TargetSummary summarize(const std::vector<TargetRow>& rows, std::optional<double> mape_bound,
+                        const TargetBounds& bounds = {});
+
+/// A bound on quantiles: its name as in KnownMiss::what, the bound, and what it was; absent without predictions.
+struct QuantileBound {
+  const char* what;
+  double bound;
+  std::optional<double> reached;
+  bool met() const { return reached && *reached <= bound; }
+};
+std::vector<QuantileBound> quantile_bounds(const TargetSummary& summary);
 
 }  // namespace epocast
