@@ -63,6 +63,11 @@ struct SimEngine::Impl {
     s4u::CommPtr comm;
     std::uint64_t token;
   };
+  struct Start {  // of a flow at SimGrid
+    int src, dst;
+    double bytes;
+    std::uint64_t token;
+  };
   static constexpr std::size_t kNoFlow = static_cast<std::size_t>(-1);
 
   Impl(const std::string& platform_xml_path, NetworkCorrection network);
@@ -76,7 +81,11 @@ struct SimEngine::Impl {
   Route compute_route(const s4u::Host& src, const s4u::Host& dst) const;
   double next_date() const;
   void arm();
+  void disarm();
+  void go_on();
+  void on_simgrid_timer();
   void fire();
+  void start_at_simgrid(const Start& start);
   void collect(double date);
   void finish_flow(std::size_t slot);
   void watch(std::size_t index);
@@ -108,6 +117,9 @@ struct SimEngine::Impl {
   Timer* armed = nullptr;          // the one SimGrid timer, set to the first date of all these
   double armed_date = 0;
 
+  double clock = 0;           // [s] never behind SimGrid's; ahead of it only while SimGrid has no flow
+  std::vector<Start> starts;  // of now, for when SimGrid's clock has come here
+
   struct Event {
     std::uint64_t order;
     std::uint64_t token;
@@ -122,7 +134,7 @@ struct SimEngine::Impl {
   std::vector<Flow> flows;
   std::vector<std::size_t> free_flows;
   std::size_t finished_flow = kNoFlow;
-  std::size_t flows_under_way = 0;  // at SimGrid
+  std::size_t flows_under_way = 0;  // at SimGrid, or in `starts`
   std::exception_ptr failure;
 };
 
@@ -244,20 +256,44 @@ double SimEngine::Impl::next_date() const {
 
 /// Sets the SimGrid timer to the first date of the queues. SimGrid's own queue is slower and would need one per date.
 void SimEngine::Impl::arm() {
-  if (firing) return;
-  const double date = next_date();
+  if (firing) return;  // go_on() comes next
+  const double date = starts.empty() ? next_date() : clock;
   if (armed != nullptr) {
     // What is armed too early does no harm, but nothing may follow the last event.
     if (armed_date <= date && date < std::numeric_limits<double>::infinity()) return;
-    armed->remove();
-    armed = nullptr;
+    disarm();
   }
   if (date == std::numeric_limits<double>::infinity()) return;
   armed_date = date;
-  armed = Timer::set(date, [this] {
-    armed = nullptr;
-    if (ending_flows == 0) fire();  // or else with the last of them, still at this date
-  });
+  armed = Timer::set(date, [this] { on_simgrid_timer(); });
+}
+
+void SimEngine::Impl::disarm() {
+  if (armed != nullptr) armed->remove();
+  armed = nullptr;
+}
+
+/// A step of SimGrid costs more than most of what happens at a date. While it has no flow, we go on without it; it
+/// catches up in one step when the next flow starts. So nothing may be armed for a date that is then past.
+void SimEngine::Impl::go_on() {
+  if (flows_under_way == 0) disarm();
+  while (flows_under_way == 0) {
+    const double date = next_date();
+    if (date == std::numeric_limits<double>::infinity()) return;
+    clock = std::max(clock, date);
+    fire();
+  }
+  arm();
+}
+
+void SimEngine::Impl::on_simgrid_timer() {
+  armed = nullptr;
+  clock = std::max(clock, s4u::Engine::get_clock());  // which may round up what it jumps to
+  for (const Start& start : starts) start_at_simgrid(start);
+  starts.clear();
+  if (ending_flows > 0) return;  // the last of them goes on, still at this date
+  fire();
+  go_on();
 }
 
 /// Collects all that is due at `date`, but for SimGrid's flows.
@@ -281,7 +317,7 @@ void SimEngine::Impl::collect(double date) {
 
 /// Delivers the batch of now: SimGrid's flows that have ended are in it, and what else is due joins them.
 void SimEngine::Impl::fire() {
-  const double date = s4u::Engine::get_clock();
+  const double date = clock;
   if (date > precision_until) set_precision(tolerance(precision_until = 2 * date));
   firing = true;
   if (background_date <= date + tolerance(date)) deliver([&] { background_date = background(date); });
@@ -293,7 +329,6 @@ void SimEngine::Impl::fire() {
     // The usual case: workers in lock-step, in their order anyway.
     timers.pop_bucket([this](std::uint64_t token) { deliver([&] { listener->on_timer(token); }); });
     firing = false;
-    arm();
     return;
   }
   collect(date);
@@ -302,12 +337,12 @@ void SimEngine::Impl::fire() {
     deliver([&] { event.is_flow ? listener->on_flow_done(event.token) : listener->on_timer(event.token); });
   batch.clear();
   firing = false;
-  arm();
 }
 
 /// Called while SimGrid still uses the comm. So a comm is let go when the next one ends: its memory is then the first
 /// to be used again, and is still in the cache.
 void SimEngine::Impl::finish_flow(std::size_t slot) {
+  clock = std::max(clock, s4u::Engine::get_clock());
   if (finished_flow != kNoFlow) {
     flows[finished_flow].comm.reset();
     free_flows.push_back(finished_flow);
@@ -317,7 +352,9 @@ void SimEngine::Impl::finish_flow(std::size_t slot) {
   --ending_flows;
   const std::uint64_t token = flows[slot].token;
   batch.push_back({listener->order(token, true), token, true});
-  if (ending_flows == 0) fire();
+  if (ending_flows > 0) return;
+  fire();
+  go_on();
 }
 
 /// Sees to it that somebody looks at the link when its next flow ends.
@@ -386,7 +423,7 @@ const Route& SimEngine::route(int src, int dst) {
   return impl_->routes.emplace(key, std::move(route)).first->second;
 }
 
-double SimEngine::now() const { return s4u::Engine::get_clock(); }
+double SimEngine::now() const { return impl_->clock; }
 
 void SimEngine::set_listener(Listener& listener) { impl_->listener = &listener; }
 
@@ -409,23 +446,31 @@ void SimEngine::start_flow(int src, int dst, double bytes, std::uint64_t token) 
       return;
     }
   }
-  std::size_t slot = impl_->flows.size();
-  if (impl_->free_flows.empty()) {
-    impl_->flows.emplace_back();
-  } else {
-    slot = impl_->free_flows.back();
-    impl_->free_flows.pop_back();
-  }
-  s4u::CommPtr comm = s4u::Comm::sendto_init(impl_->hosts[src].handle, impl_->hosts[dst].handle);
-  comm->set_payload_size(static_cast<std::uint64_t>(std::llround(bytes * kQuantaPerByte)));
-  comm->set_data(reinterpret_cast<void*>(slot));
   ++impl_->flows_under_way;
+  const Impl::Start start{src, dst, bytes, token};
+  if (s4u::Engine::get_clock() < impl_->clock)
+    impl_->starts.push_back(start);
+  else
+    impl_->start_at_simgrid(start);
+  if (!impl_->starts.empty() || impl_->background) impl_->arm();
+}
+
+void SimEngine::Impl::start_at_simgrid(const Start& start) {
+  std::size_t slot = flows.size();
+  if (free_flows.empty()) {
+    flows.emplace_back();
+  } else {
+    slot = free_flows.back();
+    free_flows.pop_back();
+  }
+  s4u::CommPtr comm = s4u::Comm::sendto_init(hosts[start.src].handle, hosts[start.dst].handle);
+  comm->set_payload_size(static_cast<std::uint64_t>(std::llround(start.bytes * kQuantaPerByte)));
+  comm->set_data(reinterpret_cast<void*>(slot));
   // A flow can never be faster than its links were when it started, so let them look as fast as they may become.
-  for (const auto& [link, bandwidth] : impl_->degraded) impl_->set_bandwidth(link, link_bandwidth(link));
+  for (const auto& [link, bandwidth] : degraded) set_bandwidth(link, links[static_cast<std::size_t>(link)].bandwidth);
   comm->start();
-  for (const auto& [link, bandwidth] : impl_->degraded) impl_->set_bandwidth(link, bandwidth);
-  impl_->flows[slot] = {std::move(comm), token};
-  if (impl_->background) impl_->arm();
+  for (const auto& [link, bandwidth] : degraded) set_bandwidth(link, bandwidth);
+  flows[slot] = {std::move(comm), start.token};
 }
 
 void SimEngine::declare_flows(const std::vector<std::pair<int, int>>& pairs) {
