@@ -25,7 +25,8 @@ SteadyStateDetector::SteadyStateDetector(std::uint64_t instances, std::uint32_t 
       rows_(static_cast<std::size_t>(rows_within(instances, memory_limit))),
       // Fast instances run ahead of slow ones by an iteration or so: leave them a row.
       streak_(rows_.size() - 1, 0),
-      shift_(streak_.size(), 0) {}
+      shift_(streak_.size(), 0),
+      since_(streak_.size(), 0) {}
 
 const SteadyStateDetector::Row* SteadyStateDetector::row(std::int64_t iteration) const {
   if (iteration < oldest_) return nullptr;
@@ -63,10 +64,18 @@ std::optional<double> SteadyStateDetector::common_shift(const Row& earlier, cons
   return shift;
 }
 
+std::int64_t SteadyStateDetector::oldest_kept() const {
+  return std::max<std::int64_t>(oldest_, frontier_ - static_cast<std::int64_t>(rows_.size()));
+}
+
 bool SteadyStateDetector::covers_leaders(std::int64_t streak, std::int64_t needed) const {
-  const std::int64_t oldest_kept = std::max<std::int64_t>(oldest_, frontier_ - static_cast<std::int64_t>(rows_.size()));
-  const Row* moment = row(std::max(completed_ - 1 - (streak - needed), oldest_kept));
+  const Row* moment = row(std::max(completed_ - 1 - (streak - needed), oldest_kept()));
   return moment != nullptr && moment->frontier <= completed_;
+}
+
+bool SteadyStateDetector::outlives_rounding(double since, std::int64_t needed) const {
+  const Row* first = row(std::max(completed_ - needed, oldest_kept()));
+  return first != nullptr && std::ilogb(since) < std::ilogb(*std::min_element(first->end.begin(), first->end.end()));
 }
 
 std::optional<Period> SteadyStateDetector::find_period() {
@@ -83,11 +92,15 @@ std::optional<Period> SteadyStateDetector::find_period() {
     const bool continues = shift && streak > 0 && std::abs(*shift - held) <= tolerance(*shift, last->end[0]);
     streak = continues ? streak + 1 : (shift ? 1 : 0);
     held = shift.value_or(0);
+    if (streak == 1) since_[static_cast<std::size_t>(length)] = last->end[0];
     // A period of several iterations must hold for each of them.
     const std::int64_t needed = std::max(repeats_needed_, length);
+    if (streak < needed) continue;
     // Where instances lead, one period more: the last one is then periodic in all that happens in it, not only in its
     // ends.
-    if (streak >= needed && covers_leaders(streak, needed + (frontier_ > completed_ ? length : 0)))
+    const std::int64_t with_leaders = needed + (frontier_ > completed_ ? length : 0);
+    if (!covers_leaders(streak, with_leaders)) continue;
+    if (length == 1 || outlives_rounding(since_[static_cast<std::size_t>(length)], with_leaders))
       return Period{length, *shift};
   }
   return std::nullopt;

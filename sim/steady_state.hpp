@@ -24,6 +24,10 @@ struct Period {
 /// the comparison must also cover all iterations that any instance had ended at some moment since when all of this
 /// holds; or else the rows could be from before the leaders met the rest in a queue or on a link. "Exactly" is 1e-11 of
 /// the shift, far above rounding and far below the 1e-9 that extrapolation promises.
+///
+/// A period of several iterations comes from instances that do not wait for each other and meet in turn. Which of two
+/// that meet is first may then rest on rounding alone, and such a loop repeats to the last bit until the clock passes a
+/// power of two, from where on it rounds to twice as much. So the loop must also have repeated across such a date.
 class SteadyStateDetector {
  public:
   /// `max_lag`: longest lag of the graph's edges. Memory is limited to about `memory_limit` bytes, which limits the
@@ -57,6 +61,10 @@ class SteadyStateDetector {
   /// Whether the last `streak` rows say all that the future depends on, `needed` of them being what one moment
   /// remembers.
   bool covers_leaders(std::int64_t streak, std::int64_t needed) const;
+  /// Whether the clock has rounded otherwise since the streak that began at date `since` [s] than in all of its last
+  /// `needed` rows.
+  bool outlives_rounding(double since, std::int64_t needed) const;
+  std::int64_t oldest_kept() const;  ///< the first iteration of which a row can be left
 
   std::uint64_t instances_;
   std::int64_t repeats_needed_;
@@ -67,6 +75,7 @@ class SteadyStateDetector {
   std::int64_t frontier_ = 0;         ///< iterations that the leading instance has ended
   std::vector<std::int64_t> streak_;  ///< by length: iterations in a row with one common shift
   std::vector<double> shift_;         ///< by length: that shift [s]
+  std::vector<double> since_;         ///< by length: when the first of them ended [s]
 };
 
 }  // namespace epocast

@@ -254,7 +254,7 @@ void check_studies(int count) {
     INFO("EPOCAST_TEST_STUDY=" << drawn[i].seed << "\n" << text << all);
     CHECK(violations.empty());
   }
-  if (count >= 40) CHECK(strategies.size() >= 12);  // or else little has been tested
+  if (drawn.size() >= 40) CHECK(strategies.size() >= 12);  // or else little has been tested
 }
 
 }  // namespace

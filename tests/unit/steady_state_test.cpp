@@ -82,9 +82,38 @@ TEST_CASE("loops of period 2 and 3 are found as such", "[steady_state]") {
     REQUIRE(found);
     CHECK(found->period.length == length);
     CHECK(found->period.shift == Approx(shift).epsilon(1e-14));
-    CHECK(found->after >= 2 * length);  // each iteration of the period must repeat once
-    CHECK(found->after <= 2 * length + 1);
+    // Each iteration of the period must repeat once after the clock has passed a power of two. The first row to be
+    // compared is number 2, at 3.5 s, or 3, at 4.6 s; the first rows beyond 4 and 8 s are numbers 3 and 6.
+    CHECK(found->after == (length == 2 ? 3 : 6) + length);
   }
+}
+
+TEST_CASE("what repeats only as long as the clock rounds alike is not periodic", "[steady_state]") {
+  // Iterations of 0.5 and 0.75 s in turn, all of them exact in binary; but whenever the clock passes a power of two up
+  // to 64 s, a tie falls the other way and one iteration takes
+  // longer by 1e-5 of that date.
+  const auto disturbed = [](double last) {
+    return [last](std::uint64_t i, std::int64_t k) {
+      const double end = 10 + 1.25 * real(k / 2) + 0.5 * real(k % 2) + 0.125 * static_cast<double>(i);
+      double ties = 0;
+      for (double date = 16; date <= last; date *= 2) ties += end >= date ? 1e-5 * date : 0;
+      return end + ties;
+    };
+  };
+  const auto found = watch(2, 2, 400, disturbed(64));
+  REQUIRE(found);
+  CHECK(found->period.length == 2);
+  CHECK(found->period.shift == Approx(1.25).epsilon(1e-13));
+  // What was seen between 64 and 128 s goes on. Row k ends after 10 + 0.625 k s or a little more, so row 189 is the
+  // first beyond 128 s.
+  CHECK(found->after == 189 + 2);
+  // With the next one disturbed too, there is nothing to be found until 256 s: (256 - 10) / 0.625 = 393.6.
+  CHECK(watch(2, 2, 390, disturbed(128)) == std::nullopt);
+  // A period of 1 does not come from meetings in turn.
+  const auto steady = watch(
+      2, 2, 400, [](std::uint64_t i, std::int64_t k) { return 33 + 0.5 * real(k) + 0.125 * static_cast<double>(i); });
+  REQUIRE(steady);
+  CHECK(steady->after == 3);
 }
 
 TEST_CASE("a shift that is common to all instances must also stay the same", "[steady_state]") {
