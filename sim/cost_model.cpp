@@ -33,13 +33,14 @@ LayerTrace trace_layer(const Layer& layer, std::int64_t batch, Precision precisi
     out.gradients.push_back({tensor.name, value_bytes(static_cast<double>(tensor.values))});
   out.parameters = value_bytes(static_cast<double>(layer.parameter_count()));
   out.output = value_bytes(samples * static_cast<double>(layer.output.values()));
-  out.kept_activations = value_bytes(samples * static_cast<double>(layer.kept_values()));
+  const Bytes masks(samples * static_cast<double>(layer.mask_values));
+  out.kept_activations = value_bytes(samples * static_cast<double>(layer.kept_values())) + masks;
   out.forward_flop = Flop(samples * layer.forward_flop);
   out.backward_reads_input = layer.backward_reads_input;
   out.backward_reads_output = layer.backward_reads_output;
   out.needs_gradient = layer.needs_gradient;
   out.stored_in = layer.stored_in;
-  out.inner = value_bytes(samples * static_cast<double>(layer.inner_values));
+  out.inner = value_bytes(samples * static_cast<double>(layer.inner_values)) + masks;
   out.workspace = value_bytes(column_buffer_values(layer));
   out.backward_flop = Flop(samples * (layer.backward_data_flop + layer.backward_weights_flop));
   return out;

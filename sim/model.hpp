@@ -73,7 +73,10 @@ struct Layer {
   int kernel_height = 0, kernel_width = 0, stride = 1, groups = 1;
   int padding_height = 0, padding_width = 0;  ///< rows above and columns to the left of the input
   int kernel_depth = 1, padding_depth = 0;    ///< slices; a layer with a depth of 1 works on each slice by itself
-  int heads = 0;                              ///< of attention
+  int heads = 0;                              ///< of attention: of queries
+  int kv_heads = 0;                           ///< of attention: of keys and values, each read by heads / kv_heads
+  int experts = 1;                            ///< copies of a linear layer's weights, of which each position uses
+  int experts_per_position = 1;               ///< so many; tokens are taken to spread evenly over the copies
   int neighbours = 0;                         ///< channels that local response normalisation sums over
   int steps = 1;                              ///< that must run one after the other: of recurrent layers
   int tied_to = -1;                           ///< index of the layer whose weight this one uses as its own, or -1
@@ -87,6 +90,7 @@ struct Layer {
   bool needs_gradient = false;         ///< the layer or anything upstream is trained, so its backward pass runs
   int stored_in = -1;             ///< index of the layer in whose memory the output lies (views, in place); -1: its own
   std::int64_t inner_values = 0;  ///< made on the way and kept for backward: attention scores, gates of an LSTM
+  std::int64_t mask_values = 0;   ///< likewise, of a byte each in every precision: which values dropout kept
 
   std::int64_t parameter_count() const;
   std::int64_t kept_values() const { return (keeps_output ? output.values() : 0) + inner_values; }

@@ -16,6 +16,13 @@ constexpr double kBatchNormBackwardData = 6;
 // recompute xhat 2, product 1, sums 3, multiply-add 2, subtract 1, scale 1.
 constexpr double kLayerNormBackwardData = 10;
 
+// Root mean square normalisation, per value (Zhang and Sennrich 2019). Forward: multiply-add of the squares 2,
+// normalise 1, scale 1. Scale's gradient: normalise 1, multiply-add 2. dx = 1/rms * (g - xhat * mean(g * xhat)) with g
+// = dy * scale: recompute xhat 1, product 1, multiply-add 2, multiply-subtract 2, scale 1.
+constexpr double kRmsNormForward = 4;
+constexpr double kRmsNormBackwardWeights = 3;
+constexpr double kRmsNormBackwardData = 7;
+
 // Subtract the maximum, which takes 1 to find, 1; exponential 1; sum 1; divide 1.
 constexpr double kSoftmaxForward = 5;
 // With cross-entropy: probability minus label.
@@ -23,6 +30,13 @@ constexpr double kSoftmaxBackward = 1;
 
 /// FLOP of a product that uses every weight once for each output position.
 double product_flop(const Layer& layer) {
+  if (layer.variant == "experts") {
+    // Every position through as many experts; the router is the second tensor.
+    const auto positions = static_cast<double>(layer.output.positions());
+    const double routed = layer.parameters.size() > 1 ? static_cast<double>(layer.parameters[1].values) : 0;
+    const double weights = static_cast<double>(layer.parameters.front().values) / layer.experts;
+    return 2.0 * positions * (weights * layer.experts_per_position + routed);
+  }
   if (layer.kind == LayerKind::linear)
     return 2.0 * static_cast<double>(layer.input.channels) * static_cast<double>(layer.output.values());
   if (layer.kind == LayerKind::fully_connected)
@@ -49,6 +63,12 @@ void set_flop(Layer& layer, bool input_needs_gradient, double work_per_output) {
       backward_data = kBatchNormBackwardData * outputs;
       break;
     case LayerKind::layer_norm:
+      if (layer.variant == "rms") {
+        layer.forward_flop = kRmsNormForward * outputs;
+        layer.backward_weights_flop = kRmsNormBackwardWeights * outputs;
+        backward_data = kRmsNormBackwardData * outputs;
+        break;
+      }
       layer.forward_flop = kBatchNormForward * outputs;
       layer.backward_weights_flop = kBatchNormBackwardWeights * outputs;
       backward_data = kLayerNormBackwardData * outputs;
@@ -83,8 +103,11 @@ void set_flop(Layer& layer, bool input_needs_gradient, double work_per_output) {
       break;
     case LayerKind::input:
     case LayerKind::concat:
-    case LayerKind::rearrange:
     case LayerKind::flatten: break;
+    case LayerKind::rearrange:
+      // The gradients of learned positions are summed over the batch.
+      if (!layer.parameters.empty()) layer.backward_weights_flop = static_cast<double>(layer.parameter_count());
+      break;
   }
   if (input_needs_gradient) layer.backward_data_flop = backward_data;
 }

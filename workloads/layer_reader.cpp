@@ -143,9 +143,10 @@ void read_tanh(LayerDraft& draft) { read_activation(draft, "tanh", 4); }  // exp
 
 void read_dropout(LayerDraft& draft) {
   draft.layer().kind = LayerKind::dropout;
-  // The rate changes neither time nor memory (the mask, a bit per value, is left out), but a wrong one is a mistake.
+  // The rate changes neither time nor memory, but a wrong one is a mistake.
   if (draft.attributes.has("rate") && !(draft.attributes.at("rate").as_double({0, 1}) < 1))
     throw draft.attributes.at("rate").error("dropout with rate 1 passes nothing on; use a rate below 1");
+  if (draft.attributes.flag("mask", false)) draft.layer().mask_values = draft.layer().output.values();
 }
 
 void read_flatten(LayerDraft& draft) {
@@ -233,7 +234,9 @@ const std::vector<LayerType>& layer_types() {
       {"leaky_relu", true, read_leaky_relu},
       {"sigmoid", true, read_sigmoid},
       {"tanh", true, read_tanh},
+      {"rms_norm", true, read_rms_norm},
       {"gelu", true, read_gelu},
+      {"swiglu", true, read_swiglu},
       {"dropout", true, read_dropout},
       {"flatten", true, read_flatten},
       {"softmax", true, read_softmax},
@@ -242,7 +245,10 @@ const std::vector<LayerType>& layer_types() {
       {"concat", false, read_concat},
       {"embedding", false, read_embedding},
       {"position_embedding", true, read_position_embedding},
+      {"rotary", false, read_rotary},
       {"attention", false, read_attention},
+      {"experts", false, read_experts},
+      {"to_sequence", true, read_to_sequence},
       {"lstm", false, read_lstm},
       {"e3d_lstm", false, read_e3d_lstm},
       {"pixel_shuffle", false, read_pixel_shuffle},

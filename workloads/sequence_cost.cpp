@@ -40,7 +40,7 @@ double AttentionSize::pairs() const {
 std::int64_t attention_inner_values(const AttentionSize& size) {
   if (size.fused) return size.heads * size.queries;
   const auto pairs = static_cast<std::int64_t>(size.pairs());
-  return pairs * (size.heads + (size.additive ? size.key_features : 0));
+  return pairs * (size.heads * (size.dropout ? 2 : 1) + (size.additive ? size.key_features : 0));
 }
 
 void set_attention_flop(Layer& layer, const AttentionSize& size, bool input_needs_gradient) {

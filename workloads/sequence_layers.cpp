@@ -28,20 +28,29 @@ AttentionSize attention_size(const LayerDraft& draft) {
   const Shape& query = draft.inputs.front();
   const Shape& key = stacked ? query : draft.inputs[1];
   const Shape& value = stacked ? query : draft.inputs[2];
-  if (stacked && query.channels % 3 != 0)
-    throw std::invalid_argument("attention splits its input's " + std::to_string(query.channels) +
-                                " features into query, key and value, so they must be a multiple of 3; or give "
-                                "'inputs: [query, key, value]'");
-  if (!stacked && (query.channels != key.channels || key.width != value.width))
-    throw std::invalid_argument("query " + to_string(query) + ", key " + to_string(key) + " and value " +
-                                to_string(value) +
-                                " do not fit: query and key need equal features, key and value equal lengths");
-  const std::int64_t parts = stacked ? 3 : 1;
-  return {.queries = query.width,
-          .keys = key.width,
-          .key_features = query.channels / parts,
-          .value_features = value.channels / parts,
-          .heads = 1};
+  const std::int64_t heads = draft.attributes.integer("heads", 1, kChannelRange);
+  const std::int64_t kv_heads = draft.attributes.integer("kv_heads", heads, kChannelRange);
+  if (heads % kv_heads != 0)
+    throw draft.attributes.at("kv_heads")
+        .error("must divide the " + std::to_string(heads) + " heads, which share those of keys and values");
+  AttentionSize size{.queries = query.width, .keys = key.width, .heads = heads, .kv_heads = kv_heads};
+  if (stacked) {
+    // heads of queries, then kv_heads of keys and as many of values
+    const std::int64_t parts = kv_heads == heads ? 3 : heads + 2 * kv_heads;
+    if (query.channels % parts != 0)
+      throw std::invalid_argument("attention splits its input's " + std::to_string(query.channels) +
+                                  " features into query, key and value, so they must be a multiple of " +
+                                  std::to_string(parts) + "; or give 'inputs: [query, key, value]'");
+    size.key_features = size.value_features = query.channels / parts * (kv_heads == heads ? 1 : heads);
+    return size;
+  }
+  if (query.channels * kv_heads != key.channels * heads || key.width != value.width)
+    throw std::invalid_argument(
+        "query " + to_string(query) + ", key " + to_string(key) + " and value " + to_string(value) +
+        " do not fit: query and key need equal features of a head, key and value equal lengths");
+  size.key_features = query.channels;
+  size.value_features = checked_product(value.channels, heads / kv_heads);
+  return size;
 }
 
 }  // namespace
@@ -93,7 +102,85 @@ void read_layer_norm(LayerDraft& draft) {
   draft.layer().kind = LayerKind::layer_norm;
   draft.spec.needs_input = true;
   draft.add_parameter("weight", draft.layer().input.channels);
-  draft.add_parameter("bias", draft.layer().input.channels);
+  if (draft.attributes.flag("bias", true)) draft.add_parameter("bias", draft.layer().input.channels);
+}
+
+/// Zhang and Sennrich 2019: divided by the root of the mean square, scaled, not shifted.
+void read_rms_norm(LayerDraft& draft) {
+  draft.layer().kind = LayerKind::layer_norm;
+  draft.layer().variant = "rms";
+  draft.spec.needs_input = true;
+  draft.add_parameter("weight", draft.layer().input.channels);
+}
+
+/// Su et al. 2021: turns pairs of features of queries and keys by an angle that grows with the position. Reads what
+/// attention reads as one input: heads of queries, then kv_heads of keys and of values, which stay as they are.
+void read_rotary(LayerDraft& draft) {
+  Layer& layer = draft.layer();
+  layer.kind = LayerKind::activation;
+  layer.variant = "rotary";
+  require_sequence(layer.input, "a rotary embedding");
+  layer.heads = static_cast<int>(draft.attributes.integer("heads", kChannelRange));
+  layer.kv_heads = static_cast<int>(draft.attributes.integer("kv_heads", layer.heads, kChannelRange));
+  if (layer.input.channels % (layer.heads + 2LL * layer.kv_heads) != 0)
+    throw std::invalid_argument("the input's " + std::to_string(layer.input.channels) +
+                                " features are no multiple of " + std::to_string(layer.heads + 2LL * layer.kv_heads) +
+                                ", the heads of queries, keys and values");
+  draft.spec.in_place = true;  // gradients are turned back by known angles
+  // Two products and a sum for each value that is turned.
+  draft.work_per_output = 3.0 * (layer.heads + layer.kv_heads) / (layer.heads + 2.0 * layer.kv_heads);
+}
+
+/// Shazeer 2020: of a gate and a value, silu(gate) * value.
+void read_swiglu(LayerDraft& draft) {
+  Layer& layer = draft.layer();
+  layer.kind = LayerKind::activation;
+  layer.variant = "swiglu";
+  if (layer.input.channels % 2 != 0)
+    throw std::invalid_argument("swiglu reads a gate and a value of equally many features, so they must be even, not " +
+                                std::to_string(layer.input.channels));
+  draft.spec.needs_input = true;
+  layer.output.channels = layer.input.channels / 2;
+  draft.work_per_output = 5;  // exponential, add, divide, two products
+}
+
+/// A linear layer of several experts (Shazeer et al. 2017; Jiang et al. 2024): each position goes through `chosen` of
+/// them. With `combine: false` (the default) their results stand side by side as features; with `true`, features are
+/// what as many experts made, and results are summed. The first of a chain also has the router.
+void read_experts(LayerDraft& draft) {
+  Layer& layer = draft.layer();
+  layer.kind = LayerKind::linear;
+  layer.variant = "experts";
+  draft.spec.needs_input = true;
+  require_sequence(layer.input, "a layer of experts");
+  const std::int64_t units = draft.attributes.integer("units", kChannelRange);
+  const std::int64_t experts = draft.attributes.integer("of", {1, 1e5});
+  const std::int64_t chosen = draft.attributes.integer("chosen", {1, 1e5});
+  if (chosen > experts)
+    throw draft.attributes.at("chosen").error("is more than the " + std::to_string(experts) + " experts there are");
+  layer.experts = static_cast<int>(experts);
+  layer.experts_per_position = static_cast<int>(chosen);
+  const bool combine = draft.attributes.flag("combine", false);
+  if (combine && layer.input.channels % chosen != 0)
+    throw std::invalid_argument("the input's " + std::to_string(layer.input.channels) +
+                                " features are no multiple of " + std::to_string(chosen) +
+                                ", the experts that made them");
+  const std::int64_t inputs = combine ? layer.input.channels / chosen : layer.input.channels;
+  layer.output.channels = combine ? units : checked_product(units, chosen);
+  draft.add_parameter("weight", product({experts, inputs, units}));
+  if (!combine) draft.add_parameter("router", checked_product(inputs, experts));
+}
+
+/// Positions of a map, row by row, as a sequence; `extra` learned ones before them, as the class token of ViT
+/// (Dosovitskiy et al. 2021).
+void read_to_sequence(LayerDraft& draft) {
+  Layer& layer = draft.layer();
+  const std::int64_t extra = draft.attributes.integer("extra", 0, kLengthRange);
+  layer.kind = extra > 0 ? LayerKind::rearrange : LayerKind::flatten;
+  layer.variant = extra > 0 ? "prepend" : "";
+  draft.spec.is_view = extra == 0;
+  layer.output = {.channels = layer.input.channels, .width = layer.input.positions() + extra};
+  if (extra > 0) draft.add_parameter("weight", checked_product(extra, layer.input.channels));
 }
 
 void read_gelu(LayerDraft& draft) {
@@ -109,7 +196,6 @@ void read_attention(LayerDraft& draft) {
   const LayerAttributes& attributes = draft.attributes;
   layer.kind = LayerKind::attention;
   AttentionSize size = attention_size(draft);
-  size.heads = attributes.integer("heads", 1, kChannelRange);
   if (size.key_features % size.heads != 0 || size.value_features % size.heads != 0)
     throw std::invalid_argument(std::to_string(size.heads) + " heads must divide the " +
                                 std::to_string(size.key_features) + " features of a query and the " +
@@ -121,7 +207,9 @@ void read_attention(LayerDraft& draft) {
     throw attributes.at("pairs").error("'causal' needs as many keys as queries, not " + std::to_string(size.keys) +
                                        " and " + std::to_string(size.queries));
   if (size.fused && size.additive) throw attributes.at("fused").error("only dot products can be fused");
+  size.dropout = attributes.integer("softmax_dropout", 0, {0, 1}) == 1;
   layer.heads = static_cast<int>(size.heads);
+  layer.kv_heads = static_cast<int>(size.kv_heads);
   layer.variant = size.additive ? "additive" : size.causal ? "causal" : "all";
   layer.output = {.channels = size.value_features, .width = size.queries};
   if (size.additive) draft.add_parameter("weight", size.key_features);
@@ -129,6 +217,7 @@ void read_attention(LayerDraft& draft) {
   draft.spec.needs_output = size.fused;
   checked_product(checked_product(size.heads + size.key_features, size.queries), size.keys);
   layer.inner_values = attention_inner_values(size);
+  if (size.dropout && !size.fused) layer.mask_values = static_cast<std::int64_t>(size.pairs()) * size.heads;
   set_attention_flop(layer, size, draft.input_needs_gradient);
 }
 

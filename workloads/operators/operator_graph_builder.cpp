@@ -115,6 +115,15 @@ OperatorGraph compact(const Dataflow& flow, const Model& model, std::int64_t bat
   return out;
 }
 
+/// Layers that TensorFlow 1's programs did not have, which nobody has written down here as operations.
+bool has_operations(const Layer& layer) {
+  if (layer.kind == LayerKind::layer_norm) return layer.parameters.size() == 2;
+  if (layer.kind == LayerKind::attention) return layer.kv_heads == layer.heads;
+  for (const char* variant : {"rotary", "swiglu", "experts", "prepend"})
+    if (layer.variant == variant) return false;
+  return true;
+}
+
 }  // namespace
 
 GradientUse parse_gradient_use(const std::string& word) {
@@ -125,6 +134,11 @@ GradientUse parse_gradient_use(const std::string& word) {
 }
 
 OperatorGraph build_operator_graph(const Model& model, std::int64_t batch, const OperatorGraphOptions& options) {
+  for (const Layer& layer : model.layers)
+    if (!has_operations(layer))
+      throw ConfigError("layer '" + layer.name + "' of model '" + model.name + "' (" +
+                        (layer.variant.empty() ? to_string(layer.kind) : layer.variant) +
+                        ") is not known as operations of a graph; use a model without it");
   Dataflow flow;
   const auto none = static_cast<std::uint32_t>(model.layers.size());
   for (DataflowNode& node : flow.nodes()) node.layer = none;

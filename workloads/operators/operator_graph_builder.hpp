@@ -26,6 +26,8 @@ struct OperatorGraphOptions {
 /// operation by operation, and one update of every variable; also what initialises, saves and restores variables
 /// (OperatorPhase::setup). FLOP of a layer's forward and backward pass are those of the model, divided over its
 /// operations by the work that each does. fp32. REQUIRES batch >= 1.
+/// Throws ConfigError for layers whose operations are not known: rms_norm and layer_norm without shift, rotary, swiglu,
+/// experts, shared heads of keys and values, learned positions before a sequence.
 OperatorGraph build_operator_graph(const Model& model, std::int64_t batch, const OperatorGraphOptions& options);
 
 }  // namespace epocast
