@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <iterator>
 #include <stdexcept>
@@ -23,14 +22,18 @@ void write_fit(std::string& out, const KernelFit& fit) {
   auto to = std::back_inserter(out);
   const FitQuality& q = fit.quality;
   fmt::format_to(to, "  - operator: {}\n    pass: {}\n", fit.family, to_string(fit.pass));
-  fmt::format_to(to,
-                 "    quality: {{points: {}, shapes: {}, roofline_error: {:.4g}, physical_error: {:.4g}, error: "
-                 "{:.4g}, error_90: {:.4g}}}\n",
-                 q.points, q.shapes, q.roofline, q.physical, q.final, q.ninetieth);
+  if (!fit.borrowed_from.empty())
+    fmt::format_to(to, "    borrowed_from: {}\n", yaml_quoted(fit.borrowed_from));
+  else
+    fmt::format_to(to,
+                   "    quality: {{points: {}, shapes: {}, roofline_error: {:.4g}, physical_error: {:.4g}, error: "
+                   "{:.4g}, error_90: {:.4g}}}\n",
+                   q.points, q.shapes, q.roofline, q.physical, q.final, q.ninetieth);
   fmt::format_to(to, "    parameters:\n");
   for (const FittedParameter& p : fit.parameters) fmt::format_to(to, "      {}: {}\n", p.name, triple(p));
   fmt::format_to(to, "    class_factors:\n");
   for (const auto& [name, p] : fit.class_factors) fmt::format_to(to, "      {}: {}\n", yaml_quoted(name), triple(p));
+  if (!fit.borrowed_from.empty()) return;
   const InterpolationSettings& s = fit.residuals.settings();
   fmt::format_to(to, "    interpolation: {{amplitude: {:.6g}, noise: {:.6g}, lengths: [{:.6g}]}}\n", s.amplitude,
                  s.noise, fmt::join(s.lengths, ", "));
@@ -72,22 +75,24 @@ KernelTiming read_point(const ConfigNode& node, const KernelFit& fit) {
 
 KernelFit read_fit(const ConfigNode& node, const DeviceRates& rates) {
   KernelFit fit;
-  const std::array<std::string, 4> families{"convolution", "gemm", "recurrent", "memory"};
+  const std::vector<std::string> families = kernel_families();
   fit.family = node.at("operator").as_string();
   if (std::ranges::find(families, fit.family) == families.end())
-    throw node.at("operator")
-        .error("unknown operator '" + fit.family + "'" + name_hint(fit.family, {families.begin(), families.end()}));
+    throw node.at("operator").error("unknown operator '" + fit.family + "'" + name_hint(fit.family, families));
   const std::string pass = node.at("pass").as_string();
   const std::vector<std::string> passes = kernel_pass_names();
   const auto found = std::ranges::find(passes, pass);
   if (found == passes.end()) throw node.at("pass").error("unknown pass '" + pass + "'" + name_hint(pass, passes));
   fit.pass = static_cast<KernelPass>(found - passes.begin());
-  fit.quality = read_quality(node.at("quality"));
-  for (const FitParameter& p : kernel_parameters(fit.family))
+  fit.borrowed_from = node.get("borrowed_from", "");
+  const bool measured = fit.borrowed_from.empty();
+  if (measured) fit.quality = read_quality(node.at("quality"));
+  for (const FitParameter& p : kernel_parameters(fit.family, rates.precision))
     fit.parameters.push_back(read_triple(node.at("parameters").at(p.name), p.name, p.unit));
   const ConfigNode classes = node.at("class_factors");
   for (const std::string& name : classes.keys())
     fit.class_factors.emplace_back(name, read_triple(classes.at(name), name, ""));
+  if (!measured) return fit;
   for (const ConfigNode& point : node.at("points").items()) fit.points.push_back(read_point(point, fit));
   if (fit.points.empty()) throw node.at("points").error("must list at least one measurement");
 
@@ -103,6 +108,14 @@ KernelFit read_fit(const ConfigNode& node, const DeviceRates& rates) {
         fmt::format("must have {} elements for operator {}", coordinates, fit.family));
   interpolate_residuals(fit, rates, settings);
   return fit;
+}
+
+Precision read_precision(const ConfigNode& node) {
+  try {
+    return parse_precision(node.as_string());
+  } catch (const std::invalid_argument& problem) {
+    throw node.error(problem.what());
+  }
 }
 
 }  // namespace
@@ -122,11 +135,10 @@ ComputeCalibration read_compute_calibration(const ConfigNode& root) {
   out.library = root.get("library", "");
   out.date = root.get("date", "");
   out.confidence = root.get("confidence", "");
-  if (const std::string precision = root.at("precision").as_string(); precision != "fp32")
-    throw root.at("precision").error("'" + precision + "' is not supported; only fp32 calibrations can be used");
   const ConfigNode rates = root.at("rates");
   out.rates = {rates.at("peak_rate").as_flop_per_second({1e6, 1e18}),
-               rates.at("memory_bandwidth").as_bytes_per_second({1e6, 1e15}), rates.at("units").as_double({1, 1e6})};
+               rates.at("memory_bandwidth").as_bytes_per_second({1e6, 1e15}), rates.at("units").as_double({1, 1e6}),
+               read_precision(root.at("precision"))};
   if (root.has("scaled_from")) {
     out.scaled_from = root.at("scaled_from").as_string();
     out.expected_error = root.at("expected_error").as_double({0, 10});
@@ -135,7 +147,12 @@ ComputeCalibration read_compute_calibration(const ConfigNode& root) {
     const ConfigNode base = ConfigNode::load_file(file);
     if (base.has("scaled_from"))
       throw root.at("scaled_from").error("is itself scaled from another; name the measured one");
-    out.fits = read_compute_calibration(base).fits;  // efficiencies and residuals stay, rates change
+    ComputeCalibration measured = read_compute_calibration(base);
+    if (measured.rates.precision != out.rates.precision)
+      throw root.at("precision")
+          .error(std::string("must be ") + to_string(measured.rates.precision) +
+                 ", in which 'scaled_from' was measured");
+    out.fits = std::move(measured.fits);  // efficiencies and residuals stay, rates change
   } else {
     for (const ConfigNode& fit : root.at("fits").items()) out.fits.push_back(read_fit(fit, out.rates));
   }
@@ -156,8 +173,8 @@ std::string to_yaml(const ComputeCalibration& c) {
   if (!c.confidence.empty()) fmt::format_to(to, "confidence: {}\n", yaml_quoted(c.confidence));
   fmt::format_to(
       to,
-      "precision: fp32\nrates: {{peak_rate: {:.12g} GFLOP/s, memory_bandwidth: {:.12g} GB/s, units: {:.12g}}}\nfits:\n",
-      c.rates.peak_rate.value / 1e9, c.rates.memory_bandwidth.value / 1e9, c.rates.units);
+      "precision: {}\nrates: {{peak_rate: {:.12g} GFLOP/s, memory_bandwidth: {:.12g} GB/s, units: {:.12g}}}\nfits:\n",
+      to_string(c.rates.precision), c.rates.peak_rate.value / 1e9, c.rates.memory_bandwidth.value / 1e9, c.rates.units);
   for (const KernelFit& fit : c.fits) write_fit(out, fit);
   return out;
 }

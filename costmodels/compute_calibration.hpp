@@ -5,9 +5,9 @@
 //     calibration: compute
 //     device: NVIDIA V100 (DGX-1)
 //     source: ...                    # of the measurements; also library, date, confidence
-//     precision: fp32
+//     precision: fp32                # or fp16, bf16, fp8: of what the fits hold for; peak_rate is of products in it
 //     rates: {peak_rate: 15700 GFLOP/s, memory_bandwidth: 900 GB/s, units: 80}
-//     fits:                          # one per operator and pass; see kernel_fit.hpp for the formula
+//     fits:                          # one per operator and pass; see kernel_formula.hpp for the formulas
 //       - operator: convolution
 //         pass: forward
 //         quality: {points: 94, shapes: 90, roofline_error: 0.284, physical_error: 0.0845, error: 0.088, error_90:
@@ -15,6 +15,9 @@
 //         overhead in s class_factors: {1x1: [0.985, 0.7, 1.4], ...} interpolation: {amplitude: 0.12, noise: 0.034,
 //         lengths: [0.56, 1.6, 0.95, 2.8, 2.1, 1.3]} points:                    # the measurements: shape, time in s
 //           - [n=8 c=64 h=56 w=56 k=64 r=3 s=3 oh=56 ow=56 stride=1, 0.000106]
+//
+// A fit with `borrowed_from: NAME` instead of quality, interpolation and points is another device's, in proportion
+// (borrowed_fits.hpp).
 //
 // A device that was not measured borrows another's fits at its own rates:
 //

@@ -1,14 +1,16 @@
 #pragma once
 // Fitted: each kernel takes the time that a model fitted to measured kernels of the same device gives it.
 //
-// Scope and limits: fp32; the device, library and version of the calibration. Convolutions and fully connected layers
-// use the fits of their operator and pass; where a profile measured both gradients as one, each gets half. Attention
-// and recurrent layers are made of products, convolutions and recurrent kernels (layer_kernels.hpp) unless they were
-// measured as wholes; without a fit of recurrent kernels each step is a product. Other layers are bound by memory:
-// their own fit if they were measured, else 5 us of overhead (engineering estimate) plus their bytes at 0.8 of the
-// memory bandwidth, as in the roofline. Rates are the calibration's, not the platform's; caveats() says when they
-// differ, when a layer lies far from all measured shapes, and when the calibration is scaled from another device.
-// Validation: docs/calibration.md and tests/published/calibration_test.cpp. Reference: kernel_fit.hpp.
+// Scope and limits: the device, precision, library and version of the calibration. Convolutions and fully connected
+// layers use the fits of their operator and pass; where a profile measured both gradients as one, each gets half.
+// Attention and recurrent layers are made of products, convolutions and recurrent kernels (layer_kernels.hpp) unless
+// they were measured as wholes; without a fit of recurrent kernels each step is a product. Fused attention whose
+// backward pass was not measured has 0.86 of the forward rate there (assumed). Other layers are bound by memory: their
+// own fit if they were measured, else 5 us of overhead (engineering estimate) plus their bytes at 0.8 of the memory
+// bandwidth, as in the roofline. With fp8, attention between its projections and all that is not a product is as in
+// bf16. Rates are the calibration's, not the platform's; caveats() says when they differ, when a layer lies far from
+// all measured shapes, and when the calibration is scaled from another device. Validation: docs/calibration.md,
+// tests/published/calibration_test.cpp, tests/published/half_precision_test.cpp. Reference: kernel_formula.hpp.
 
 #include <string>
 #include <vector>

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <map>
 #include <set>
+#include <span>
+#include <tuple>
 
 #include "sim/quantile.hpp"
 
@@ -16,26 +18,19 @@ constexpr double kLargestResidual =
     1;                                // of ln time; a kernel 2.7 times off is an outlier, not a neighbour to learn from
 constexpr double kClassSpread = 0.7;  // of ln class factor before seeing data
 
-struct Constants {
-  double overhead, efficiency, memory_efficiency, m_half, n_half, k_half, work_half;
-};
+constexpr std::size_t kFittedPoints = 600;
+constexpr std::size_t kInterpolatedPoints = 250;  // cost grows with their cube
 
-Constants constants(std::span<const double> v) { return {v[0], v[1], v[2], v[3], v[4], v[5], v[6]}; }
-
-double saturation(double x, double half) { return x / (x + half); }
-
-double formula(const Constants& c, double class_factor, const KernelWork& w, const DeviceRates& rates) {
-  const double byte_time = w.bytes / (rates.memory_bandwidth.value * c.memory_efficiency);
-  double busy = byte_time / class_factor;
-  if (w.flop > 0) {
-    const double efficiency = c.efficiency * class_factor * saturation(w.m, c.m_half) * saturation(w.n, c.n_half) *
-                              saturation(w.k, c.k_half) * saturation(w.count * w.m * w.n / rates.units, c.work_half);
-    const double flop_time = w.flop / (rates.peak_rate.value * efficiency);
-    const double longer = std::max(flop_time, byte_time);
-    const double ratio = std::min(flop_time, byte_time) / longer;
-    busy = longer * std::sqrt(std::sqrt(1 + ratio * ratio * ratio * ratio));
-  }
-  return c.overhead * w.repeats + busy;
+/// At most so many, evenly spread over the shapes in the order of their sizes.
+std::vector<KernelTiming> spread_out(std::vector<KernelTiming> points, std::size_t most) {
+  if (points.size() <= most) return points;
+  std::ranges::stable_sort(points, {}, [](const KernelTiming& p) {
+    const KernelWork w = kernel_work(p.shape);
+    return std::tuple(w.m, w.k, w.n, w.count);
+  });
+  std::vector<KernelTiming> out;
+  for (std::size_t i = 0; i < most; ++i) out.push_back(points[i * (points.size() - 1) / (most - 1)]);
+  return out;
 }
 
 struct Prepared {
@@ -50,12 +45,13 @@ std::vector<Prepared> prepare(const std::vector<KernelTiming>& points) {
 }
 
 /// Fits the constants and class factors only.
-KernelFit fit_physical(const std::vector<KernelTiming>& points, const DeviceRates& rates) {
+KernelFit fit_physical(const std::vector<KernelTiming>& all, const DeviceRates& rates) {
+  const std::vector<KernelTiming> points = spread_out(all, kFittedPoints);
   KernelFit fit;
   fit.family = points.front().shape.family();
   fit.pass = points.front().shape.pass;
   const std::vector<Prepared> data = prepare(points);
-  std::vector<FitParameter> parameters = kernel_parameters(fit.family);
+  std::vector<FitParameter> parameters = kernel_parameters(fit.family, rates.precision);
   const std::size_t common = parameters.size();
   std::map<std::string, std::size_t> classes;
   for (const Prepared& p : data) classes.emplace(p.work.kernel_class, 0);
@@ -64,12 +60,14 @@ KernelFit fit_physical(const std::vector<KernelTiming>& points, const DeviceRate
     // With a single class its factor could not be told from the efficiency.
     parameters.push_back({name, "", 1, classes.size() > 1 ? kClassSpread : 0});
   }
+  const KernelFormula formula = kernel_formula(fit.family, rates.precision);
   const LogErrors errors = [&](const std::vector<double>& values) {
-    const Constants c = constants(values);
+    const std::span<const double> c(values.data(), common);
     std::vector<double> out;
     out.reserve(data.size());
     for (const Prepared& p : data)
-      out.push_back(std::log(formula(c, values[classes.at(p.work.kernel_class)], p.work, rates)) - p.log_time);
+      out.push_back(std::log(kernel_time(formula, c, values[classes.at(p.work.kernel_class)], p.work, rates)) -
+                    p.log_time);
     return out;
   };
   RobustFit robust = fit_robustly(parameters, errors, kErrorScale);
@@ -77,7 +75,7 @@ KernelFit fit_physical(const std::vector<KernelTiming>& points, const DeviceRate
     fit.class_factors.emplace_back(parameters[i].name, robust.parameters[i]);
   robust.parameters.resize(common);
   fit.parameters = std::move(robust.parameters);
-  fit.points = points;
+  fit.points = spread_out(all, kInterpolatedPoints);
   return fit;
 }
 
@@ -99,28 +97,17 @@ Residuals residuals_of(const KernelFit& fit, const DeviceRates& rates) {
 
 }  // namespace
 
-std::vector<FitParameter> kernel_parameters(const std::string& family) {
-  // Expected values are engineering estimates; spreads are wide, so that a dozen points outweigh them.
-  const bool computes = family != "memory";
-  return {{"overhead", "s", 5e-6, 1},
-          {"efficiency", "", 0.75, computes ? 0.4 : 0},
-          {"memory_efficiency", "", 0.7, 0.4},
-          {"m_half", "", 4, computes ? 2.0 : 0},
-          {"n_half", "", 4, computes ? 2.0 : 0},
-          {"k_half", "", 16, computes ? 2.0 : 0},
-          {"work_half", "", 64, computes ? 2.0 : 0}};
-}
-
 double KernelFit::physical_time(const KernelWork& work, const DeviceRates& rates) const {
   std::vector<double> values;
   for (const FittedParameter& p : parameters) values.push_back(p.value);
   double factor = 1;
   for (const auto& [name, value] : class_factors)
     if (name == work.kernel_class) factor = value.value;
-  return formula(constants(values), factor, work, rates);
+  return kernel_time(kernel_formula(family, rates.precision), values, factor, work, rates);
 }
 
 bool KernelFit::extrapolates(const KernelWork& work) const {
+  if (points.empty()) return true;
   const auto outside = [&](auto size) {
     double low = 1e300;
     double high = 0;
@@ -137,7 +124,8 @@ bool KernelFit::extrapolates(const KernelWork& work) const {
 }
 
 double KernelFit::time(const KernelWork& work, const DeviceRates& rates) const {
-  return physical_time(work, rates) * std::exp(residuals.mean(work.features));
+  const double formula = physical_time(work, rates);
+  return points.empty() ? formula : formula * std::exp(residuals.mean(work.features));
 }
 
 void interpolate_residuals(KernelFit& fit, const DeviceRates& rates, const InterpolationSettings& settings) {
@@ -165,11 +153,14 @@ std::string group_of(KernelShape shape, Grouping grouping) {
     convolution->batch = 1;
   if (auto* recurrent = std::get_if<RecurrentShape>(&shape.of); recurrent != nullptr && layer)
     recurrent->batch = recurrent->steps = 1;
+  if (auto* attention = std::get_if<AttentionShape>(&shape.of); attention != nullptr && layer)
+    attention->batch = attention->queries = attention->keys = 1;
   return shape.text();
 }
 
 double roofline(const KernelWork& w, const DeviceRates& rates, double efficiency) {
-  return std::max(w.flop / (efficiency * rates.peak_rate.value), w.bytes / (0.8 * rates.memory_bandwidth.value));
+  return std::max(w.flop / (efficiency * rates.peak_rate.value),
+                  moved_bytes(w, rates) / (0.8 * rates.memory_bandwidth.value));
 }
 
 /// The one efficiency of the least median error over these points, from a fine grid.
@@ -195,6 +186,7 @@ double best_efficiency(const std::vector<KernelTiming>& points, const DeviceRate
 std::vector<HeldOut> cross_validate(const std::vector<KernelTiming>& points, const DeviceRates& rates,
                                     Grouping grouping) {
   constexpr std::size_t kBlocks = 8;
+  constexpr std::size_t kManyShapes = 120;
   std::map<std::string, std::vector<std::size_t>> groups;
   for (std::size_t i = 0; i < points.size(); ++i) groups[group_of(points[i].shape, grouping)].push_back(i);
   std::vector<std::vector<std::size_t>> shapes;
@@ -207,22 +199,29 @@ std::vector<HeldOut> cross_validate(const std::vector<KernelTiming>& points, con
     return kept;
   };
   std::vector<HeldOut> results(points.size());
+  const auto predict = [&](const KernelFit& fit, double efficiency, std::size_t shape) {
+    for (const std::size_t i : shapes[shape]) {
+      const KernelWork work = kernel_work(points[i].shape);
+      results[i] = {points[i], roofline(work, rates, efficiency), fit.physical_time(work, rates),
+                    fit.time(work, rates)};
+    }
+  };
   for (std::size_t block = 0; block < std::min(kBlocks, shapes.size()); ++block) {
     std::set<std::size_t> of_block;
     for (std::size_t s = block; s < shapes.size(); s += kBlocks) of_block.insert(shapes[s].begin(), shapes[s].end());
     const std::vector<KernelTiming> outside = without(of_block);
     if (outside.empty()) continue;  // a single shape: nothing to learn from
-    const InterpolationSettings settings = fit_kernels(outside, rates).residuals.settings();
+    const KernelFit of_others = fit_kernels(outside, rates);
+    const double efficiency = best_efficiency(outside, rates);
     for (std::size_t s = block; s < shapes.size(); s += kBlocks) {
+      if (shapes.size() > kManyShapes) {
+        predict(of_others, efficiency, s);
+        continue;
+      }
       const std::vector<KernelTiming> kept = without({shapes[s].begin(), shapes[s].end()});
       KernelFit fit = fit_physical(kept, rates);
-      interpolate_residuals(fit, rates, settings);
-      const double efficiency = best_efficiency(kept, rates);
-      for (const std::size_t i : shapes[s]) {
-        const KernelWork work = kernel_work(points[i].shape);
-        results[i] = {points[i], roofline(work, rates, efficiency), fit.physical_time(work, rates),
-                      fit.time(work, rates)};
-      }
+      interpolate_residuals(fit, rates, of_others.residuals.settings());
+      predict(fit, best_efficiency(kept, rates), s);
     }
   }
   std::erase_if(results, [](const HeldOut& h) { return h.final == 0; });
@@ -254,7 +253,9 @@ std::vector<TestedFit> fit_all(const std::vector<KernelTiming>& points, const De
   }
   std::vector<TestedFit> out;
   for (const auto& [key, members] : groups) {
-    out.push_back({fit_kernels(members, rates), cross_validate(members, rates)});
+    const bool of_layers = kernel_formula(key.first, rates.precision) != KernelFormula::roofs;
+    out.push_back(
+        {fit_kernels(members, rates), cross_validate(members, rates, of_layers ? Grouping::layer : Grouping::shape)});
     out.back().fit.quality = quality_of(out.back().held_out);
   }
   return out;

@@ -1,38 +1,29 @@
 #pragma once
 // The compute model of `fitted`: how long one kernel takes on one device, fitted to measured kernels.
 //
-//     time = (overhead * repeats + (T_flop^4 + T_bytes^4)^(1/4)) * exp(interpolated residual)
-//     T_flop = FLOP / (peak * efficiency * class factor * s(m, m_half) s(n, n_half) s(k, k_half) s(count
-//     m n / units, work_half)) T_bytes = bytes / (bandwidth * memory_efficiency),   s(x, half) = x / (x + half)
-//
-// A kernel without FLOP takes T_bytes / class factor.
+//     time = kernel_time(constants, class factor) * exp(interpolated residual)      (kernel_formula.hpp)
 //
 // One set of constants for each operator family and pass. A kernel is seen as the matrix product m x k by k x n it
-// amounts to: short sides waste register tiles, a short k does not amortise loading them, and fewer than so many
-// results per core leave cores idle. Class factors above 1 are fast algorithms (Winograd, FFT), which need fewer FLOP
-// than the direct one that is counted.
+// amounts to: short sides waste register tiles, a short k does not amortise loading them, and too few results leave
+// cores idle. Class factors above 1 are fast algorithms (Winograd, FFT), which need fewer FLOP than the direct one that
+// is counted.
 //
-// Scope and limits: fp32, one device, one library version. Near measured shapes the residual is interpolated between
-// them (residual_interpolation.hpp); far from them the formula alone stands. Validation: docs/calibration.md,
-// tests/published/calibration_test.cpp (leave-one-shape-out on DeepBench). Reference: Williams, Waterman, Patterson
-// 2009, "Roofline"; the fourth-power sum is a smooth maximum.
+// Scope and limits: one device, one precision, one library version. Near measured shapes the residual is interpolated
+// between them (residual_interpolation.hpp); far from them the formula alone stands. Large tables are thinned:
+// constants are fitted to at most 600 points, residuals interpolated among at most 250. Validation:
+// docs/calibration.md, tests/published/calibration_test.cpp (leave-one-shape-out on DeepBench),
+// tests/published/half_precision_test.cpp (whole pairs of inputs and outputs left out).
 
 #include <string>
 #include <vector>
 
+#include "costmodels/kernel_formula.hpp"
 #include "costmodels/kernel_shape.hpp"
 #include "costmodels/residual_interpolation.hpp"
 #include "costmodels/robust_fit.hpp"
 #include "sim/quantity.hpp"
 
 namespace epocast {
-
-/// What a calibration needs to know of the device.
-struct DeviceRates {
-  FlopPerSecond peak_rate;          ///< fp32
-  BytesPerSecond memory_bandwidth;  ///< nominal
-  double units = 1;                 ///< cores or multiprocessors
-};
 
 struct KernelTiming {
   KernelShape shape;
@@ -59,19 +50,18 @@ struct KernelFit {
   std::vector<FittedParameter> parameters;                             ///< kernel_parameters() in their order
   std::vector<std::pair<std::string, FittedParameter>> class_factors;  ///< by KernelWork::kernel_class
   ResidualInterpolation residuals{{}, {}, {}};
-  std::vector<KernelTiming> points;  ///< what it was fitted to
+  std::vector<KernelTiming> points;  ///< what it was fitted to; of large tables those that residuals need
   FitQuality quality;
+  std::string borrowed_from;  ///< a calibration of another device (borrowed_fits.hpp); empty if measured on this one
 
   /// Time by the formula alone.
   double physical_time(const KernelWork& work, const DeviceRates& rates) const;
-  /// Whether m, n or k lies more than a factor 2 outside what was measured, or nothing of the kernel's class was.
+  /// Whether m, n or k lies more than a factor 2 outside what was measured, or nothing of the kernel's class was; what
+  /// is borrowed lies outside.
   bool extrapolates(const KernelWork& work) const;
   /// Time with the interpolated residual.
   double time(const KernelWork& work, const DeviceRates& rates) const;
 };
-
-/// Names, units, expected values and spreads of the formula's constants, in the order of KernelFit::parameters.
-std::vector<FitParameter> kernel_parameters(const std::string& family);
 
 /// Sets `residuals` from `points`, given the constants. REQUIRES settings with a length for each coordinate.
 void interpolate_residuals(KernelFit& fit, const DeviceRates& rates, const InterpolationSettings& settings);
@@ -87,8 +77,9 @@ struct HeldOut {
 
 /// Leaves out each distinct shape in turn (for gemm, all transpositions of m, n, k; for the others, all repetitions),
 /// refits the constants without it and predicts it. Length scales come from eight fits that each leave out an eighth of
-/// the shapes, among them the one predicted. The rival roofline has one efficiency, refitted alike for the least median
-/// error, 0.8 of the memory bandwidth and no overhead. With Grouping::layer, all batch sizes of a layer are left out
+/// the shapes, among them the one predicted; where there are more than 120 shapes, these eight predict as well. The
+/// rival roofline has one efficiency, refitted alike for the least median error, 0.8 of the memory bandwidth and no
+/// overhead. With Grouping::layer, all batch sizes of a layer (of attention, all batch sizes and lengths) are left out
 /// together, which is harder.
 enum class Grouping { shape, layer };
 std::vector<HeldOut> cross_validate(const std::vector<KernelTiming>& points, const DeviceRates& rates,
@@ -102,7 +93,8 @@ struct TestedFit {
   std::vector<HeldOut> held_out;
 };
 
-/// Groups by family and pass, fits and cross-validates each.
+/// Groups by family and pass, fits and cross-validates each: fused attention and products in narrower formats than fp32
+/// with whole layers left out, others shape by shape.
 std::vector<TestedFit> fit_all(const std::vector<KernelTiming>& points, const DeviceRates& rates);
 
 }  // namespace epocast

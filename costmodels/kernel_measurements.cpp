@@ -47,6 +47,15 @@ std::optional<double> header_units(const CsvTable& table) {
   return value;
 }
 
+Precision header_precision(const CsvTable& table) {
+  const CsvTable::HeaderValue& precision = table.header().at("precision");
+  try {
+    return parse_precision(precision.text);
+  } catch (const std::invalid_argument& problem) {
+    throw table.error(precision.line, "precision", problem.what());
+  }
+}
+
 }  // namespace
 
 bool is_kernel_measurements(const CsvTable& table) { return table.has("operator") && table.has("shape"); }
@@ -55,17 +64,13 @@ KernelMeasurements read_kernel_measurements(const CsvTable& table) {
   table.check_header({"device", "source", "precision"},
                      {"peak_rate", "memory_bandwidth", "units", "library", "date", "threads", "licence", "note"});
   table.check_columns({"operator", "pass", "shape", "time_s"}, {"repetition", "repetitions", "spread"});
-  const CsvTable::HeaderValue& precision = table.header().at("precision");
-  if (precision.text != "fp32")
-    throw table.error(precision.line, "precision",
-                      "'" + precision.text + "' is not supported; only fp32 timings can be used");
-
   KernelMeasurements out{.device = header_text(table, "device"),
                          .source = header_text(table, "source"),
                          .library = header_text(table, "library"),
                          .date = header_text(table, "date"),
                          .threads = header_text(table, "threads"),
                          .note = {},
+                         .precision = header_precision(table),
                          .peak_rate = header_quantity(table, "peak_rate", &parse_flop_per_second),
                          .memory_bandwidth = header_quantity(table, "memory_bandwidth", &parse_bytes_per_second),
                          .units = header_units(table),
@@ -95,7 +100,7 @@ KernelMeasurements read_kernel_measurements(const CsvTable& table) {
 void write_kernel_measurements(std::ostream& out, const KernelMeasurements& m, const std::string& licence) {
   fmt::print(out, "# device: {}\n# source: {}\n", m.device, m.source);
   if (!licence.empty()) fmt::print(out, "# licence: {}\n", licence);
-  fmt::print(out, "# precision: fp32\n");
+  fmt::print(out, "# precision: {}\n", to_string(m.precision));
   if (!m.library.empty()) fmt::print(out, "# library: {}\n", m.library);
   if (!m.date.empty()) fmt::print(out, "# date: {}\n", m.date);
   if (m.peak_rate) fmt::print(out, "# peak_rate: {:.12g} GFLOP/s\n", m.peak_rate->value / 1e9);

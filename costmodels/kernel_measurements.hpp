@@ -3,14 +3,12 @@
 //
 //     # device: NVIDIA V100 (DGX-1)                 (required)
 //     # source: ...                                 (required)
-//     # precision: fp32                             (required; no other yet)
-//     # peak_rate: 15.7 TFLOP/s                     (also memory_bandwidth and units, the number of cores or
-//     # memory_bandwidth: 900 GB/s                   multiprocessors; optional here if the command line gives them)
-//     # units: 80
-//     # library: ...                                (optional; also date, threads, licence, and any number of note)
-//     operator,pass,shape,time_s
-//     convolution,forward,n=8 c=64 h=56 w=56 k=64 r=3 s=3 oh=56 ow=56 stride=1,0.000106
-//     gemm,forward,m=1760 n=16 k=1760 ta=0 tb=0,3.8e-05
+//     # precision: fp32                             (required: fp32, fp16, bf16 or fp8)
+//     # peak_rate: 15.7 TFLOP/s                     (in this precision; also memory_bandwidth and units, the number of
+//     cores or # memory_bandwidth: 900 GB/s                   multiprocessors; optional here if the command line gives
+//     them) # units: 80 # library: ...                                (optional; also date, threads, licence, and any
+//     number of note) operator,pass,shape,time_s convolution,forward,n=8 c=64 h=56 w=56 k=64 r=3 s=3 oh=56 ow=56
+//     stride=1,0.000106 gemm,forward,m=1760 n=16 k=1760 ta=0 tb=0,3.8e-05
 //
 // The same shape may be measured several times if a column `repetition` numbers the measurements. Columns `repetitions`
 // (runs that time_s is the median of) and `spread` (their interquartile range over the median) are for people.
@@ -29,6 +27,7 @@ namespace epocast {
 struct KernelMeasurements {
   std::string device, source, library, date;
   std::string threads, note;  ///< as written; may be empty
+  Precision precision = Precision::fp32;
   std::optional<FlopPerSecond> peak_rate;
   std::optional<BytesPerSecond> memory_bandwidth;
   std::optional<double> units;

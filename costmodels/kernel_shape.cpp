@@ -102,6 +102,32 @@ KernelWork work_of(const MemoryShape& s, KernelPass pass) {
   return w;
 }
 
+KernelWork work_of(const AttentionShape& s, KernelPass pass) {
+  KernelWork w;
+  const bool backward = pass != KernelPass::forward;
+  const double heads = d(s.batch * s.heads);
+  const double pairs = s.causal ? d(s.queries) * d(s.queries + 1) / 2 : d(s.queries) * d(s.keys);
+  w.m = d(s.queries);
+  w.n = d(s.keys);
+  w.k = d(s.key_features);
+  w.count = heads;
+  w.scores = heads * pairs;
+  w.longest_row = d(s.keys) * d(s.queries) / pairs;
+  // Forward: scores and weighted sum. Backward: scores again, gradients of softmax, values, queries and keys (Dao et
+  // al. 2022, Algorithm 4).
+  w.flop = 2 * w.scores *
+           (backward ? 3 * d(s.key_features) + 2 * d(s.value_features) : d(s.key_features + s.value_features));
+  const double of_queries = heads * d(s.queries) * d(s.key_features + s.value_features);
+  const double of_keys = d(s.batch * s.kv_heads) * d(s.keys) * d(s.key_features + s.value_features);
+  // Backward reads all four and the output's gradient, and writes three gradients.
+  w.bytes = kBytesPerValue * (backward ? 2 * of_queries + 2 * of_keys : of_queries + of_keys);
+  if (s.cached) w.copied_bytes = 2 * kBytesPerValue * of_keys;
+  w.kernel_class = s.causal ? "causal" : "full";
+  w.features = {std::log2(heads), std::log2(w.m), std::log2(w.n), log2_of(s.key_features),
+                log2_of(s.kv_heads * s.batch)};
+  return w;
+}
+
 /// The `key=value` pairs of a shape's text, each of which must be asked for.
 class Fields {
  public:
@@ -130,6 +156,7 @@ class Fields {
   std::int64_t number_or(const std::string& key, std::int64_t fallback) {
     return values_.contains(key) ? number(key) : fallback;
   }
+  bool flag_or(const std::string& key, bool fallback) { return values_.contains(key) ? flag(key) : fallback; }
   bool flag(const std::string& key) {
     const std::int64_t value = number(key, 0);
     if (value > 1) throw std::invalid_argument(key + " must be 0 or 1");
@@ -168,8 +195,15 @@ decltype(KernelShape::of) parse_dimensions(std::string_view family, Fields& f) {
     if (op.empty()) throw std::invalid_argument("'op' is empty");
     return MemoryShape{std::move(op), f.number("values")};
   }
-  throw std::invalid_argument(fmt::format("unknown operator '{}'{}", family,
-                                          name_hint(family, {"convolution", "gemm", "recurrent", "memory"})));
+  if (family == "attention") {
+    const AttentionShape s{f.number("batch"),          f.number("heads"), f.number("kv_heads"),
+                           f.number("queries"),        f.number("keys"),  f.number("key_features"),
+                           f.number("value_features"), f.flag("causal"),  f.flag_or("cached", false)};
+    if (s.heads % s.kv_heads != 0) throw std::invalid_argument("kv_heads must divide heads");
+    if (s.causal && s.queries != s.keys) throw std::invalid_argument("causal=1 needs as many keys as queries");
+    return s;
+  }
+  throw std::invalid_argument(fmt::format("unknown operator '{}'{}", family, name_hint(family, kernel_families())));
 }
 
 }  // namespace
@@ -186,28 +220,37 @@ const char* to_string(KernelPass pass) {
 
 std::vector<std::string> kernel_pass_names() { return {"forward", "backward_data", "backward_weights", "backward"}; }
 
+std::vector<std::string> kernel_families() { return {"convolution", "gemm", "recurrent", "memory", "attention"}; }
+
 const char* KernelShape::family() const {
-  constexpr const char* kNames[] = {"convolution", "gemm", "recurrent", "memory"};
+  constexpr const char* kNames[] = {"convolution", "gemm", "recurrent", "memory", "attention"};
   return kNames[of.index()];
 }
 
 std::string KernelShape::text() const {
   return std::visit(
-      Overloaded{[](const ConvolutionShape& s) {
-                   std::string out = fmt::format("n={} c={} h={} w={} k={} r={} s={} oh={} ow={} stride={}", s.batch,
-                                                 s.channels, s.height, s.width, s.filters, s.kernel_height,
-                                                 s.kernel_width, s.out_height, s.out_width, s.stride);
-                   return s.groups == 1 ? out : out + fmt::format(" groups={}", s.groups);
-                 },
-                 [](const GemmShape& s) {
-                   std::string out =
-                       fmt::format("m={} n={} k={} ta={:d} tb={:d}", s.m, s.n, s.k, s.transpose_a, s.transpose_b);
-                   return s.count == 1 ? out : out + fmt::format(" count={}", s.count);
-                 },
-                 [](const RecurrentShape& s) {
-                   return fmt::format("gates={} hidden={} batch={} steps={}", s.gates, s.hidden, s.batch, s.steps);
-                 },
-                 [](const MemoryShape& s) { return fmt::format("op={} values={}", s.op, s.values); }},
+      Overloaded{
+          [](const ConvolutionShape& s) {
+            std::string out =
+                fmt::format("n={} c={} h={} w={} k={} r={} s={} oh={} ow={} stride={}", s.batch, s.channels, s.height,
+                            s.width, s.filters, s.kernel_height, s.kernel_width, s.out_height, s.out_width, s.stride);
+            return s.groups == 1 ? out : out + fmt::format(" groups={}", s.groups);
+          },
+          [](const GemmShape& s) {
+            std::string out =
+                fmt::format("m={} n={} k={} ta={:d} tb={:d}", s.m, s.n, s.k, s.transpose_a, s.transpose_b);
+            return s.count == 1 ? out : out + fmt::format(" count={}", s.count);
+          },
+          [](const RecurrentShape& s) {
+            return fmt::format("gates={} hidden={} batch={} steps={}", s.gates, s.hidden, s.batch, s.steps);
+          },
+          [](const MemoryShape& s) { return fmt::format("op={} values={}", s.op, s.values); },
+          [](const AttentionShape& s) {
+            return fmt::format(
+                "batch={} heads={} kv_heads={} queries={} keys={} key_features={} value_features={} causal={:d}{}",
+                s.batch, s.heads, s.kv_heads, s.queries, s.keys, s.key_features, s.value_features, s.causal,
+                s.cached ? " cached=1" : "");
+          }},
       of);
 }
 

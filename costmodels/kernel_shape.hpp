@@ -47,11 +47,21 @@ struct MemoryShape {
   std::int64_t values = 1;  ///< read and written, each counted once, for the batch
 };
 
+/// Attention in one kernel (Dao et al. 2022): scores, mask, softmax and weighted sum of every head, whose scores never
+/// reach memory. Fewer heads of keys and values than of queries: each is read by several (Ainslie et al. 2023). The
+/// backward pass is one kernel too.
+struct AttentionShape {
+  std::int64_t batch = 1, heads = 1, kv_heads = 1, queries = 1, keys = 1;
+  std::int64_t key_features = 1, value_features = 1;  ///< of one head
+  bool causal = false;                                ///< position i reads positions up to i only
+  bool cached = false;  ///< writes keys and values once more, to an inference engine's cache, as some were measured
+};
+
 struct KernelShape {
-  std::variant<ConvolutionShape, GemmShape, RecurrentShape, MemoryShape> of;
+  std::variant<ConvolutionShape, GemmShape, RecurrentShape, MemoryShape, AttentionShape> of;
   KernelPass pass = KernelPass::forward;
 
-  /// "convolution", "gemm", "recurrent" or "memory".
+  /// "convolution", "gemm", "recurrent", "memory" or "attention".
   const char* family() const;
   /// "n=8 c=64 h=56 w=56 k=64 r=3 s=3 oh=56 ow=56 stride=1", "m=1760 n=16 k=1760 ta=0 tb=0" and so on.
   std::string text() const;
@@ -66,11 +76,17 @@ struct KernelWork {
   double repeats = 1;            ///< launches one after the other
   double count = 1;              ///< products side by side in each of them
   double flop = 0;               ///< in total, by the direct algorithm; a multiply-add counts 2
-  double bytes = 0;              ///< operands and result once each, fp32
+  double bytes = 0;              ///< operands and result once each, fp32; narrower formats scale it
+  double scores = 0;             ///< of attention: pairs of query and key, over all heads
+  double longest_row = 1;        ///< of attention: keys of the last query over those of a mean one; 2 if causal
+  double copied_bytes = 0;       ///< moved before or after the rest, not at the same time; fp32
   std::string kernel_class;      ///< kernels that share code: "1x1", "3x3 stride 2", "tn", "lstm"
   std::vector<double> features;  ///< coordinates for interpolation among measured kernels; mostly log2 of sizes
 };
 KernelWork kernel_work(const KernelShape& shape);
+
+/// Names of the operator families, as KernelShape::family() gives them.
+std::vector<std::string> kernel_families();
 
 /// The product of one step of a recurrent layer, for devices on which recurrent layers were not measured. Gradients of
 /// weights are one product over all steps, with 1 in `repeats`.

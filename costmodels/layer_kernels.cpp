@@ -2,12 +2,19 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 namespace epocast {
 namespace {
 
 // FLOP per score of attention: scale 1, softmax 5 (as in the layer's own count).
 constexpr double kScoreForward = 6;
+// Accesses of 16-bit values: a tensor read, one written, and its mask of a byte per value.
+constexpr double kDropoutAccesses = 2.5;
+// Of each logit, in units of 2 bytes: cast to fp32 (2 + 4 bytes), maximum 4, subtract 8, exponential 8, sum 4, divide
+// 8; backward: two scalings in fp32 16, cast 4 + 2.
+constexpr double kLossForwardAccesses = 19;
+constexpr double kLossBackwardAccesses = 11;
 
 double d(std::int64_t x) { return static_cast<double>(x); }
 std::int64_t at_least_one(double x) { return std::max<std::int64_t>(1, std::llround(std::ceil(x - 1e-9))); }
@@ -33,19 +40,23 @@ KernelShape convolution(const Layer& l, std::int64_t batch, std::int64_t filters
 
 /// What the FLOP count of an attention layer was made from (workloads/sequence_cost.cpp).
 struct AttentionParts {
-  std::int64_t heads, queries, key_features, value_features;
+  std::int64_t heads, kv_heads, queries, key_features, value_features;
   double pairs;  ///< of query and key; half of them if causal
-  bool additive, fused;
+  bool additive, fused, causal, dropout;
 
   explicit AttentionParts(const Layer& l)
       : heads(std::max(l.heads, 1)),
+        kv_heads(l.kv_heads > 0 ? l.kv_heads : heads),
         queries(l.output.width),
-        key_features(l.input.channels / (l.inputs.size() == 1 ? 3 : 1)),
+        // One input stacks the heads of queries and those of keys and values; of three, the first is the queries.
+        key_features(l.inputs.size() == 1 ? l.input.channels / (heads + 2 * kv_heads) * heads : l.input.channels),
         value_features(l.output.channels),
-        additive(!l.parameters.empty()) {
+        additive(!l.parameters.empty()),
+        fused(l.backward_reads_output),
+        causal(l.variant == "causal"),
+        dropout(l.mask_values > 0) {
     const double score = additive ? 7 : 2;
     pairs = l.forward_flop / (score * d(key_features) + kScoreForward * d(heads) + 2 * d(value_features));
-    fused = d(l.inner_values) < 0.5 * pairs * d(heads) || d(l.inner_values) == d(heads * queries);
   }
 
   std::int64_t keys() const { return at_least_one(pairs / d(queries)); }
@@ -56,9 +67,22 @@ struct AttentionParts {
   LayerKernel sum(std::int64_t batch, KernelPass pass) const {
     return {{GemmShape{value_features / heads, queries, keys(), false, false, batch * heads}, pass}, 1};
   }
+  LayerKernel whole(std::int64_t batch, KernelPass pass) const {
+    return {{AttentionShape{.batch = batch,
+                            .heads = heads,
+                            .kv_heads = kv_heads,
+                            .queries = queries,
+                            .keys = causal ? queries : keys(),
+                            .key_features = key_features / heads,
+                            .value_features = value_features / heads,
+                            .causal = causal,
+                            .cached = false},
+             pass == KernelPass::forward ? pass : KernelPass::backward},
+            1};
+  }
 };
 
-std::vector<LayerKernel> attention(const Layer& layer, std::int64_t batch, KernelPass pass) {
+std::vector<LayerKernel> attention(const Layer& layer, std::int64_t batch, KernelPass pass, const KernelStyle& style) {
   const AttentionParts a(layer);
   const double scores = d(batch) * a.pairs * d(a.heads);
   const double terms = d(batch) * a.pairs * d(a.key_features);  // of additive scores
@@ -67,9 +91,11 @@ std::vector<LayerKernel> attention(const Layer& layer, std::int64_t batch, Kerne
     if (a.additive) out.push_back(memory("attention", terms, pass));
     return out;
   }
+  if (a.fused && style.fused_attention) return {a.whole(batch, pass)};
   if (pass == KernelPass::forward) {
     out.push_back(a.additive ? memory("attention", 2 * terms, pass) : a.scores(batch, pass));
     if (!a.fused) out.push_back(memory("softmax", 2 * scores, pass));
+    if (a.dropout) out.push_back(memory("dropout", kDropoutAccesses * scores, pass));
     out.push_back(a.sum(batch, pass));
     return out;
   }
@@ -79,6 +105,7 @@ std::vector<LayerKernel> attention(const Layer& layer, std::int64_t batch, Kerne
   }
   if (a.additive) out.push_back(memory("attention", 3 * terms, pass));
   if (a.fused) out.push_back(a.scores(batch, pass));  // once more, instead of from memory
+  if (a.dropout) out.push_back(memory("dropout", kDropoutAccesses * scores, pass));
   if (!a.fused) out.push_back(memory("softmax", 3 * scores, pass));
   return out;
 }
@@ -133,6 +160,54 @@ std::vector<LayerKernel> e3d_lstm(const Layer& layer, std::int64_t batch, Kernel
   return out;
 }
 
+/// Values that the kernels of a layer without products read and write in one pass, by kind.
+std::vector<LayerKernel> memory_kernels(const Layer& layer, std::int64_t batch, KernelPass pass) {
+  const double inputs = d(batch) * d(layer.input_values);
+  const double outputs = d(batch) * d(layer.output.values());
+  const bool forward = pass == KernelPass::forward;
+  const bool weights = pass == KernelPass::backward_weights;
+  switch (layer.kind) {
+    case LayerKind::layer_norm: {
+      const char* op = layer.variant == "rms" ? "rms_norm" : "layer_norm";
+      // dx: x and dy read, dx written; gradients of scale and shift: both read once more.
+      return {memory(op, forward || weights ? inputs + outputs : 2 * inputs + outputs, pass)};
+    }
+    case LayerKind::activation:
+      if (weights) return {};
+      if (layer.variant == "rotary") {
+        const double turned = (layer.heads + layer.kv_heads) / (layer.heads + 2.0 * layer.kv_heads);
+        return {memory("rotary", 2 * turned * outputs, pass)};
+      }
+      return {memory(layer.variant == "swiglu" ? "swiglu" : "activation",
+                     forward ? inputs + outputs : 2 * inputs + outputs, pass)};
+    case LayerKind::dropout:
+      if (weights) return {};
+      return {memory("dropout", kDropoutAccesses * outputs, pass)};
+    case LayerKind::add:
+      if (weights) return {};
+      return {memory("add", inputs + outputs, pass)};  // backward: of the two gradients of what was branched off
+    case LayerKind::softmax:
+      if (weights) return {};
+      return {memory("softmax", (forward ? kLossForwardAccesses : kLossBackwardAccesses) * outputs, pass)};
+    default: break;
+  }
+  const auto whole = layer_kernel(layer, batch, pass);
+  if (!whole) return {};
+  return {{*whole, 1}};
+}
+
+std::vector<LayerKernel> linear(const Layer& layer, std::int64_t batch, KernelPass pass, const KernelStyle& style) {
+  const auto whole = layer_kernel(layer, batch, pass);
+  if (!whole) return {};
+  std::vector<LayerKernel> out{{*whole, 1}};
+  if (layer.variant == "experts" && layer.parameters.size() > 1)
+    out.push_back({product(layer.input.channels, layer.experts, batch * layer.output.positions(), pass), 1});
+  const bool bias = layer.variant != "experts" && layer.parameters.size() + (layer.tied_to >= 0 ? 1 : 0) > 1;
+  if (style.traffic == Traffic::kernels && bias && pass == KernelPass::backward_weights)
+    out.push_back(memory("bias", d(batch) * d(layer.output.values()), pass));
+  return out;
+}
+
 }  // namespace
 
 std::optional<KernelShape> layer_kernel(const Layer& layer, std::int64_t batch, KernelPass pass) {
@@ -144,6 +219,15 @@ std::optional<KernelShape> layer_kernel(const Layer& layer, std::int64_t batch, 
   if (pass == KernelPass::backward_weights && layer.backward_weights_flop <= 0) return std::nullopt;
   if (layer.kind == LayerKind::convolution) return convolution(layer, batch, layer.output.channels, pass);
   if (layer.kind == LayerKind::fully_connected) return product(layer.input_values, layer.output.values(), batch, pass);
+  if (layer.variant == "experts") {
+    const bool combines = layer.parameters.size() == 1;  // see workloads/sequence_layers.cpp
+    const std::int64_t chosen = layer.experts_per_position;
+    const std::int64_t samples = at_least_one(d(batch) * d(layer.output.positions()) * d(chosen) / layer.experts);
+    KernelShape shape = product(combines ? layer.input.channels / chosen : layer.input.channels,
+                                combines ? layer.output.channels : layer.output.channels / chosen, samples, pass);
+    std::get<GemmShape>(shape.of).count = layer.experts;
+    return shape;
+  }
   if (layer.kind == LayerKind::linear)
     return product(layer.input.channels, layer.output.channels, batch * layer.output.positions(), pass);
   double values = d(batch) * d(layer.input_values + layer.output.values());
@@ -153,15 +237,23 @@ std::optional<KernelShape> layer_kernel(const Layer& layer, std::int64_t batch, 
   return KernelShape{MemoryShape{to_string(layer.kind), at_least_one(values)}, pass};
 }
 
-std::vector<LayerKernel> layer_kernels(const Layer& layer, std::int64_t batch, KernelPass pass) {
+std::vector<LayerKernel> layer_kernels(const Layer& layer, std::int64_t batch, KernelPass pass,
+                                       const KernelStyle& style) {
+  const bool counts_accesses = style.traffic == Traffic::kernels;
+  // Gradients that meet where branches part: no work of the layer, but traffic.
+  if (counts_accesses && layer.kind == LayerKind::add && layer.needs_gradient)
+    return memory_kernels(layer, batch, pass);
   const auto whole = layer_kernel(layer, batch, pass);
   if (!whole) return {};
   switch (layer.kind) {
-    case LayerKind::attention: return attention(layer, batch, pass);
+    case LayerKind::attention: return attention(layer, batch, pass, style);
     case LayerKind::lstm: return lstm(layer, batch, pass);
     case LayerKind::e3d_lstm: return e3d_lstm(layer, batch, pass);
-    default: return {{*whole, 1}};
+    case LayerKind::linear: return linear(layer, batch, pass, style);
+    default: break;
   }
+  if (counts_accesses && std::string_view(whole->family()) == "memory") return memory_kernels(layer, batch, pass);
+  return {{*whole, 1}};
 }
 
 }  // namespace epocast

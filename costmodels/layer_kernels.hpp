@@ -2,11 +2,19 @@
 // The kernels that a layer amounts to where it was not measured as a whole: matrix products, convolutions and memory
 // traffic of attention and recurrent layers.
 //
-// linear: one product of all positions of the batch. attention: a batched product for the scores and one for the
-// weighted sum, a softmax between them; backward four products (Vaswani et al. 2017; fused: the scores once more, Dao
-// et al. 2022, and no softmax in memory). lstm: a product of all inputs, and a recurrent kernel over the sequence
-// (Appleyard et al. 2016). e3d_lstm: convolutions of input and states, two products of its recall, and its gates (Wang
-// et al. 2019).
+// linear: one product of all positions of the batch; of experts as many side by side as there are. attention: a batched
+// product for the scores and one for the weighted sum, a softmax between them; backward four products (Vaswani et al.
+// 2017; fused: the scores once more, Dao et al. 2022, and no softmax in memory), or a single kernel for each pass where
+// such kernels were measured. lstm: a product of all inputs, and a recurrent kernel over the sequence (Appleyard et al.
+// 2016), which reads all weights in each step. e3d_lstm: convolutions of input and states, two products of its recall,
+// and its gates (Wang et al. 2019).
+//
+// Traffic::layers counts what a layer reads and writes, input and output once each: so fp32 kernels were measured.
+// Traffic::kernels counts every access of the kernels that mixed-precision training runs: gradients of activations and
+// norms read two tensors and write one, where branches join gradients are added, masks of dropout have a byte per
+// value, gradients of biases read all outputs, and the loss of a sequence makes the passes of Megatron's
+// vocabulary-parallel cross-entropy in fp32 (Shoeybi et al. 2019; megatron/core/tensor_parallel/cross_entropy.py):
+// cast, maximum, subtract, exponential, sum, divide; backward: scale twice and cast.
 //
 // Scope and limits: products have the FLOP that the model's layer counts (tests/unit/layer_kernels_test.cpp); sums over
 // gates and the like are memory traffic, or contained in a measured recurrent kernel. Causal attention computes its
@@ -23,7 +31,16 @@ struct LayerKernel {
   double repeats = 1;  ///< one after the other
 };
 
+enum class Traffic { layers, kernels };
+
+/// How layers become kernels.
+struct KernelStyle {
+  Traffic traffic = Traffic::layers;
+  bool fused_attention = false;  ///< a fused attention layer is one kernel in each pass, KernelPass::backward included
+};
+
 /// REQUIRES: pass is not KernelPass::backward. Empty if the layer runs none.
-std::vector<LayerKernel> layer_kernels(const Layer& layer, std::int64_t batch, KernelPass pass);
+std::vector<LayerKernel> layer_kernels(const Layer& layer, std::int64_t batch, KernelPass pass,
+                                       const KernelStyle& style = {});
 
 }  // namespace epocast

@@ -1,5 +1,7 @@
 #include "costmodels/register.hpp"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "costmodels/compute_calibration.hpp"
@@ -82,12 +84,14 @@ std::unique_ptr<CostModel> make_roofline(const ConfigNode& options, const CostMo
                       .precision = context.precision});
 }
 
-/// Measured kernels say nothing about another precision.
-void require_fp32(const ConfigNode& place, const CostModelContext& context) {
-  if (context.precision != Precision::fp32)
-    throw place.error(std::string("holds fp32 times, but the study trains in ") + to_string(context.precision) +
-                      "; use cost_model: roofline, if possible with a step_time measured in " +
-                      to_string(context.precision));
+/// Measured kernels say nothing about another precision; fp16 and bf16 have the same rates and bytes.
+void require_precision(const ConfigNode& place, Precision measured, const CostModelContext& context) {
+  const auto narrow = [](Precision p) { return p == Precision::fp16 || p == Precision::bf16; };
+  if (measured == context.precision || (narrow(measured) && narrow(context.precision))) return;
+  throw place.error(fmt::format(
+      "holds {} times, but the study trains in {}; name one of {}, or use cost_model: roofline, "
+      "if possible with a step_time measured in {}",
+      to_string(measured), to_string(context.precision), to_string(context.precision), to_string(context.precision)));
 }
 
 /// Which device was measured: the one that the measurements name, if any trains; they may go on after the name, as in
@@ -101,7 +105,7 @@ const Device& measured_device(const std::string& named, const CostModelContext& 
 
 std::unique_ptr<CostModel> make_measured(const ConfigNode& options, const CostModelContext& context) {
   const auto folder = context.data_dir / "costmodels" / "timings";
-  require_fp32(options.at("timings"), context);
+  require_precision(options.at("timings"), Precision::fp32, context);
   TimingsFile file = load_timings(find_data_file(options.at("timings"), {"timings", folder, ".csv"}));
   const Device& device = measured_device(file.header.at("device"), context);
   auto table = std::make_unique<MeasuredTable>(std::move(file), context.optimizer, device.model);
@@ -117,8 +121,8 @@ ComputeCalibration read_calibration(const ConfigNode& name, const CostModelConte
 
 std::unique_ptr<CostModel> make_fitted(const ConfigNode& options, const CostModelContext& context) {
   const ConfigNode name = options.at("calibration");
-  require_fp32(name, context);
   ComputeCalibration calibration = read_calibration(name, context);
+  require_precision(name, calibration.rates.precision, context);
   const Device& device = measured_device(calibration.device, context);
   return std::make_unique<NominallyScaled>(
       std::make_unique<Fitted>(std::move(calibration), name.as_string(), context.optimizer, *context.model, device,
@@ -128,13 +132,15 @@ std::unique_ptr<CostModel> make_fitted(const ConfigNode& options, const CostMode
 
 std::unique_ptr<CostModel> make_im2col(const ConfigNode& options, const CostModelContext& context) {
   const ConfigNode name = options.at("calibration");
-  require_fp32(name, context);
+  require_precision(name, Precision::fp32, context);
   Im2colOptions own;
   own.optimizer = context.optimizer;
   own.update_kernels = update_kernels(context);
   own.memory_efficiency = options.get("memory_efficiency", own.memory_efficiency, kFraction);
   if (options.has("core_bandwidth")) own.core_bandwidth = options.at("core_bandwidth").as_bytes_per_second(Range{1});
   ComputeCalibration calibration = read_calibration(name, context);
+  if (calibration.rates.precision != Precision::fp32)
+    throw name.error("is of products in narrower formats; im2col needs fp32");
   const Device& device = measured_device(calibration.device, context);
   return std::make_unique<NominallyScaled>(
       std::make_unique<Im2col>(std::move(calibration), name, own, *context.model, device),

@@ -42,8 +42,11 @@ Seconds update_time(const Layer& layer, const Device& device, Optimizer optimize
 
 PassTimes Roofline::times(const Layer& layer, std::int64_t batch, const Device& device) const {
   if (!runs_kernels(layer.kind)) return {};
-  const bool multiplies = multiplies_weights(layer.kind) || layer.kind == LayerKind::attention;
-  const FlopPerSecond peak = device.matrix_rate(multiplies ? options_.precision : Precision::fp32);
+  // Attention multiplies no weights, whose scales make 8 bits enough.
+  const Precision of_attention = options_.precision == Precision::fp8 ? Precision::bf16 : options_.precision;
+  const FlopPerSecond peak = device.matrix_rate(multiplies_weights(layer.kind)       ? options_.precision
+                                                : layer.kind == LayerKind::attention ? of_attention
+                                                                                     : Precision::fp32);
   const double flop_rate = options_.efficiency * require_rate(peak.value, "peak rate", device);
   const double byte_rate =
       options_.memory_efficiency * require_rate(device.memory_bandwidth.value, "memory bandwidth", device);

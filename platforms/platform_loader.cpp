@@ -95,11 +95,9 @@ class DeviceReader {
                               to_string(device.peak_rate)));
       device.peak_rate = rate;
     }
-    for (const Precision precision : {Precision::tf32, Precision::fp16, Precision::bf16})
+    for (const Precision precision : {Precision::tf32, Precision::fp16, Precision::bf16, Precision::fp8})
       if (const Property* rate = find(host, std::string("epocast.peak_rate_") + to_string(precision)))
         device.other_rates[precision] = quantity(*rate, parse_flop_per_second, 1e3, 1e21);
-    if (const Property* rate = find(host, "epocast.peak_rate_fp8"))  // nothing trains in it yet
-      quantity(*rate, parse_flop_per_second, 1e3, 1e21);
     if (const Property* cores = find(host, "epocast.cores")) device.cores = count(*cores);
     if (const Property* node = find(host, "epocast.node")) device.node = node->value;
     return device;

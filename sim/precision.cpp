@@ -12,6 +12,7 @@ const char* to_string(Precision precision) {
     case Precision::tf32: return "tf32";
     case Precision::fp16: return "fp16";
     case Precision::bf16: return "bf16";
+    case Precision::fp8: return "fp8";
   }
   return "unknown";
 }
@@ -29,7 +30,7 @@ Precision parse_precision(const std::string& name) {
 }
 
 double bytes_per_value(Precision precision) {
-  return precision == Precision::fp16 || precision == Precision::bf16 ? 2 : 4;
+  return precision == Precision::fp32 || precision == Precision::tf32 ? 4 : 2;
 }
 
 double master_bytes_per_value(Precision precision) { return bytes_per_value(precision) == 4 ? 0 : 4; }

@@ -33,7 +33,9 @@ std::vector<const CsvRow*> choose_device(const CsvTable& table, const ImportOpti
   int older = 0;
   for (const CsvRow& row : table.rows()) {
     if (row.text("device") != device) continue;
-    if (table.has("precision") && row.text("precision") != options.precision) {
+    // DeepBench's words for products in fp16 with sums in fp32.
+    if (table.has("precision") && row.text("precision") != options.precision &&
+        row.text("precision") != options.precision + " in / fp32 accumulate (tensor cores)") {
       ++other_precisions[row.text("precision")];
     } else if (table.has("latest") && row.whole("latest", {0, 1}) == 0) {
       ++older;

@@ -127,6 +127,7 @@ KernelMeasurements import_deepbench(const CsvTable& table, const ImportOptions& 
   if (out.source == "  ") out.source = table.file();
   out.library = text("library");
   out.date = text("result_date");
+  if (table.has("precision")) out.precision = parse_precision(options.precision);
   if (table.has("cell")) {
     read_recurrent(table, rows, out);
   } else if (table.has("R")) {

@@ -5,6 +5,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "costmodels/borrowed_fits.hpp"
 #include "costmodels/compute_calibration.hpp"
 #include "experiments/calibrate/import.hpp"
 #include "experiments/calibrate/import_network.hpp"
@@ -29,6 +30,7 @@ struct CalibrateArguments {
   int units = 0;
   std::string interconnect;
   std::string confidence;
+  std::vector<std::string> also_from;
   std::string output, plot, measurements;
   CalibrateStepsArguments steps;
 };
@@ -62,7 +64,12 @@ KernelMeasurements read_kernels(const CalibrateArguments& arguments) {
       throw ConfigError(
           Location{file, 0, 0}, "device",
           "is '" + part.device + "', but the other files are of '" + all.device + "'; a calibration is of one device");
+    if (!all.device.empty() && part.precision != all.precision)
+      throw ConfigError(Location{file, 0, 0}, "precision",
+                        fmt::format("is {}, but the other files are of {}; a calibration is of one precision",
+                                    to_string(part.precision), to_string(all.precision)));
     all.device = part.device;
+    all.precision = part.precision;
     if (all.source.find(part.source) == std::string::npos) all.source += (all.source.empty() ? "" : "; ") + part.source;
     if (all.library.empty()) all.library = part.library;
     if (all.date < part.date) all.date = part.date;
@@ -88,12 +95,20 @@ KernelMeasurements complete(const CalibrateArguments& arguments, KernelMeasureme
   return all;
 }
 
+/// A calibration by name or path.
+ComputeCalibration load_named(const std::string& name) {
+  const auto shipped = data_directory() / "costmodels" / "calibrations" / (name + ".yaml");
+  std::error_code ignored;  // of a name too long for a file
+  return load_compute_calibration(std::filesystem::is_regular_file(shipped, ignored) ? shipped
+                                                                                     : std::filesystem::path(name));
+}
+
 int calibrate_compute(const CalibrateArguments& arguments) {
   if (!arguments.measure.kernel_list.empty()) return list_kernels(arguments.measure);
   if (arguments.measure.check) return check_steps_here(arguments.measure);
   const KernelMeasurements m =
       complete(arguments, arguments.files.empty() ? measure_kernels(arguments.measure) : read_kernels(arguments));
-  const DeviceRates rates{*m.peak_rate, *m.memory_bandwidth, *m.units};
+  const DeviceRates rates{*m.peak_rate, *m.memory_bandwidth, *m.units, m.precision};
   const std::vector<TestedFit> fits = fit_all(m.timings, rates);
   std::cout << fmt::format("{}: {} kernel times\n\n", m.device, m.timings.size());
   print_report(std::cout, fits);
@@ -107,6 +122,13 @@ int calibrate_compute(const CalibrateArguments& arguments) {
   calibration.confidence = arguments.confidence;
   calibration.rates = rates;
   for (const TestedFit& f : fits) calibration.fits.push_back(f.fit);
+  for (const std::string& name : arguments.also_from) {
+    const std::string added = borrow_missing(calibration, load_named(name), name);
+    if (added.empty()) continue;
+    std::cout << fmt::format("\nnot measured, from '{}' in proportion: {}\n", name, added);
+    calibration.confidence +=
+        fmt::format("{}in proportion to {}: {}", calibration.confidence.empty() ? "" : "; ", name, added);
+  }
   if (!arguments.measurements.empty()) {
     std::ostringstream csv;
     write_kernel_measurements(csv, m, "");
@@ -186,11 +208,12 @@ void add_calibrate_command(CLI::App& app, CommandContext& context) {
       ->allow_extra_args(false);
   command->add_option("--device", arguments->import.device,
                       "which device, where a table has several; or its name, where the file lacks it");
-  command->add_option("--precision", arguments->import.precision, "which rows of a table to use; only fp32 is modelled")
+  command->add_option("--precision", arguments->import.precision, "which rows of a table to use, where it has several")
       ->capture_default_str()
-      ->check(CLI::IsMember({"fp32"}));
+      ->check(CLI::IsMember(precision_names()));
   add_measure_options(*command, arguments->measure);
-  command->add_option("--peak-rate", arguments->peak_rate, "fp32 peak of the device, as in '15.7 TFLOP/s'");
+  command->add_option("--peak-rate", arguments->peak_rate,
+                      "peak of the device in that precision, as in '15.7 TFLOP/s'");
   command->add_option("--memory-bandwidth", arguments->memory_bandwidth, "of the device, as in '900 GB/s'");
   command->add_option("--units", arguments->units, "cores or multiprocessors of the device")
       ->check(CLI::Range(1, 1000000));
@@ -198,6 +221,10 @@ void add_calibrate_command(CLI::App& app, CommandContext& context) {
   command->add_option("--reduction-rate", arguments->reduction_rate,
                       "bytes that a device reduces per second, as in '100 GB/s'; an all-reduce alone cannot tell");
   command->add_option("--confidence", arguments->confidence, "how sure the measurements are, in words, for the file");
+  command
+      ->add_option("--also-from", arguments->also_from,
+                   "a calibration (a name or path) to take in proportion what was not measured here; may be repeated")
+      ->allow_extra_args(false);
   command->add_option("--study", arguments->steps.study, "the study whose steps were measured");
   command
       ->add_option("--fit", arguments->steps.constants,

@@ -3,6 +3,7 @@
 
 #include <functional>
 
+#include "costmodels/compute_calibration.hpp"
 #include "costmodels/fitted.hpp"
 #include "costmodels/register.hpp"
 #include "sim/data_file.hpp"
@@ -121,7 +122,7 @@ TEST_CASE("a calibration reads back as it was written, and every mistake in it h
   struct Mistake {
     std::string from, to, expected;
   };
-  const std::vector<Mistake> mistakes{{"precision: fp32", "precision: fp16", "c.yaml:5:12: precision"},
+  const std::vector<Mistake> mistakes{{"precision: fp32", "precision: fp61", "c.yaml:5:12: precision"},
                                       {"calibration: compute", "calibration: network", "must be 'compute'"},
                                       {"operator: convolution", "operator: convolutions", "did you mean 'convolution'"},
                                       {"n=4 c=128", "n=4 d=128", "fits[0].points[0]"},
@@ -139,18 +140,38 @@ TEST_CASE("a calibration reads back as it was written, and every mistake in it h
   }
 }
 
-TEST_CASE("every shipped compute calibration loads and times VGG-16") {
+TEST_CASE("every shipped fp32 calibration loads and times VGG-16, the others a GPT") {
   const Model vgg = load_model(kRoot / "workloads/models/vgg16.yaml");
+  const Model gpt = load_model_named(
+      ConfigNode::load_text("model: {name: gpt, hidden: 2048, layers: 8}", "study.yaml").at("model"), kRoot);
   int found = 0;
   for (const std::string& name : data_file_names(kRoot / "costmodels" / "calibrations", ".yaml")) {
     if (name.starts_with("allreduce_")) continue;
     INFO(name);
     ++found;
-    const Device d = device(15.7e12);
-    const auto cost = make("{cost_model: fitted, calibration: " + name + "}", vgg, d);
-    const double step = make_trace(vgg, *cost, 32, d).compute_time().longest().value;
-    CHECK(step > 0.02);  // 32 images of 3 x 31 GFLOP at 100 TFLOP/s take 0.03 s
-    CHECK(step < 20);
+    const std::string compute = "{cost_model: fitted, calibration: " + name + "}";
+    const ComputeCalibration calibration =
+        load_compute_calibration(kRoot / "costmodels" / "calibrations" / (name + ".yaml"));
+    Device d = device(15.7e12);
+    const Precision precision = calibration.rates.precision;
+    if (precision == Precision::fp32) {
+      const double step = make_trace(vgg, *make(compute, vgg, d), 32, d).compute_time().longest().value;
+      CHECK(step > 0.02);  // 32 images of 3 x 31 GFLOP at 100 TFLOP/s take 0.03 s
+      CHECK(step < 20);
+      continue;
+    }
+    d.model = calibration.device;
+    d.other_rates[precision] = calibration.rates.peak_rate;
+    const auto cost = make_cost_model(ConfigNode::load_text(compute, "study.yaml"),
+                                      {.data_dir = kRoot, .model = &gpt, .device = &d, .precision = precision});
+    const WorkloadTrace trace = make_trace(gpt, *cost, 4, d, precision);
+    double flop = 0, fastest = 0;
+    for (const LayerTrace& layer : trace.layers) flop += layer.forward_flop.value + layer.backward_flop.value;
+    fastest = flop / calibration.rates.peak_rate.value;
+    // No device computes faster than its peak, nor, with products of this size, at less than a tenth of it.
+    CHECK(trace.compute_time().longest().value > fastest);
+    CHECK(trace.compute_time().longest().value < 10 * fastest);
+    CHECK_THROWS_AS(make(compute, gpt, d), ConfigError);  // a study in fp32
   }
-  CHECK(found >= 9);
+  CHECK(found >= 20);
 }

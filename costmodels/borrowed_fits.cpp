@@ -1,0 +1,84 @@
+#include "costmodels/borrowed_fits.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace epocast {
+namespace {
+
+FittedParameter times(FittedParameter p, double factor) {
+  p.value *= factor;
+  p.low *= factor;
+  p.high *= factor;
+  return p;
+}
+
+const FittedParameter* find_class(const KernelFit& fit, const std::string& name) {
+  for (const auto& [known, factor] : fit.class_factors)
+    if (known == name) return &factor;
+  return nullptr;
+}
+
+/// Geometric mean of own over other factors of the classes that both have; 1 if there is none.
+double class_ratio(const KernelFit& own, const KernelFit& other) {
+  double sum = 0;
+  int common = 0;
+  for (const auto& [name, factor] : own.class_factors)
+    if (const FittedParameter* theirs = find_class(other, name)) {
+      sum += std::log(factor.value / theirs->value);
+      ++common;
+    }
+  return common > 0 ? std::exp(sum / common) : 1;
+}
+
+/// A pass of the family that both calibrations have.
+std::pair<const KernelFit*, const KernelFit*> common_pass(const ComputeCalibration& own,
+                                                          const ComputeCalibration& other, const std::string& family) {
+  for (const KernelFit& fit : own.fits)
+    if (fit.family == family)
+      if (const KernelFit* theirs = other.find(family, fit.pass)) return {&fit, theirs};
+  return {nullptr, nullptr};
+}
+
+KernelFit borrow(const KernelFit& missing, const ComputeCalibration& own, const ComputeCalibration& other,
+                 const std::string& name) {
+  KernelFit fit = missing;
+  fit.borrowed_from = name;
+  fit.points.clear();
+  fit.residuals = ResidualInterpolation({}, {}, {});
+  fit.quality = {};
+  if (const auto [mine, theirs] = common_pass(own, other, missing.family); mine != nullptr)
+    for (std::size_t i = 0; i < fit.parameters.size(); ++i)
+      fit.parameters[i] = times(fit.parameters[i], mine->parameters[i].value / theirs->parameters[i].value);
+  return fit;
+}
+
+}  // namespace
+
+std::string borrow_missing(ComputeCalibration& own, const ComputeCalibration& other, const std::string& name) {
+  std::vector<std::string> added;
+  std::vector<KernelFit> borrowed;
+  for (const KernelFit& theirs : other.fits) {
+    const auto mine = std::ranges::find_if(own.fits, [&](const KernelFit& fit) {
+      return fit.family == theirs.family && (fit.pass == theirs.pass || fit.family == "gemm");
+    });
+    if (mine == own.fits.end()) {
+      borrowed.push_back(borrow(theirs, own, other, name));
+      added.push_back(fmt::format("{} {}", theirs.family, to_string(theirs.pass)));
+      continue;
+    }
+    const double ratio = class_ratio(*mine, theirs);
+    for (const auto& [kernel_class, factor] : theirs.class_factors)
+      if (find_class(*mine, kernel_class) == nullptr) {
+        mine->class_factors.emplace_back(kernel_class, times(factor, ratio));
+        added.push_back(fmt::format("{} {}", theirs.family, kernel_class));
+      }
+  }
+  own.fits.insert(own.fits.end(), borrowed.begin(), borrowed.end());
+  return fmt::format("{}", fmt::join(added, ", "));
+}
+
+}  // namespace epocast

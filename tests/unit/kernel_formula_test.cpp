@@ -1,0 +1,107 @@
+// The formulas of half-precision kernels, by hand on devices of few units.
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <vector>
+
+#include "costmodels/kernel_formula.hpp"
+
+using namespace epocast;
+
+namespace {
+
+constexpr double kNoLimit = 1e30;
+
+/// 4 units of 1 TFLOP/s each.
+const DeviceRates kFour{FlopPerSecond(4e12), BytesPerSecond(kNoLimit), 4, Precision::bf16};
+
+double product(double m, double n, double k, const std::vector<double>& constants, double count = 1) {
+  const KernelShape shape{GemmShape{static_cast<std::int64_t>(m), static_cast<std::int64_t>(n),
+                                    static_cast<std::int64_t>(k), true, false, static_cast<std::int64_t>(count)},
+                          KernelPass::forward};
+  return kernel_time(KernelFormula::tiles, constants, 1, kernel_work(shape), kFour);
+}
+
+// overhead, efficiency, memory efficiency, fill, on-chip bandwidth, whole waves, split, quantise
+std::vector<double> constants(double overhead, double fill, double whole) {
+  return {overhead, 1, 1, fill, kNoLimit, whole, 1, 1};
+}
+
+}  // namespace
+
+TEST_CASE("a product that fills the units once takes one wave; one more column starts another of smaller tiles") {
+  // 256 x 512 is four tiles of 256 x 128, one for each unit: k steps of 2 * 256 * 128 FLOP at 1 TFLOP/s.
+  const double wave = 1024 * 2.0 * 256 * 128 / 1e12;
+  const auto c = constants(1e-6, 1e-9, 1e12);
+  CHECK(product(256, 512, 1024, c) == Approx(1e-6 + wave + 1e-9).epsilon(1e-9));
+  // Of 513 columns five such tiles would take two waves. 64 x 64 tiles are an eighth of the work each: 4 * 9 of them on
+  // four units, 9/8 of the time. Others take 5/4.
+  CHECK(product(256, 513, 1024, c) == Approx(1e-6 + 9 * (wave / 8 + 1e-9)).epsilon(1e-9));
+}
+
+TEST_CASE("units that share the last wave pay for the tiles only") {
+  const double wave = 1024 * 2.0 * 256 * 128 / 1e12;
+  // `whole` near 0: 5 tiles of 256 x 128 are 5/4 waves, but 36 of 64 x 64 only 9/8.
+  CHECK(product(256, 513, 1024, constants(0, 1e-15, 1e-12)) == Approx(9 * wave / 8).epsilon(1e-6));
+  // Nothing is faster than one wave of one tile: 64 x 64 results, cut into 16 parts of k on four units.
+  CHECK(product(64, 64, 1024, constants(0, 1e-15, 1e-12)) == Approx(1024 * 2.0 * 64 * 64 / 4e12).epsilon(1e-6));
+}
+
+TEST_CASE("a deep product of few results is cut along k, and pays for its partial sums") {
+  DeviceRates rates = kFour;
+  rates.memory_bandwidth = BytesPerSecond(1e9);
+  const KernelShape shape{GemmShape{64, 64, 65536, true, false}, KernelPass::forward};
+  auto c = constants(0, 0, 1e12);
+  c[6] = 0;  // free
+  const double free = kernel_time(KernelFormula::tiles, c, 1, kernel_work(shape), rates);
+  c[6] = 1e6;
+  const double dear = kernel_time(KernelFormula::tiles, c, 1, kernel_work(shape), rates);
+  // Uncut it runs on one unit of four; operands and result of 2 bytes bound it from below.
+  const double one_unit = 2.0 * 64 * 64 * 65536 / 1e12;
+  const double bytes = 2.0 * (2 * 64 * 65536 + 64 * 64) / 1e9;
+  CHECK(free == Approx(std::pow(std::pow(one_unit / 4, 4) + std::pow(bytes, 4), 0.25)));
+  CHECK(dear == Approx(std::pow(std::pow(one_unit, 4) + std::pow(bytes, 4), 0.25)));
+}
+
+TEST_CASE("attention counts half of the square when causal, 2.5 times the FLOP backward, and shared keys once") {
+  AttentionShape s{
+      .batch = 2, .heads = 8, .kv_heads = 8, .queries = 512, .keys = 512, .key_features = 64, .value_features = 64};
+  const double full = kernel_work({s, KernelPass::forward}).flop;
+  CHECK(full == 2.0 * 2 * 8 * 512 * 512 * 128);
+  CHECK(kernel_work({s, KernelPass::backward}).flop == 2.5 * full);
+  CHECK(kernel_work({s, KernelPass::forward}).bytes == 4.0 * 2 * 8 * 512 * 4 * 64);
+  s.kv_heads = 2;
+  CHECK(kernel_work({s, KernelPass::forward}).flop == full);
+  CHECK(kernel_work({s, KernelPass::forward}).bytes == 4.0 * 2 * 512 * (2 * 8 + 2 * 2) * 64);
+  s.causal = true;
+  CHECK(kernel_work({s, KernelPass::forward}).flop == full * 513 / 1024);
+}
+
+TEST_CASE("few rows of attention leave units idle, and the last rows of a causal mask are the longest") {
+  // overhead, efficiency, memory efficiency, fill, time per score
+  const std::vector<double> c{0, 1, 1, 0, 0};
+  const auto time = [&](std::int64_t heads, bool causal) {
+    const AttentionShape s{.batch = 1,
+                           .heads = heads,
+                           .kv_heads = heads,
+                           .queries = 128,
+                           .keys = 128,
+                           .key_features = 64,
+                           .value_features = 64,
+                           .causal = causal};
+    return kernel_time(KernelFormula::attention, c, 1, kernel_work({s, KernelPass::forward}), kFour);
+  };
+  const double head = 2.0 * 128 * 128 * 128 / 1e12;  // one tile of 128 queries on one unit
+  CHECK(time(4, false) == Approx(head));
+  CHECK(time(1, false) == Approx(head));  // three units idle
+  CHECK(time(8, false) == Approx(2 * head));
+  CHECK(time(64, true) == Approx(16 * head * 129 / 256));  // half the work, if there is enough of it
+}
+
+TEST_CASE("kernels in two bytes move half of what fp32 counts") {
+  const KernelWork work = kernel_work({MemoryShape{"add", 3000}, KernelPass::forward});
+  CHECK(moved_bytes(work, kFour) == 6000);
+  DeviceRates fp32 = kFour;
+  fp32.precision = Precision::fp32;
+  CHECK(moved_bytes(work, fp32) == 12000);
+}
