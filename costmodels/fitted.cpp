@@ -77,11 +77,12 @@ bool computes(const KernelShape& shape) { return std::string(shape.family()) != 
 }  // namespace
 
 Fitted::Fitted(ComputeCalibration calibration, std::string name, Optimizer optimizer, const Model& model,
-               const Device& device, UpdateKernels update_kernels)
+               const Device& device, UpdateKernels update_kernels, Seconds launch)
     : calibration_(std::move(calibration)),
       name_(std::move(name)),
       optimizer_(optimizer),
       update_kernels_(update_kernels),
+      launch_(launch),
       model_(model),
       device_(device) {
   for (const Layer& layer : model_.layers)
@@ -103,10 +104,13 @@ Seconds Fitted::time(const KernelShape& kernel) const {
 }
 
 Seconds Fitted::time(const Layer& layer, std::int64_t batch, KernelPass pass) const {
-  Seconds sum{0};
-  for (const LayerKernel& kernel : kernels_of(calibration_, layer, batch, pass))
-    sum += kernel.repeats * time(kernel.shape);
-  return sum;
+  Seconds on_device{0};
+  Seconds on_host{0};
+  for (const LayerKernel& kernel : kernels_of(calibration_, layer, batch, pass)) {
+    on_device += kernel.repeats * time(kernel.shape);
+    on_host += kernel.repeats * launch_;
+  }
+  return std::max(on_device, on_host);
 }
 
 Seconds Fitted::update(const Layer& layer) const {

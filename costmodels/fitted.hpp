@@ -27,7 +27,7 @@ class Fitted : public CostModel {
   /// Copies what it needs of the model and device, for caveats. Throws ConfigError if the calibration, called `name` in
   /// messages, lacks an operator that the model has.
   Fitted(ComputeCalibration calibration, std::string name, Optimizer optimizer, const Model& model,
-         const Device& device, UpdateKernels update_kernels = {});
+         const Device& device, UpdateKernels update_kernels = {}, Seconds launch = Seconds(0));
 
   PassTimes times(const Layer& layer, std::int64_t batch, const Device& device) const override;
   std::vector<std::string> caveats(std::int64_t batch) const override;
@@ -42,6 +42,7 @@ class Fitted : public CostModel {
   std::string name_;
   Optimizer optimizer_;
   UpdateKernels update_kernels_;
+  Seconds launch_;
   Model model_;
   Device device_;
 };

@@ -55,7 +55,10 @@ EntryInfo measured_info() {
 EntryInfo fitted_info() {
   return {"fitted", "a formula fitted to measured kernels of a device, with interpolation among them",
           with_common({{"calibration", "", "a name in costmodels/calibrations, or a path to a YAML file", "required",
-                        "what `epocast calibrate compute` wrote"}})};
+                        "what `epocast calibrate compute` wrote"},
+                       {"launch", "s", "0..1 s", "0 s",
+                        "what the host needs to start a kernel: a pass of a layer takes at least that for each of its "
+                        "kernels"}})};
 }
 
 EntryInfo im2col_info() {
@@ -126,7 +129,7 @@ std::unique_ptr<CostModel> make_fitted(const ConfigNode& options, const CostMode
   const Device& device = measured_device(calibration.device, context);
   return std::make_unique<NominallyScaled>(
       std::make_unique<Fitted>(std::move(calibration), name.as_string(), context.optimizer, *context.model, device,
-                               update_kernels(context)),
+                               update_kernels(context), options.get("launch", Seconds(0), {0, 1})),
       "calibration '" + name.as_string() + "'", device);
 }
 
