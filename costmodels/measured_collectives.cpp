@@ -85,10 +85,10 @@ MeasuredCollectives::Source MeasuredCollectives::source(CollectiveOp op) const {
                   name_, to_string(op), fmt::join(known, ", ")));
 }
 
-Seconds MeasuredCollectives::time(CollectiveOp op, int ranks, double bytes) const {
+Seconds MeasuredCollectives::time(CollectiveOp op, int ranks, double bytes, int nodes) const {
   const Source from = source(op);
   Seconds sum{0};
-  for (const NetworkFit* fit : from.fits) sum += fit->time(ranks, std::max(bytes, 1.0));  // in ln bytes
+  for (const NetworkFit* fit : from.fits) sum += fit->time(ranks, std::max(bytes, 1.0), nodes);  // in ln bytes
   return from.share * sum;
 }
 
@@ -105,7 +105,10 @@ bool MeasuredCollectives::in_scope(const Group& group, const Cluster& cluster) c
 std::optional<Seconds> MeasuredCollectives::time(const Collective& collective, const Group& group,
                                                  const Cluster& cluster) const {
   if (!in_scope(group, cluster)) return std::nullopt;
-  return time(collective.op, static_cast<int>(group.devices.size()), collective.bytes.value);
+  std::set<std::string> nodes;
+  for (const DeviceId device : group.devices) nodes.insert(cluster.devices[static_cast<std::size_t>(device)].node);
+  return time(collective.op, static_cast<int>(group.devices.size()), collective.bytes.value,
+              static_cast<int>(nodes.size()));
 }
 
 std::vector<std::string> MeasuredCollectives::caveats(const CyclicTaskGraph& graph, const Cluster& cluster) const {

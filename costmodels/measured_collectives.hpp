@@ -30,7 +30,7 @@ class MeasuredCollectives {
 
   /// Time of an operation as sim/collective.hpp counts its bytes. Throws ConfigError at the study's key if the
   /// calibration has no such operation and none that it follows from.
-  Seconds time(CollectiveOp op, int ranks, double bytes) const;
+  Seconds time(CollectiveOp op, int ranks, double bytes, int nodes = 1) const;
 
   /// The time of a collective of a graph; nothing if its group is out of scope. Throws as the other.
   std::optional<Seconds> time(const Collective& collective, const Group& group, const Cluster& cluster) const;

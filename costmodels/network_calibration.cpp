@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstddef>
 #include <iterator>
@@ -45,10 +46,43 @@ NetworkQuality read_quality(const ConfigNode& node) {
   return q;
 }
 
+/// The ends of what was measured stand for all of it.
+void read_across_nodes(const ConfigNode& node, NetworkFit& fit) {
+  const ConfigNode quality = node.at("quality");
+  constexpr Range kError{0, 1e6};
+  fit.quality.points = static_cast<int>(quality.at("points").as_int({0, 1e9}));
+  fit.quality.held_out = static_cast<int>(quality.at("held_out").as_int({0, 1e9}));
+  fit.quality.error = quality.at("error").as_double(kError);
+  fit.quality.ninetieth = quality.at("error_90").as_double(kError);
+  fit.quality.small = quality.at("error_small").as_double(kError);
+  const std::vector<ConfigNode> protocols = node.at("protocols").items();
+  if (protocols.size() != kProtocols) throw node.at("protocols").error("must be three lists");
+  fit.protocols.emplace();
+  for (std::size_t i = 0; i < kProtocols; ++i) {
+    const std::vector<ConfigNode> constants = protocols[i].items();
+    if (constants.size() != kProtocolConstants) throw protocols[i].error("must be [base, level, step, beta]");
+    for (std::size_t c = 0; c < kProtocolConstants; ++c)
+      (*fit.protocols)[i * kProtocolConstants + c] = constants[c].as_double(kPositive);
+  }
+  const std::vector<ConfigNode> ranks = node.at("measured").at("ranks").items();
+  const std::vector<ConfigNode> bytes = node.at("measured").at("bytes").items();
+  if (ranks.size() != 2) throw node.at("measured").at("ranks").error("must be [from, to]");
+  if (bytes.size() != 2) throw node.at("measured").at("bytes").error("must be [from, to]");
+  for (std::size_t i = 0; i < 2; ++i) {
+    const int count = static_cast<int>(ranks[i].as_int(kRanks));
+    const double size = bytes[i].as_double(kBytes);
+    fit.points.push_back({fit.op, fit.library, count, size, fit.time(count, size, count), node.where().line, count});
+  }
+}
+
 NetworkFit read_fit(const ConfigNode& node) {
   NetworkFit fit;
   fit.op = parse_op(node.at("operation"));
   fit.library = node.at("library").as_string();
+  if (node.has("protocols")) {
+    read_across_nodes(node, fit);
+    return fit;
+  }
   fit.quality = read_quality(node.at("quality"));
   fit.alpha = read_triple(node.at("alpha"), "alpha", "s");
   fit.gamma = node.at("gamma").as_double({0, 1});
@@ -90,6 +124,21 @@ void write_fit(std::string& out, const NetworkFit& fit) {
   auto to = std::back_inserter(out);
   const NetworkQuality& q = fit.quality;
   fmt::format_to(to, "  - operation: {}\n    library: {}\n", to_string(fit.op), yaml_quoted(fit.library));
+  if (fit.protocols) {
+    fmt::format_to(to,
+                   "    quality: {{points: {}, held_out: {}, error: {:.4g}, error_90: {:.4g}, error_small: {:.4g}}}\n",
+                   q.points, q.held_out, q.error, q.ninetieth, q.small);
+    fmt::format_to(to, "    protocols:\n");
+    for (std::size_t i = 0; i < kProtocols; ++i) {
+      const double* c = fit.protocols->data() + i * kProtocolConstants;
+      fmt::format_to(to, "      - [{:.6g}, {:.6g}, {:.6g}, {:.6g}]\n", c[0], c[1], c[2], c[3]);
+    }
+    const auto [few, many] = std::ranges::minmax(fit.points, {}, &CollectiveTiming::ranks);
+    const auto [small, large] = std::ranges::minmax(fit.points, {}, &CollectiveTiming::bytes);
+    fmt::format_to(to, "    measured: {{ranks: [{}, {}], bytes: [{:.12g}, {:.12g}]}}\n", few.ranks, many.ranks,
+                   small.bytes, large.bytes);
+    return;
+  }
   fmt::format_to(to,
                  "    quality: {{points: {}, fitted: {}, held_out: {}, alpha_beta_error: {:.4g}, error: {:.4g}, "
                  "error_90: {:.4g}}}\n",
@@ -121,13 +170,13 @@ bool is_network_measurements(const CsvTable& table) { return table.has("operatio
 
 NetworkMeasurements read_network_measurements(const CsvTable& table) {
   table.check_header({"device", "interconnect", "source"}, {"date", "licence", "note"});
-  table.check_columns({"operation", "library", "ranks", "bytes", "time_s"}, {});
+  table.check_columns({"operation", "library", "ranks", "bytes", "time_s"}, {"nodes"});
   NetworkMeasurements out;
   out.device = table.header().at("device").text;
   out.interconnect = table.header().at("interconnect").text;
   out.source = table.header().at("source").text;
   if (table.header().contains("date")) out.date = table.header().at("date").text;
-  std::set<std::tuple<CollectiveOp, std::string, int, double>> seen;
+  std::set<std::tuple<CollectiveOp, std::string, int, int, double>> seen;
   for (const CsvRow& row : table.rows()) {
     CollectiveTiming timing;
     try {
@@ -141,7 +190,10 @@ NetworkMeasurements read_network_measurements(const CsvTable& table) {
     timing.bytes = row.number("bytes", kBytes);
     timing.time = Seconds(row.seconds("time_s"));
     timing.line = row.line();
-    if (!seen.emplace(timing.op, timing.library, timing.ranks, timing.bytes).second)
+    if (table.has("nodes")) timing.nodes = static_cast<int>(row.whole("nodes", {1, kRanks.max}));
+    if (timing.ranks % timing.nodes != 0)
+      throw row.error("nodes", "must divide the " + std::to_string(timing.ranks) + " ranks, which are spread evenly");
+    if (!seen.emplace(timing.op, timing.library, timing.ranks, timing.nodes, timing.bytes).second)
       throw row.error("bytes", "there is already a row for this operation, library, ranks and size; remove one");
     out.timings.push_back(std::move(timing));
   }

@@ -7,6 +7,7 @@
 //     # source: ...                          (required; also date, licence, and any number of note)
 //     operation,library,ranks,bytes,time_s
 //     all_reduce,Intel MLSL,2,400000,9e-05
+// A column `nodes` says over how many nodes the ranks are spread, evenly; 1 without it.
 //
 // Calibration (YAML): see network_fit.hpp for the formula.
 //     calibration: network
@@ -22,6 +23,10 @@
 //         speed: {2: [1, 1, 1], 4: [1.1, 1, 1.2]}                          # by ranks
 //         interpolation: {amplitude: 0.2, noise: 0.03, lengths: [1, 3]}
 //         points: [[2, 400000, 9e-05]]       # ranks, bytes, time in s
+// Of groups of several nodes (protocol_fit.hpp), instead of alpha to points:
+//         protocols: [[1e-05, 1e-05, 1e-09, 4e-09], ...]        # base, level and step in s, beta in s/B; three of them
+//         quality: {points: 203, held_out: 110, error: 0.1, error_90: 0.3, error_small: 0.2}
+//         measured: {ranks: [8, 2160], bytes: [4, 1e+09]}       # from and to
 
 #include <string>
 #include <vector>

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <set>
+#include <stdexcept>
 #include <tuple>
 
 namespace epocast {
@@ -83,6 +84,7 @@ double NetworkFit::speed_of(int ranks) const {
 }
 
 AlphaBetaGamma NetworkFit::link(int ranks, double bytes) const {
+  if (protocols) throw std::logic_error("collectives across nodes have no single link");
   // The residual belongs to whichever of latency and bandwidth; bandwidth is what is uncertain for large messages.
   const RingWork work = ring_work(op, ranks);
   const double latency = work.steps * alpha.value;
@@ -95,7 +97,8 @@ double NetworkFit::formula(int ranks, double bytes) const {
   return work.steps * alpha.value + work.wire * bytes * (beta_at(bytes) + work.reduced_share * gamma) / speed_of(ranks);
 }
 
-Seconds NetworkFit::time(int ranks, double bytes) const {
+Seconds NetworkFit::time(int ranks, double bytes, int nodes) const {
+  if (protocols) return protocols_time(*protocols, op, {ranks, nodes}, bytes);
   return Seconds(formula(ranks, bytes) * std::exp(residuals.mean(coordinates(ranks, bytes))));
 }
 
@@ -248,6 +251,30 @@ NetworkQuality test_held_out(const std::vector<CollectiveTiming>& group, double 
   return quality;
 }
 
+NetworkFit fit_across_nodes(const std::vector<CollectiveTiming>& group) {
+  NetworkFit fit;
+  fit.op = group.front().op;
+  fit.library = group.front().library;
+  fit.points = group;
+  std::vector<GroupTiming> timings;
+  for (const CollectiveTiming& p : group) timings.push_back({{p.ranks, p.nodes}, p.bytes, p.time});
+  fit.protocols = fit_protocols(fit.op, timings);
+  const std::vector<double> errors = left_out_errors(fit.op, timings);
+  std::vector<double> large, small;
+  for (std::size_t i = 0; i < errors.size(); ++i) {
+    if (timings[i].bytes >= kLarge)
+      large.push_back(errors[i]);
+    else
+      small.push_back(errors[i]);
+  }
+  fit.quality.points = fit.quality.fitted = static_cast<int>(group.size());
+  fit.quality.held_out = static_cast<int>(large.size());
+  fit.quality.error = quantile(large, 0.5);
+  fit.quality.ninetieth = quantile(large, 0.9);
+  fit.quality.small = quantile(small, 0.5);
+  return fit;
+}
+
 }  // namespace
 
 std::vector<NetworkFit> fit_networks(const std::vector<CollectiveTiming>& points, double gamma) {
@@ -256,6 +283,10 @@ std::vector<NetworkFit> fit_networks(const std::vector<CollectiveTiming>& points
   for (const CollectiveTiming& p : points) groups[{p.op, p.library}].push_back(p);
   std::vector<NetworkFit> fits;
   for (const auto& [key, group] : groups) {
+    if (std::ranges::any_of(group, [](const CollectiveTiming& p) { return p.nodes > 1; })) {
+      fits.push_back(fit_across_nodes(group));
+      continue;
+    }
     fits.push_back(fit_network(group.size() > kFewEnough ? thin_out(group, 0) : group, gamma));
     fits.back().quality = test_held_out(group, gamma);
   }

@@ -9,13 +9,16 @@
 // all-reduce alone cannot tell gamma from beta, so gamma is given, not fitted; without one it is contained in beta.
 //
 // Scope and limits: one operation of one library on one interconnect, all ranks starting together, nothing else on the
-// network. `speed` is fitted for the rank counts measured, and interpolated among them. Far from measured points the
-// residual vanishes. Validation: docs/calibration.md, tests/published/calibration_test.cpp (held-out points).
+// network. Where groups of several nodes were measured, protocol_fit.hpp takes the place of the formula. `speed` is
+// fitted for the rank counts measured, and interpolated among them. Far from measured points the residual vanishes.
+// Validation: docs/calibration.md, tests/published/calibration_test.cpp (held-out points).
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "costmodels/protocol_fit.hpp"
 #include "costmodels/residual_interpolation.hpp"
 #include "costmodels/robust_fit.hpp"
 #include "sim/collective.hpp"
@@ -29,6 +32,7 @@ struct CollectiveTiming {
   double bytes = 0;  ///< as in make_schedule()
   Seconds time;
   int line = 0;
+  int nodes = 1;  ///< over which the ranks are spread evenly
 };
 
 /// Errors on points that were not fitted: medians of |predicted / measured - 1|.
@@ -39,6 +43,7 @@ struct NetworkQuality {
   double alpha_beta = 0;  ///< of one alpha and one beta for everything, for comparison
   double error = 0;
   double ninetieth = 0;
+  double small = 0;  ///< of groups of several nodes: median below 1 MB; 0 if there are none
 };
 
 struct NetworkFit {
@@ -50,10 +55,11 @@ struct NetworkFit {
   std::vector<FittedParameter> betas;    ///< [s/B] at the knots
   std::map<int, FittedParameter> speed;  ///< by ranks
   ResidualInterpolation residuals{{}, {}, {}};
-  std::vector<CollectiveTiming> points;  ///< what it was fitted to
+  std::optional<ProtocolConstants> protocols;  ///< where groups of several nodes were measured; instead of all above
+  std::vector<CollectiveTiming> points;        ///< what it was fitted to
   NetworkQuality quality;
 
-  Seconds time(int ranks, double bytes) const;
+  Seconds time(int ranks, double bytes, int nodes = 1) const;
   /// alpha, beta and gamma of the links for collectives of this size, for sim/collective.hpp.
   AlphaBetaGamma link(int ranks, double bytes) const;
   /// Whether size or ranks lie outside what was measured.
@@ -77,7 +83,8 @@ NetworkFit fit_network(const std::vector<CollectiveTiming>& points, double gamma
 /// each number of ranks, evenly spread over their logarithm.
 std::vector<CollectiveTiming> thin_out(const std::vector<CollectiveTiming>& points, int first);
 
-/// Fits each operation and library; large tables on a thinned part. Quality comes from three fits on a third or less.
+/// Fits each operation and library; large tables on a thinned part. Quality comes from three fits on a third or less;
+/// of groups of several nodes, from fits without the group shape that they predict.
 std::vector<NetworkFit> fit_networks(const std::vector<CollectiveTiming>& points, double gamma);
 
 }  // namespace epocast

@@ -113,11 +113,21 @@ void print_report(std::ostream& out, const std::vector<NetworkFit>& fits) {
     const NetworkQuality& q = f.quality;
     const auto error = [&](double share) { return q.held_out > 0 ? percent(share) : "untested"; };
     rows.push_back({std::string(to_string(f.op)) + ", " + f.library, std::to_string(q.points), std::to_string(q.fitted),
-                    std::to_string(q.held_out), error(q.alpha_beta), error(q.error), error(q.ninetieth)});
+                    std::to_string(q.held_out), f.protocols ? "" : error(q.alpha_beta), error(q.error),
+                    error(q.ninetieth)});
+    if (f.protocols && q.small > 0) rows.push_back({"  below 1 MB", "", "", "", "", percent(q.small), ""});
   }
   out << align_columns(rows) << '\n';
   rows = {{"fit", "constant", "value", "95 % from", "to"}};
   for (const NetworkFit& f : fits) {
+    if (f.protocols) {
+      constexpr const char* kNames[] = {"base [s]", "level [s]", "step [s]", "beta [s/B]"};
+      for (std::size_t i = 0; i < f.protocols->size(); ++i)
+        rows.push_back({std::string(to_string(f.op)) + ", " + f.library,
+                        fmt::format("protocol {}: {}", 1 + i / kProtocolConstants, kNames[i % kProtocolConstants]),
+                        fmt::format("{:.4g}", (*f.protocols)[i]), "", ""});
+      continue;
+    }
     rows.push_back(parameter_row(f.library, "alpha", f.alpha));
     for (std::size_t k = 0; k < f.knots.size(); ++k)
       rows.push_back(parameter_row(f.library, "beta at " + to_string(Bytes(f.knots[k])) + " [s/B]", f.betas[k]));

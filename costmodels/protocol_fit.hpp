@@ -1,0 +1,54 @@
+#pragma once
+// How long a collective across nodes takes: the fastest of three protocols, fitted to measured ones.
+//
+//     time = (t_1^-4 + t_2^-4 + t_3^-4)^(-1/4)                           (a smooth minimum)
+//     t = base + level log2(nodes) + step (ranks - 1) + wire bytes beta / (ranks / nodes)
+//
+// Libraries choose among trees and rings and among protocols with less latency or more bandwidth (Hu et al. 2025,
+// arXiv 2507.04786, of NCCL); here they are three sets of constants that the data tell apart. `level` is what a tree
+// needs for each doubling of nodes, `step` what a ring needs for each rank. Each rank has its share of its node's
+// adapters, so that bytes go ranks / nodes times as fast as one's: `beta` [s/B] is of one rank alone on its node. wire,
+// the share of the bytes that a node sends for each of its ranks: all-reduce 2 (p - 1) / p, reduce-scatter and
+// all-gather (p - 1) / p (Thakur, Rabenseifner, Gropp 2005), all-to-all what leaves the node, (p - g) / p times g = p /
+// nodes.
+//
+// Scope and limits: one operation of one library in one setting on one system, nodes with equally many ranks, nothing
+// else on the network. Validation: whole group shapes (ranks and nodes) left out,
+// tests/published/network_groups_test.cpp and docs/calibration.md.
+
+#include <array>
+#include <span>
+#include <vector>
+
+#include "costmodels/robust_fit.hpp"
+#include "sim/collective.hpp"
+#include "sim/quantity.hpp"
+
+namespace epocast {
+
+/// Over how many ranks on how many nodes, equally many on each.
+struct GroupShape {
+  int ranks = 2;
+  int nodes = 1;
+  friend auto operator<=>(const GroupShape&, const GroupShape&) = default;
+};
+
+inline constexpr std::size_t kProtocols = 3;
+inline constexpr std::size_t kProtocolConstants = 4;  ///< base [s], level [s], step [s], beta [s/B]
+using ProtocolConstants = std::array<double, kProtocols * kProtocolConstants>;  ///< of one protocol after the other
+
+Seconds protocols_time(const ProtocolConstants& constants, CollectiveOp op, GroupShape group, double bytes);
+
+struct GroupTiming {
+  GroupShape group;
+  double bytes = 0;
+  Seconds time;
+};
+
+/// Fits the constants to timings of one operation. REQUIRES at least one timing.
+ProtocolConstants fit_protocols(CollectiveOp op, const std::vector<GroupTiming>& timings);
+
+/// Errors |predicted / measured - 1| of timings whose group shape was left out of the fit, in their order.
+std::vector<double> left_out_errors(CollectiveOp op, const std::vector<GroupTiming>& timings);
+
+}  // namespace epocast
