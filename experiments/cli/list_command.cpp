@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "costmodels/register.hpp"
+#include "experiments/calibrate/calibration_list.hpp"
 #include "experiments/cli/commands.hpp"
 #include "experiments/output.hpp"
 #include "experiments/reproduce/target.hpp"
@@ -67,6 +68,7 @@ int list(const std::string& kind, const Registries& registries) {
       {"models", [] { print_models(); }},
       {"platforms", [] { print_platforms(); }},
       {"cost-models", [] { print_entries(make_cost_model_registry({}).infos()); }},
+      {"calibrations", [] { print_calibrations(std::cout, data_directory() / "costmodels" / "calibrations"); }},
       {"algorithms", [] { print_algorithms(); }},
       {"targets", [] { print_targets(); }}};
   std::vector<std::string> names;
@@ -84,10 +86,10 @@ int list(const std::string& kind, const Registries& registries) {
 
 void add_list_command(CLI::App& app, CommandContext& context) {
   auto kind = std::make_shared<std::string>();
-  CLI::App* command =
-      app.add_subcommand("list",
-                         "Say what there is: strategies, models, platforms, cost-models, algorithms or targets.\n"
-                         "Example: epocast list strategies");
+  CLI::App* command = app.add_subcommand(
+      "list",
+      "Say what there is: strategies, models, platforms, cost-models, calibrations, algorithms or targets.\n"
+      "Example: epocast list strategies");
   command->add_option("kind", *kind, "what to list")->required();
   command->callback(
       [kind, &context] { context.action = [kind, &context] { return list(*kind, context.registries); }; });

@@ -134,6 +134,9 @@ TEST_CASE("list names everything that there is, once") {
   check_lists(said("algorithms"), collective_algorithm_names());
   check_lists(said("algorithms"), collective_algorithm_choice_names());
   check_lists(said("cost-models"), {"roofline", "measured"});
+  const std::string calibrations = said("calibrations");
+  check_lists(calibrations, data_file_names(kRoot / "costmodels/calibrations", ".yaml"));
+  CHECK_THAT(calibrations, Contains("a100_bf16") && Contains("scaled from v100") && Contains("from a100_pcie_bf16"));
   check_lists(said("targets"), {"eserol2019/table_5_14", "eserol2019/table_5_15", "lee2020/chapter3", "gpipe/bubble",
                                 "pardnn2020/node_counts", "hermans2017/algorithms"});
   const std::string strategies = said("strategies");

@@ -1,0 +1,58 @@
+#include "experiments/calibrate/calibration_list.hpp"
+
+#include <fmt/format.h>
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "costmodels/compute_calibration.hpp"
+#include "costmodels/network_calibration.hpp"
+#include "experiments/output.hpp"
+#include "sim/data_file.hpp"
+
+namespace epocast {
+namespace {
+
+using Rows = std::vector<std::vector<std::string>>;
+
+std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
+void add(Rows& rows, const std::string& name, const ComputeCalibration& c) {
+  const std::string precision = to_string(c.rates.precision);
+  if (!c.scaled_from.empty()) {
+    rows.push_back({name, c.device, precision, "all", "scaled from " + c.scaled_from, percent(c.expected_error), ""});
+    return;
+  }
+  for (const KernelFit& fit : c.fits) {
+    const std::string what = fit.family == "gemm" ? "gemm" : fit.family + " " + to_string(fit.pass);
+    if (fit.borrowed_from.empty())
+      rows.push_back({name, c.device, precision, what, std::to_string(fit.quality.points), percent(fit.quality.final),
+                      percent(fit.quality.ninetieth)});
+    else
+      rows.push_back({name, c.device, precision, what, "from " + fit.borrowed_from, "unknown", ""});
+  }
+}
+
+void add(Rows& rows, const std::string& name, const NetworkCalibration& c) {
+  for (const NetworkFit& fit : c.fits)
+    rows.push_back({name, c.device, "", fmt::format("{}, {}", to_string(fit.op), fit.library),
+                    std::to_string(fit.quality.points), percent(fit.quality.error), percent(fit.quality.ninetieth)});
+}
+
+}  // namespace
+
+void print_calibrations(std::ostream& out, const std::filesystem::path& folder) {
+  Rows rows{{"calibration", "device", "precision", "operation", "measured", "median error", "90th percentile"}};
+  for (const std::string& name : data_file_names(folder, ".yaml")) {
+    const ConfigNode root = ConfigNode::load_file(folder / (name + ".yaml"));
+    const std::string kind = root.at("calibration").as_string();
+    if (kind == "compute") add(rows, name, read_compute_calibration(root));
+    if (kind == "network") add(rows, name, read_network_calibration(root));
+  }
+  for (std::size_t i = rows.size() - 1; i > 1; --i)  // each name once
+    if (rows[i][0] == rows[i - 1][0]) rows[i][0] = rows[i][1] = rows[i][2] = "";
+  out << align_columns(rows) << "\nErrors are of measurements that were left out of the fit.\n";
+}
+
+}  // namespace epocast
