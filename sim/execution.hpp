@@ -25,6 +25,16 @@ enum class Shards {
   stealing,  ///< a common pool of workers x iterations steps: who has finished one takes the next
 };
 
+/// What communication costs beside the network.
+struct CommunicationCosts {
+  double overhead = 0;        ///< s before the first message of each collective that is not measured
+  double copy_time = 0;       ///< s per byte of its vector, on top
+  double interference = 0;    ///< share of its speed that computation loses while its device communicates
+  double processor_time = 0;  ///< s of the device's time per byte that it sends or receives, taken from computation
+
+  bool slows_computation() const { return interference > 0 || processor_time > 0; }
+};
+
 struct ExecutionOptions {
   std::int64_t iterations = 1;  ///< steps of every worker in this phase; with stealing, on average
   Shards shards = Shards::fixed;
@@ -34,9 +44,10 @@ struct ExecutionOptions {
   std::vector<double> slowdown = {};           ///< factor on compute times by device; empty: all 1
   std::vector<Disturbance> slow_devices = {};  ///< compute slower for a while, or stand still: send nothing new either
   std::vector<Disturbance> slow_links = {};    ///< of these devices: all bytes they send or receive take longer
-  double elapsed = 0;                          ///< s of training before this phase: what disturbances' dates count from
-  bool share_single_links = true;              ///< false: leave flows of a single bottleneck to SimGrid, too
-  std::int64_t sample_iterations = 200;        ///< simulated when noise makes extrapolation an estimate
+  CommunicationCosts costs = {};
+  double elapsed = 0;                    ///< s of training before this phase: what disturbances' dates count from
+  bool share_single_links = true;        ///< false: leave flows of a single bottleneck to SimGrid, too
+  std::int64_t sample_iterations = 200;  ///< simulated when noise makes extrapolation an estimate
   std::int64_t patience =
       1'000'000;                ///< task executions (but 100 iterations) before giving up on a period: an estimate then
   bool record_waiting = false;  ///< find out who waits for whom at joins

@@ -15,7 +15,8 @@ ExecutionResult execute(const CyclicTaskGraph& graph, const Cluster& cluster, Si
   const NetworkPlan network(graph, cluster, engine);
   const bool symmetric = !options.noise.any() && options.slow_devices.empty() && options.slow_links.empty() &&
                          std::all_of(options.slowdown.begin(), options.slowdown.end(), [](double s) { return s == 1; });
-  const bool folded = options.fold && symmetric && options.shards == Shards::fixed && network.ranks_interchangeable();
+  const bool folded = options.fold && symmetric && options.shards == Shards::fixed && network.ranks_interchangeable() &&
+                      (!options.costs.slows_computation() || Interference::folds(graph));
   ExecutionResult result = GraphRun(graph, cluster, engine, network, options, folded).run();
   result.doubts = doubts_about(result, network.overlooks_traffic());
   result.exact = result.exact && result.doubts.empty();

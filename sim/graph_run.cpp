@@ -10,7 +10,7 @@ namespace {
 constexpr std::int64_t kFewestForEstimate = 100;  // iterations, where no noise tells how sure an estimate is
 
 // Upper 16 bits of an engine token: whose event it is.
-enum Tag : std::uint16_t { kTaskTimer, kTaskFlow, kCollectiveTimer, kCollectiveFlow, kFusionTimer };
+enum Tag : std::uint16_t { kTaskTimer, kTaskFlow, kCollectiveTimer, kCollectiveFlow, kFusionTimer, kOverheadTimer };
 
 std::uint64_t pack_instance(Instance i) { return std::uint64_t{i.task} << 24 | i.rank; }
 std::uint64_t pack(Tag tag, Instance i) { return std::uint64_t{tag} << 48 | pack_instance(i); }
@@ -45,6 +45,7 @@ GraphRun::GraphRun(const CyclicTaskGraph& graph, const Cluster& cluster, SimEngi
       observer_(activity_.accounts(), activity_.workers(cluster.devices.size()), engine.now()),
       service_order_(compiled_),
       durations_(compiled_, options, cluster.devices.size(), engine.now()),
+      interference_(compiled_, options.costs.slows_computation(), cluster.devices.size()),
       start_(engine.now()),
       pool_(compiled_, options),
       obsolete_(compiled_),
@@ -106,6 +107,7 @@ void GraphRun::note_beginning(Instance i) {
   const Task& task = compiled_.task(i.task);
   state(i).began = engine_.now();
   activity_.begins(i, engine_.now());
+  if (!std::holds_alternative<Compute>(task.work)) note_communication(i, true);
   if (task.version.store != StoreId::none && task.version.kind == VersionEffect::read_at_start)
     versions_.read(task.version.store, compiled_.first_rank(i), iteration_of(i));
 }
@@ -114,8 +116,52 @@ void GraphRun::note_beginning(Instance i) {
 void GraphRun::start_fused(Instance i) {
   const auto [members, plan] = fusion_.start(i);
   for (const Instance member : members) note_beginning(member);
-  const Instance first = members.front();
-  collectives_.start(*plan, network_.team_hosts(first.task, first.rank), pack_instance(first));
+  double bytes = 0;
+  for (const Instance member : members) bytes += std::get<Collective>(compiled_.task(member.task).work).bytes.value;
+  start_collective(members.front(), *plan, bytes);
+}
+
+/// A collective's plan for so many bytes, after the time that software takes before its first message.
+void GraphRun::start_collective(Instance i, const CollectivePlan& plan, double bytes) {
+  const double delay = overhead(std::get<Collective>(compiled_.task(i.task).work), bytes);
+  if (delay == 0) {
+    collectives_.start(plan, network_.team_hosts(i.task, i.rank), pack_instance(i));
+    return;
+  }
+  waiting_[pack_instance(i)] = &plan;
+  engine_.start_timer(engine_.now() + delay, pack(kOverheadTimer, i));
+}
+
+/// s that software takes before the first message; contained in times that were measured.
+double GraphRun::overhead(const Collective& collective, double bytes) const {
+  return collective.measured ? 0 : options_.costs.overhead + options_.costs.copy_time * bytes;
+}
+
+/// Share of its devices that a communication takes from computation: more, the faster its bytes move.
+double GraphRun::processor_share(Instance i) const {
+  constexpr double kMost = 0.95;  // assumed: schedulers let nothing starve
+  const CommunicationCosts& costs = options_.costs;
+  if (costs.processor_time == 0) return costs.interference;
+  const double time = network_.idle_time(i.task, i.rank);
+  if (!(time > 0)) return 0;
+  const Task& task = compiled_.task(i.task);
+  double bytes = 0;  // that a device sends and receives
+  if (const auto* transfer = std::get_if<Transfer>(&task.work)) {
+    bytes = transfer->bytes.value;
+  } else {
+    const auto& collective = std::get<Collective>(task.work);
+    const double passes = collective.op == CollectiveOp::all_reduce ? 2 : 1;
+    bytes = 2 * passes * (1 - 1.0 / compiled_.graph->ranks_of(static_cast<TaskId>(i.task))) * collective.bytes.value;
+  }
+  return std::min(kMost, costs.interference + costs.processor_time * bytes / time);
+}
+
+/// Computations on the devices of a communication that begins or ends change their pace.
+void GraphRun::note_communication(Instance i, bool begins) {
+  if (!options_.costs.slows_computation()) return;
+  interference_.communicates(i, processor_share(i), begins, engine_.now(), [this](Instance computation, double date) {
+    engine_.start_timer(date, pack(kTaskTimer, computation));
+  });
 }
 
 void GraphRun::call_fusion(Instance i) { engine_.start_timer(engine_.now(), pack(kFusionTimer, i)); }
@@ -124,7 +170,7 @@ void GraphRun::start_work(Instance i) {
   const Task& task = compiled_.task(i.task);
   const double now = engine_.now();
   if (std::holds_alternative<Collective>(task.work)) {
-    collectives_.start(network_.collective(i.task, i.rank), network_.team_hosts(i.task, i.rank), pack_instance(i));
+    start_collective(i, network_.collective(i.task, i.rank), std::get<Collective>(task.work).bytes.value);
     return;
   }
   double date = now;
@@ -136,6 +182,7 @@ void GraphRun::start_work(Instance i) {
   } else {
     date = durations_.end_of_compute(i, iteration_of(i), now);
     at_once = date == now;
+    if (!at_once && std::isfinite(date) && interference_.slows(i)) date = interference_.begins(i, date - now, now);
   }
   if (at_once) {
     instant_.push_back(i);
@@ -165,13 +212,17 @@ void GraphRun::on_timer(std::uint64_t token) {
     finish_collective(collectives_.on_timer(token));
   } else if (token >> 48 == kFusionTimer) {
     start_fused(unpack(token));
+  } else if (token >> 48 == kOverheadTimer) {
+    const Instance i = unpack(token);
+    const CollectivePlan& plan = *waiting_.extract(pack_instance(i)).mapped();
+    collectives_.start(plan, network_.team_hosts(i.task, i.rank), pack_instance(i));
   } else {
     const Instance i = unpack(token);
     if (const auto* transfer = std::get_if<Transfer>(&compiled_.task(i.task).work)) {
       const auto [from, to] = network_.ends(*transfer, i.rank);
       const double bytes = durations_.effective_bytes(i, iteration_of(i), transfer->bytes);
       engine_.start_flow(from, to, bytes, pack(kTaskFlow, i));
-    } else {
+    } else if (!interference_.slows(i) || interference_.ends(i, engine_.now())) {
       finish(i);
     }
   }
@@ -217,6 +268,7 @@ void GraphRun::finish(Instance i) {
   own.ended = engine_.now();
   if (firing == Firing::real) {
     activity_.ends(i, own.ended);
+    if (!std::holds_alternative<Compute>(task.work)) note_communication(i, false);
     if (task.version.store != StoreId::none && task.version.kind == VersionEffect::write_at_end)
       versions_.write(task.version.store, compiled_.first_rank(i), iteration,
                       iteration > 0 || options_.iterations == 1);

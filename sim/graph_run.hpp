@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "sim/durations.hpp"
 #include "sim/execution.hpp"
 #include "sim/fusion.hpp"
+#include "sim/interference.hpp"
 #include "sim/network_plan.hpp"
 #include "sim/obsolescence.hpp"
 #include "sim/queue_slots.hpp"
@@ -46,6 +48,10 @@ class GraphRun final : SimEngine::Listener {
   std::uint64_t order(std::uint64_t token, bool is_flow) const override;
 
   void start_work(Instance i);
+  void start_collective(Instance i, const CollectivePlan& plan, double bytes);
+  double overhead(const Collective& collective, double bytes) const;
+  double processor_share(Instance i) const;
+  void note_communication(Instance i, bool begins);
   void call_fusion(Instance i);
   void start_fused(Instance i);
   void offer(Instance i);
@@ -87,6 +93,8 @@ class GraphRun final : SimEngine::Listener {
   StepObserver observer_;
   ServiceOrder service_order_;
   Durations durations_;
+  Interference interference_;
+  std::map<std::uint64_t, const CollectivePlan*> waiting_;  ///< collectives in their overhead, by instance
   std::optional<BarrierAccounts> barriers_;
   std::optional<DisturbedLinks> disturbed_links_;
 

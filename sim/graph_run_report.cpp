@@ -43,7 +43,9 @@ CycleBound GraphRun::bound() const {
   const auto duration = [&](Instance i) {
     if (std::holds_alternative<Compute>(used.task(i.task).work)) return durations_.usual(i);
     const bool fused = fusion_.serves(i) && !steady_fused_.empty();  // the same run together in every iteration
-    return fused ? steady_fused_[i.task] : network_.idle_time(i.task, i.rank);
+    const auto* collective = std::get_if<Collective>(&used.task(i.task).work);
+    const double software = collective != nullptr ? overhead(*collective, collective->bytes.value) : 0;
+    return software + (fused ? steady_fused_[i.task] : network_.idle_time(i.task, i.rank));
   };
   return maximum_cycle_ratio(used, duration, counts);
 }

@@ -1,0 +1,96 @@
+#pragma once
+// Computations that are slower while their device communicates: copies, reductions and protocols take processors.
+//
+// A computation of w seconds at full speed, begun at t0, ends at t where w is the integral of the speed from t0 to t.
+// The speed is 1, and 1 - lost while the device takes part in one communication or more.
+
+#include <algorithm>
+#include <cstddef>
+#include <variant>
+#include <vector>
+
+#include "sim/compiled_graph.hpp"
+#include "sim/simgrid/engine.hpp"
+
+namespace epocast {
+
+class Interference {
+ public:
+  /// Without `any`, nothing is ever slowed down.
+  Interference(const CompiledGraph& graph, bool any, std::size_t devices)
+      : graph_(graph), devices_(any ? devices : 0) {}
+
+  /// Whether the instance is a computation that communication slows down.
+  bool slows(Instance i) const;
+  /// When a computation of `work` s at full speed that begins now ends if nothing changes.
+  double begins(Instance i, double work, double now);
+  /// Whether a date that was promised for its end still holds; if so, the computation has ended.
+  bool ends(Instance i, double now);
+
+  /// A communication begins or ends that takes this share of its devices, 0 <= share < 1, the same at both dates. Calls
+  /// move(instance, date) for each computation that now ends at another date.
+  template <class Move>
+  void communicates(Instance i, double share, bool begins, double now, Move move) {
+    if (devices_.empty() || share == 0) return;
+    for_each_device(i, [&](DeviceId device) { change(device, share, begins, now, move); });
+  }
+
+  /// Whether one rank may stand for all: every group is the same devices.
+  static bool folds(const CyclicTaskGraph& graph);
+
+ private:
+  struct Running {
+    Instance instance;
+    double remaining = 0;  ///< s at full speed, at `since`
+    double since = 0;
+    double due = 0;
+  };
+  struct DeviceState {
+    std::vector<double> shares;  ///< that communications under way take
+    std::vector<Running> running;
+  };
+
+  static double speed(const DeviceState& state) {
+    return 1 - (state.shares.empty() ? 0 : *std::ranges::max_element(state.shares));
+  }
+  DeviceState& state(DeviceId device) { return devices_[static_cast<std::size_t>(device)]; }
+
+  template <class Visit>
+  void for_each_device(Instance i, Visit visit) const {
+    const Task& task = graph_.task(i.task);
+    if (const auto* transfer = std::get_if<Transfer>(&task.work)) {
+      for (const GroupId end : {transfer->from, transfer->to}) {
+        const std::vector<DeviceId>& devices = graph_.graph->group(end).devices;
+        visit(devices[devices.size() == 1 ? 0 : i.rank]);
+      }
+    } else if (graph_.folded) {
+      visit(graph_.device(i));
+    } else {
+      const std::vector<DeviceId>& devices = graph_.graph->group(task.ranks).devices;
+      task.axis.for_each_rank(i.rank, [&](std::uint32_t rank) { visit(devices[rank]); });
+    }
+  }
+
+  template <class Move>
+  void change(DeviceId device, double share, bool begins, double now, Move move) {
+    DeviceState& here = state(device);
+    const double before = speed(here);
+    if (begins)
+      here.shares.push_back(share);
+    else
+      here.shares.erase(std::ranges::find(here.shares, share));
+    const double after = speed(here);
+    if (before == after) return;
+    for (Running& running : here.running) {
+      running.remaining = std::max(0.0, running.remaining - (now - running.since) * before);
+      running.since = now;
+      running.due = now + running.remaining / after;
+      move(running.instance, running.due);
+    }
+  }
+
+  const CompiledGraph& graph_;
+  std::vector<DeviceState> devices_;  ///< empty if nothing is ever lost
+};
+
+}  // namespace epocast

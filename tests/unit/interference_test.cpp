@@ -1,0 +1,104 @@
+// Computation is slower while its device communicates, and an all-reduce has an overhead. By hand, on two workers that
+// compute A for 1 s, then B for 4 s, while an all-reduce that follows A takes 2 s:
+//
+//   half the speed is lost:  A 0..1, all-reduce 1..3, B 1..6: 2 s at half speed, then 3 s
+#include <catch2/catch.hpp>
+
+#include "tests/support/simulate.hpp"
+
+using namespace epocast;
+using testing::interval;
+
+namespace {
+
+struct Trial {
+  explicit Trial(std::optional<Seconds> measured = Seconds(2)) {
+    const GroupId both = graph.add_group("workers", {0, 1});
+    const QueueId compute = graph.add_queue("compute", both, QueueRole::compute, Discipline::program_order);
+    const QueueId wire = graph.add_queue("wire", both, QueueRole::communication, Discipline::fifo);
+    const TaskId a = graph.compute(compute, Seconds(1), {"A", ""});
+    const TaskId b = graph.compute(compute, Seconds(4), {"B", ""});
+    sum = graph.collective(wire, {.group = both, .bytes = Bytes(1e9), .measured = measured}, {"sum", ""});
+    graph.after(a, sum);
+    graph.after(sum, a, 1);
+    graph.after(b, a, 1);
+  }
+  std::vector<ExecutionResult> run(ExecutionOptions options) const {
+    const testing::Star star(2, 1e9, 0);
+    options.iterations = 6;
+    options.exact = options.record_timeline = true;
+    ExecutionOptions unfolded = options;
+    unfolded.fold = false;
+    return testing::simulate(star.cluster(), {{graph, options}, {graph, unfolded}});
+  }
+
+  CyclicTaskGraph graph;
+  TaskId sum{};
+};
+
+}  // namespace
+
+TEST_CASE("computation loses its share while an all-reduce is under way, and only then") {
+  const Trial trial;
+  for (const ExecutionResult& result : trial.run({.costs = {.interference = 0.5}})) {
+    for (const int iteration : {0, 3}) {
+      const double start = 6.0 * iteration;
+      CHECK(interval(trial.graph, result, "A", 0, iteration).end == Approx(start + 1));
+      CHECK(interval(trial.graph, result, "sum", 0, iteration).end == Approx(start + 3));
+      CHECK(interval(trial.graph, result, "B", 0, iteration).end == Approx(start + 6));
+    }
+    CHECK(result.iteration == Approx(6));
+  }
+  for (const ExecutionResult& result : trial.run({})) CHECK(result.iteration == Approx(5));
+}
+
+TEST_CASE("what begins under way and outlives one of two messages is slow until the last has ended") {
+  // Two measured all-reduces of 2 s one after the other, 1..5: B of 4 s has done 2 s by then and ends at 7.
+  Trial trial;
+  const TaskId again = trial.graph.collective(
+      trial.graph.task(trial.sum).queue,
+      {.group = trial.graph.task(trial.sum).ranks, .bytes = Bytes(1), .measured = Seconds(2)}, {"again", ""});
+  trial.graph.after(trial.sum, again);
+  for (const ExecutionResult& result : trial.run({.costs = {.interference = 0.5}})) {
+    CHECK(interval(trial.graph, result, "again").end == Approx(5));
+    CHECK(interval(trial.graph, result, "B").end == Approx(7));
+  }
+}
+
+TEST_CASE("an all-reduce starts after its overhead, unless its time is measured") {
+  // 1 GB over a ring of 2 at 1 GB/s: 1 s. A 0..1, 0.5 s of overhead, all-reduce 1.5..2.5.
+  const Trial simulated(std::nullopt), measured;
+  for (const ExecutionResult& result : simulated.run({.costs = {.overhead = 0.5}})) {
+    CHECK(interval(simulated.graph, result, "sum").start == Approx(1));
+    CHECK(interval(simulated.graph, result, "sum").end == Approx(2.5));
+    CHECK(interval(simulated.graph, result, "B").end == Approx(5));
+  }
+  for (const ExecutionResult& result : measured.run({.costs = {.overhead = 0.5}}))
+    CHECK(interval(measured.graph, result, "sum").end == Approx(3));
+}
+
+TEST_CASE("a bound that counts overheads is kept") {
+  // Without B the cycle is A and the all-reduce: 1 + 4 s of overhead + 1
+  const Trial trial(std::nullopt);
+  for (const ExecutionResult& result : trial.run({.costs = {.overhead = 4}})) {
+    CHECK(result.iteration == Approx(6));
+    REQUIRE(result.bound);
+    CHECK(result.bound->seconds == Approx(6));
+  }
+}
+
+TEST_CASE("bytes take the processor while they move, the more the faster they do") {
+  // A ring of 2 moves 1 GB in 1 s, 1 GB out and 1 GB in: at 0.25 s a GB computation loses half. A 0..1,
+  // all-reduce 1..2, B has done half a second then, and ends at 5.5.
+  const Trial trial(std::nullopt);
+  for (const ExecutionResult& result : trial.run({.costs = {.processor_time = 0.25e-9}})) {
+    CHECK(interval(trial.graph, result, "sum").end == Approx(2));
+    CHECK(interval(trial.graph, result, "B").end == Approx(5.5));
+  }
+}
+
+TEST_CASE("copies come before the messages, in proportion to bytes") {
+  const Trial trial(std::nullopt);
+  for (const ExecutionResult& result : trial.run({.costs = {.copy_time = 0.5e-9}}))
+    CHECK(interval(trial.graph, result, "sum").end == Approx(2.5));
+}
