@@ -8,13 +8,13 @@ set(EPOCAST_DATA_DIR ${CMAKE_INSTALL_DATADIR}/epocast)
 install(DIRECTORY sim platforms workloads costmodels strategies experiments
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/epocast
         FILES_MATCHING PATTERN "*.hpp"
-        PATTERN clusters EXCLUDE PATTERN models EXCLUDE PATTERN timings EXCLUDE PATTERN calibrations EXCLUDE PATTERN measurements EXCLUDE
+        PATTERN clusters EXCLUDE PATTERN stacks EXCLUDE PATTERN models EXCLUDE PATTERN timings EXCLUDE PATTERN calibrations EXCLUDE PATTERN measurements EXCLUDE
         PATTERN studies EXCLUDE)
 
 # The same layout as in the source tree: see sim/data_directory.hpp.
 install(DIRECTORY platforms/ DESTINATION ${EPOCAST_DATA_DIR}/platforms FILES_MATCHING PATTERN "*.xml"
         PATTERN "*.yaml")
-foreach(folder workloads/models costmodels/timings costmodels/calibrations costmodels/measurements experiments/studies experiments/reproduce)
+foreach(folder workloads/models costmodels/timings costmodels/calibrations costmodels/measurements costmodels/stacks experiments/studies experiments/reproduce)
   if(EXISTS ${PROJECT_SOURCE_DIR}/${folder})
     install(DIRECTORY ${folder}/ DESTINATION ${EPOCAST_DATA_DIR}/${folder}
             FILES_MATCHING PATTERN "*.yaml" PATTERN "*.csv" PATTERN "*.md")

@@ -44,6 +44,7 @@ void for_each_column(Result& r, Visit visit) {
   visit("limited_by", r.limited_by);
   visit("iterations_simulated", r.iterations_simulated);
   visit("exact", r.exact);
+  visit("stack", r.stack);
   visit("algorithm", r.algorithm);
   visit("warnings", r.warnings);
 }

@@ -39,6 +39,7 @@ struct ScenarioResult {
   std::string limited_by;
   std::int64_t iterations_simulated = 0;
   bool exact = false;
+  std::string stack;      ///< of software; "ideal" for none
   std::string algorithm;  ///< of its collectives; several are joined by "+"
   std::vector<std::string> warnings;
 

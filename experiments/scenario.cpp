@@ -170,6 +170,18 @@ void warn(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs, Scenari
                                        out.iteration_s, out.iteration_ci95));
 }
 
+/// What the stack makes communication cost. Copies take what they take on the slowest device.
+CommunicationCosts communication_costs(const ScenarioSetup& setup, const PhaseSettings& phase) {
+  CommunicationCosts costs{.overhead = setup.stack.collective_overhead().value,
+                           .interference = setup.stack.interference(),
+                           .processor_time = setup.stack.processor_time()};
+  if (setup.stack.copies() > 0)
+    for (const DeviceId worker : phase.workers)
+      costs.copy_time =
+          std::max(costs.copy_time, setup.stack.copy_time(setup.cluster.devices[static_cast<std::size_t>(worker)]));
+  return costs;
+}
+
 /// Simulates all phases, one after the other. `trace`: to add their timelines to; null for none.
 std::vector<PhaseRun> run_phases(const ScenarioSetup& setup, SimEngine& engine, const RunOptions& options,
                                  std::uint64_t seed, ChromeTrace* trace, const std::function<void(double)>& progress) {
@@ -177,7 +189,7 @@ std::vector<PhaseRun> run_phases(const ScenarioSetup& setup, SimEngine& engine, 
   double shown = 0, elapsed = 0;
   const Irregularity& irregularity = setup.irregularity;
   for (const PhaseSettings& phase : setup.phases) {
-    const StrategyContext context = setup.context(phase);
+    const StrategyContext context = setup.lone_context(phase);
     PhaseRun run;
     run.step = setup.compile(phase, &run.asked);
     run.batch = applied_samples(run.step.graph, phase);
@@ -194,6 +206,7 @@ std::vector<PhaseRun> run_phases(const ScenarioSetup& setup, SimEngine& engine, 
                          .slowdown = irregularity.slowdown,
                          .slow_devices = irregularity.slow_devices,
                          .slow_links = irregularity.slow_links,
+                         .costs = communication_costs(setup, phase),
                          .elapsed = elapsed,
                          .record_waiting = options.details,
                          .record_timeline = options.details || trace != nullptr,
@@ -219,10 +232,36 @@ std::vector<PhaseRun> run_phases(const ScenarioSetup& setup, SimEngine& engine, 
   return runs;
 }
 
+/// What each mechanism of the software stack costs: how much less an iteration of `iteration` s takes without it,
+/// largest first.
+std::string stack_costs(ScenarioSetup& setup, SimEngine& engine, const RunOptions& options, double iteration) {
+  const SoftwareStack stack = setup.stack;
+  const auto gain = [&](const SoftwareStack& other) {
+    setup.stack = other;
+    RunOptions quiet = options;
+    quiet.details = false;
+    const std::vector<PhaseRun> runs = run_phases(setup, engine, quiet, setup.irregularity.seeds.front(), nullptr, {});
+    return iteration - per_iteration(runs, [](const PhaseRun& r) { return r.per_step(r.result.iteration); });
+  };
+  std::vector<std::pair<double, std::string>> costs;
+  for (const auto& [mechanism, without] : stack.without_each()) costs.emplace_back(gain(without), mechanism);
+  const double all = gain(SoftwareStack());
+  setup.stack = stack;
+  if (costs.empty()) return "";
+  std::ranges::stable_sort(costs, std::ranges::greater{}, &std::pair<double, std::string>::first);
+  std::string out = fmt::format(
+      "Software (stack {}) costs {} of an iteration of {}; without one of these it would be shorter by\n", stack.name(),
+      to_string(Seconds(without_rounding_noise(all, iteration))), to_string(Seconds(iteration)));
+  for (const auto& [seconds, mechanism] : costs)
+    out += fmt::format("  {:<20} {:>10}  {:5.1f} %\n", mechanism,
+                       to_string(Seconds(without_rounding_noise(seconds, iteration))), 100 * seconds / iteration);
+  return out;
+}
+
 }  // namespace
 
 ScenarioResult run_scenario(const Scenario& scenario, const Registries& registries, const RunOptions& options) {
-  const ScenarioSetup setup = read_scenario(scenario, registries);
+  ScenarioSetup setup = read_scenario(scenario, registries);
   SimEngine engine(setup.cluster.platform_file.string(), setup.network);
 
   std::vector<PhaseRun> runs;  // of the first seed
@@ -240,6 +279,7 @@ ScenarioResult run_scenario(const Scenario& scenario, const Registries& registri
     one.study = scenario.study;
     one.scenario = scenario.name;
     one.axes = scenario.axes;
+    one.stack = setup.stack.name();
     summarize(setup, made, one);
     if (first) runs = std::move(made);
   }
@@ -252,6 +292,7 @@ ScenarioResult run_scenario(const Scenario& scenario, const Registries& registri
     if (longest->step.steps > 1)
       out.explanation = fmt::format("An iteration below is {} steps of every worker.\n", longest->step.steps);
     out.explanation += explain(longest->step.graph, longest->result);
+    if (setup.stack.name() != kIdealStack) out.explanation += stack_costs(setup, engine, options, out.iteration_s);
   }
   if (options.details) out.details = details(setup, runs, by_seed);
   warn(setup, runs, out);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "costmodels/measured_collectives.hpp"
+#include "costmodels/software_stack.hpp"
 #include "experiments/calibrate/step_calibration.hpp"
 #include "experiments/disturbance_reader.hpp"
 #include "experiments/memory_settings.hpp"
@@ -68,6 +69,8 @@ struct ScenarioSetup {
   std::vector<PhaseSettings> phases;
   Irregularity irregularity;
   Shards shards = Shards::fixed;
+  SoftwareStack stack;
+  bool in_step = true;  ///< workers wait for each other in every step
 
   /// The network's trace on a device, with workspace and recomputation as `settings` want them.
   WorkloadTrace trace(DeviceId device, std::int64_t batch, const MemorySettings& settings) const;
@@ -76,6 +79,8 @@ struct ScenarioSetup {
   /// The same with other settings of memory.
   StrategyContext context(const PhaseSettings& phase, const MemorySettings& settings,
                           std::set<AskedTrace>* asked = nullptr) const;
+  /// The same for a worker that trains alone: without what its software does for the sake of the others.
+  StrategyContext lone_context(const PhaseSettings& phase) const;
   /// Gives a collective what follows from its size and group: rings, the cost of reductions, a measured time.
   void tune(Collective& work, const Group& group) const;
   /// What the strategy makes of a phase, which must not outlive this setup, with measured times of collectives and the
@@ -83,6 +88,10 @@ struct ScenarioSetup {
   TrainingStep compile(const PhaseSettings& phase, std::set<AskedTrace>* asked = nullptr) const;
   /// The strategy's part of that. Throws ConfigError.
   TrainingStep compile(const StrategyContext& context) const;
+
+ private:
+  StrategyContext context(const PhaseSettings& phase, const MemorySettings& settings, std::set<AskedTrace>* asked,
+                          std::int64_t team) const;
 };
 
 /// Strategies a program knows; those of users come on top of the built-in ones.

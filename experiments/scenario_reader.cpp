@@ -10,6 +10,7 @@
 #include "experiments/default_strategy.hpp"
 #include "experiments/find_device.hpp"
 #include "experiments/scenario.hpp"
+#include "experiments/stack_settings.hpp"
 #include "platforms/platform_loader.hpp"
 #include "sim/data_directory.hpp"
 #include "sim/data_file.hpp"
@@ -328,10 +329,21 @@ StrategyContext ScenarioSetup::context(const PhaseSettings& phase, std::set<Aske
 
 StrategyContext ScenarioSetup::context(const PhaseSettings& phase, const MemorySettings& settings,
                                        std::set<AskedTrace>* asked) const {
+  return context(phase, settings, asked, static_cast<std::int64_t>(phase.workers.size()));
+}
+
+StrategyContext ScenarioSetup::lone_context(const PhaseSettings& phase) const {
+  return context(phase, memory, nullptr, 1);
+}
+
+StrategyContext ScenarioSetup::context(const PhaseSettings& phase, const MemorySettings& settings,
+                                       std::set<AskedTrace>* asked, std::int64_t team) const {
   const auto kinds = std::make_shared<const DeviceKinds>(cluster, phase.workers);
-  const auto on_device = [this, settings, asked](std::int64_t batch, DeviceId device) {
+  const auto on_device = [this, settings, asked, team](std::int64_t batch, DeviceId device) {
     if (asked != nullptr) asked->insert({batch, device});
-    return trace(device, batch, settings);
+    WorkloadTrace made = trace(device, batch, settings);
+    stack.apply(made, team, in_step);
+    return made;
   };
   return {.cluster = cluster,
           .workers = phase.workers,
@@ -356,7 +368,9 @@ TrainingStep ScenarioSetup::compile(const StrategyContext& seen) const {
 }
 
 TrainingStep ScenarioSetup::compile(const PhaseSettings& phase, std::set<AskedTrace>* asked) const {
-  TrainingStep step = compile(context(phase, asked));
+  const StrategyContext seen = context(phase, asked);
+  TrainingStep step = compile(seen);
+  if (stack.input_rate(1)) add_input(step.graph, stack, seen);
   step.graph.tune_collectives([this](Collective& work, const Group& group) { tune(work, group); });
   memory.apply(step, cluster);
   return step;
@@ -367,7 +381,9 @@ ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registri
   ScenarioSetup setup;
   const ConfigNode written = scenario.config();
   setup.steps = read_steps(written, data);
-  const ConfigNode config = setup.steps ? setup.steps->apply(written.without("steps")) : written;
+  if (written.has("stack")) setup.stack = load_stack(written.at("stack"), data);
+  const ConfigNode chosen = with_stack_defaults(written.without("stack"), setup.stack);
+  const ConfigNode config = setup.steps ? setup.steps->apply(chosen.without("steps")) : chosen;
   config.at("study").as_string();
   config.get("description", "");
 
@@ -417,6 +433,10 @@ ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registri
   for (const PhaseSettings& phase : setup.phases) workers.push_back(phase.workers);
   setup.irregularity = read_irregularity(config, setup.cluster, workers);
   config.check_all_read();
+  if (setup.stack.spread() > 0 && setup.strategy->needs_model()) {
+    setup.in_step = false;  // what is compiled for this decision takes no longer than it has to
+    setup.in_step = !setup.compile(setup.context(setup.phases.front())).graph.ranks_are_independent();
+  }
   if (config.has("collective")) check_algorithm(setup, config.at("collective"));
   for (const PhaseSettings& phase : setup.phases)
     if (setup.rings.is_count()) setup.rings.check(setup.compile(phase).graph);

@@ -9,6 +9,7 @@
 namespace epocast {
 namespace {
 
+constexpr const char* kDefaultStack = "ideal";
 constexpr std::size_t kMaxScenarios = 100'000;
 constexpr std::size_t kMaxLabels = 400'000'000;  // bytes of all scenarios' names: 4,000 each at the most scenarios
 
@@ -38,6 +39,8 @@ ConfigNode spelled_out(const ConfigNode& config, const std::string& map, const s
 ConfigNode set(const ConfigNode& config, const std::string& key, const ConfigNode& value) {
   if (key.starts_with("strategy.") && key != "strategy.name")
     return spelled_out(config, "strategy", "name", value, kDefaultStrategy).with(key, value);
+  if (key.starts_with("stack.") && key != "stack.name")
+    return spelled_out(config, "stack", "name", value, kDefaultStack).with(key, value);
   if (key.starts_with("compute.")) return spelled_out(config, "compute", "cost_model", value, nullptr).with(key, value);
   const auto drop = [&](const char* other) {
     if (!config.has("batch")) return config;

@@ -160,6 +160,7 @@ Cluster load_platform_named(const ConfigNode& value, const std::filesystem::path
     ConfigNode description = ConfigNode::load_file(find_data_file(value.at("name"), kind));
     for (const std::string& key : value.keys())
       if (key != "name") description = description.with(key, value.at(key));
+    value.mark_all_read();  // what is wrong with a change shows in the description
     return cluster(description);
   }
   const std::string name = value.as_string();

@@ -77,6 +77,7 @@ std::string validate(const std::filesystem::path& file, const Registries& regist
       return fmt::format("network calibration of {}", read_network_calibration(root).device);
     return fmt::format("compute calibration of {}", read_compute_calibration(root).device);
   }
+  if (root.is_map() && root.has("stack")) return fmt::format("software stack '{}'", SoftwareStack(root).name());
   if (root.is_map() && root.has("cluster")) {
     const Cluster cluster = load_cluster(root, ConfigNode::load_file(data_directory() / "platforms" / "devices.yaml"));
     return fmt::format("cluster '{}' with {}", cluster.name, counted(cluster.devices.size(), "device"));
@@ -88,7 +89,7 @@ std::string validate(const std::filesystem::path& file, const Registries& regist
   throw root.error(
       "neither a study (key `study`) nor a model (key `layers`) nor a calibration (key `calibration`) nor a cluster "
       "(key "
-      "`cluster`) nor a target of measured runs (key `target`)");
+      "`cluster`) nor a target of measured runs (key `target`) nor a software stack (key `stack`)");
 }
 
 int validate_all(const std::vector<std::string>& files, const Registries& registries) {

@@ -109,6 +109,7 @@ inline std::vector<KeyEffect> key_effects() {
        .from = gigabyte,
        .to = "collective: {reduction_rate: 1 GB/s, cached_reduction: {up_to: 1 GB, rate: 2 GB/s}}",
        .time = not_more},
+      {.key = "stack", .from = "", .to = "stack: {name: ideal, spread: 0.1}", .compute = any, .time = not_less},
       {.key = "precision",
        .from = "",
        .to = "precision: fp16",

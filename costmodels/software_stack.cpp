@@ -1,0 +1,136 @@
+#include "costmodels/software_stack.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "sim/data_file.hpp"
+
+namespace epocast {
+namespace {
+
+constexpr double kMemoryEfficiency = 0.8;  // share of the memory bandwidth that copies reach; as in the roofline model
+constexpr double kFp32 = 4;                // bytes
+
+}  // namespace
+
+double expected_maximum(std::int64_t n) {
+  if (n <= 1) return 0;
+  // The integral of x n f(x) F(x)^(n - 1), by the trapezoidal rule, which for such integrands is exact to rounding.
+  constexpr double kReach = 12, kStep = 1.0 / 256;
+  const auto count = static_cast<double>(n);
+  double sum = 0;
+  for (double x = -kReach; x <= kReach; x += kStep) {
+    const double density = std::exp(-x * x / 2) * std::numbers::inv_sqrtpi / std::numbers::sqrt2;
+    const double below = std::erfc(-x / std::numbers::sqrt2) / 2;
+    sum += x * count * density * std::pow(below, count - 1);
+  }
+  return sum * kStep;
+}
+
+SoftwareStack::SoftwareStack(const ConfigNode& root) : name_(root.at("stack").as_string()) {
+  root.get("description", "");
+  root.get("source", "");
+  if (root.has("strategies")) {
+    const ConfigNode strategies = root.at("strategies");
+    for (const std::string& strategy : strategies.keys()) {
+      const ConfigNode options = strategies.at(strategy);
+      std::vector<Default> defaults;
+      for (const std::string& option : options.keys()) defaults.push_back({option, options.at(option)});
+      options.mark_all_read();
+      strategies_.emplace_back(strategy, std::move(defaults));
+    }
+  }
+  if (root.has("gradients")) {
+    const std::string word = root.at("gradients").as_string();
+    if (word != "fp32" && word != "as_weights")
+      throw root.at("gradients").error("unknown precision '" + word + "'" + name_hint(word, {"fp32", "as_weights"}));
+    fp32_gradients_ = word == "fp32";
+  }
+  copies_ = root.get("copies", copies_, Range{0, 100});
+  if (root.has("processor_rate"))
+    processor_time_ = 1 / root.at("processor_rate").as_bytes_per_second(Range{1e3, 1e18}).value;
+  collective_overhead_ = root.get("collective_overhead", collective_overhead_, Range{0, 10});
+  interference_ = root.get("interference", interference_, Range{0, 0.99});
+  spread_ = root.get("spread", spread_, Range{0, 1});
+  launch_ = root.get("launch", launch_, Range{0, 1});
+  if (root.has("input")) {
+    const ConfigNode input = root.at("input");
+    worker_input_ = input.has("per_worker") ? input.at("per_worker").as_double(Range{1e-6, 1e15}) : 0;
+    node_input_ = input.has("per_node") ? input.at("per_node").as_double(Range{1e-6, 1e15}) : 0;
+  }
+  root.check_all_read();
+}
+
+std::optional<double> SoftwareStack::input_rate(std::int64_t workers_on_node) const {
+  const double share = node_input_ / static_cast<double>(workers_on_node);
+  if (worker_input_ > 0 && node_input_ > 0) return std::min(worker_input_, share);
+  if (worker_input_ > 0) return worker_input_;
+  if (node_input_ > 0) return share;
+  return std::nullopt;
+}
+
+std::vector<SoftwareStack::Default> SoftwareStack::defaults(const std::string& strategy) const {
+  const auto found = std::ranges::find(strategies_, strategy, [](const auto& entry) { return entry.first; });
+  return found == strategies_.end() ? std::vector<Default>{} : found->second;
+}
+
+double SoftwareStack::copy_time(const Device& device) const {
+  return copies_ / (kMemoryEfficiency * device.memory_bandwidth.value);
+}
+
+void SoftwareStack::apply(WorkloadTrace& trace, std::int64_t workers, bool in_step) const {
+  const bool alone = workers <= 1;
+  const double fp32 = fp32_gradients_ && !alone ? kFp32 / bytes_per_value(trace.precision) : 1;
+  const double slowest = in_step ? 1 + spread_ * expected_maximum(workers) : 1;
+  for (LayerTrace& layer : trace.layers) {
+    for (GradientTensor& tensor : layer.gradients) tensor.bytes *= fp32;
+    layer.times = each_pass([&](DeviceTime LayerTimes::*pass) {
+      const DeviceTime time = layer.times.*pass;
+      const bool launched = time.any() && pass != &LayerTimes::update;
+      return (launched ? DeviceTime(std::max(time.longest(), launch_)) : time) * slowest;
+    });
+  }
+}
+
+std::vector<std::pair<std::string, SoftwareStack>> SoftwareStack::without_each() const {
+  std::vector<std::pair<std::string, SoftwareStack>> out;
+  const auto add = [&](bool on, const char* mechanism, auto switch_off) {
+    if (!on) return;
+    out.emplace_back(mechanism, *this);
+    switch_off(out.back().second);
+  };
+  add(fp32_gradients_, "gradients", [](SoftwareStack& s) { s.fp32_gradients_ = false; });
+  add(copies_ > 0, "copies", [](SoftwareStack& s) { s.copies_ = 0; });
+  add(processor_time_ > 0, "processor_rate", [](SoftwareStack& s) { s.processor_time_ = 0; });
+  add(collective_overhead_.value > 0, "collective_overhead", [](SoftwareStack& s) { s.collective_overhead_ = {}; });
+  add(interference_ > 0, "interference", [](SoftwareStack& s) { s.interference_ = 0; });
+  add(spread_ > 0, "spread", [](SoftwareStack& s) { s.spread_ = 0; });
+  add(launch_.value > 0, "launch", [](SoftwareStack& s) { s.launch_ = {}; });
+  add(worker_input_ > 0 || node_input_ > 0, "input", [](SoftwareStack& s) { s.worker_input_ = s.node_input_ = 0; });
+  return out;
+}
+
+SoftwareStack load_stack(const ConfigNode& value, const std::filesystem::path& data_dir) {
+  const auto file = [&](const ConfigNode& name) {
+    if (name.as_string() == kIdealStack) return ConfigNode::load_text("stack: ideal", "ideal");
+    return ConfigNode::load_file(find_data_file(name, {"stack", data_dir / "costmodels" / "stacks", ".yaml"}));
+  };
+  const auto check = [](const ConfigNode& root) {
+    if (!root.is_map() || !root.has("stack"))
+      throw root.error("no software stack; it begins with `stack: NAME`, see docs/stacks.md");
+    return root;
+  };
+  if (!value.is_map()) return SoftwareStack(check(file(value)));
+  ConfigNode root = check(file(value.at("name")));
+  for (const std::string& key : value.keys())
+    if (key != "name") root = root.with(key, value.at(key));
+  std::string name = root.at("stack").as_string();
+  for (const std::string& key : value.keys())
+    if (key != "name") name += " " + key + "=" + value.at(key).flow_text();  // changes must show in results
+  SoftwareStack stack(root.with("stack", ConfigNode::load_text("\"" + name + "\"", root.where().file)));
+  value.mark_all_read();
+  return stack;
+}
+
+}  // namespace epocast

@@ -1,0 +1,90 @@
+#pragma once
+// What frameworks and communication libraries cost beside kernels and links.
+//
+//     stack: pytorch_ddp                    # costmodels/stacks/pytorch_ddp.yaml
+//     description: ..
+//     source: where its numbers come from
+//     strategies:                           # defaults of options that a study leaves out
+//       data_parallel: {first_bucket: 1 MiB, update: after_all}
+//     gradients: fp32                       # precision in which they travel: fp32, or as_weights
+//     copies: 4                             # accesses of device memory for each byte of a collective: into a bucket,
+//     back processor_rate: 2 GB/s                # at which a processor would move bytes through the network's software
+//     if it did
+//                                           # nothing else; taken from computation while they move
+//     collective_overhead: 30 us            # each collective: its launch, and waiting for ranks to wake up
+//     interference: 0.3                     # share of its speed that computation loses while the device communicates
+//     spread: 0.02                          # coefficient of variation of a worker's step
+//     launch: 5 us                          # the least that a pass of a layer takes: the host launches its kernels
+//     input: {per_worker: 800, per_node: 4000}                # samples/s
+//
+// Scope and limits: all is off in the stack `ideal`. One worker alone has no copies, no exchange and nobody to wait
+// for: it knows `launch` and `input` only. A synchronous step waits for the slowest of n draws; here it takes the
+// expected maximum of n normal draws in every step (order statistics; exact for n = 2: 1 / sqrt(pi) = 0.564), so runs
+// stay periodic and workers alike.
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/cluster.hpp"
+#include "sim/config.hpp"
+#include "sim/workload_trace.hpp"
+
+namespace epocast {
+
+inline constexpr const char* kIdealStack = "ideal";
+
+class SoftwareStack {
+ public:
+  /// The ideal one.
+  SoftwareStack() = default;
+  /// Throws ConfigError for anything that is not as described above.
+  explicit SoftwareStack(const ConfigNode& root);
+
+  const std::string& name() const { return name_; }
+  Seconds collective_overhead() const { return collective_overhead_; }
+  double copies() const { return copies_; }
+  double processor_time() const { return processor_time_; }  ///< s per byte
+  double interference() const { return interference_; }
+  double spread() const { return spread_; }
+  /// s that copies take for each byte on a device.
+  double copy_time(const Device& device) const;
+  /// Samples/s that can be fed to a worker that shares its node with so many in all; none: any number.
+  std::optional<double> input_rate(std::int64_t workers_on_node) const;
+
+  /// Values of strategy options that a study leaves out.
+  struct Default {
+    std::string option;
+    ConfigNode value;
+  };
+  std::vector<Default> defaults(const std::string& strategy) const;
+
+  /// Changes the trace of one of so many workers. `in_step`: whether the workers wait for each other in every step.
+  void apply(WorkloadTrace& trace, std::int64_t workers, bool in_step) const;
+
+  /// The mechanisms that are on, each with the stack that lacks it: for finding out what each costs.
+  std::vector<std::pair<std::string, SoftwareStack>> without_each() const;
+
+ private:
+  std::string name_ = kIdealStack;
+  std::vector<std::pair<std::string, std::vector<Default>>> strategies_;
+  bool fp32_gradients_ = false;
+  double copies_ = 0;
+  double processor_time_ = 0;  ///< s per byte
+  Seconds collective_overhead_;
+  double interference_ = 0;
+  double spread_ = 0;
+  Seconds launch_;
+  double worker_input_ = 0, node_input_ = 0;  ///< samples/s; 0: any number
+};
+
+/// The stack that `value` names: `pytorch_ddp` for DATA_DIR/costmodels/stacks/pytorch_ddp.yaml, `ideal`, or a path. A
+/// map changes one: {name: pytorch_ddp, spread: 0}.
+SoftwareStack load_stack(const ConfigNode& value, const std::filesystem::path& data_dir);
+
+/// Expected maximum of n independent standard normal variables. REQUIRES: n >= 1.
+double expected_maximum(std::int64_t n);
+
+}  // namespace epocast

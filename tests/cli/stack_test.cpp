@@ -1,0 +1,77 @@
+// Software stacks as users see them. The study computes for 1 s and then reduces 400 MB over a ring of two links of 1
+// GB/s: 0.400005 s.
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/cli/program.hpp"
+
+using namespace epocast::test;
+using Catch::Contains;
+
+namespace {
+
+constexpr const char* kStudy = R"(study: software
+platform: ideal_star_1024
+model: {opaque: net, parameters: 100e6, tensors: 10}
+workers: 2
+batch: {per_worker: 8}
+dataset: {samples: 1000000}
+compute: {step_time: {batch: 8, time: 1 s}}
+collective: {algorithm: ring}
+strategy: {name: data_parallel, granularity: model, overlap: false}
+)";
+
+/// The row of the study with these settings.
+nlohmann::json row(std::vector<std::string> settings) {
+  const TemporaryFolder folder;
+  folder.write("study.yaml", kStudy);
+  std::vector<std::string> arguments{"run", "study.yaml", "--format", "jsonl"};
+  for (const std::string& setting : settings) arguments.insert(arguments.end(), {"--set", setting});
+  return nlohmann::json::parse(run_good(arguments, folder).out);
+}
+
+}  // namespace
+
+TEST_CASE("a study without a stack has free software, and says so") {
+  const nlohmann::json ideal = row({});
+  CHECK(ideal.at("stack") == "ideal");
+  CHECK(ideal.at("iteration_s").get<double>() == Approx(1.400005).epsilon(1e-6));
+  CHECK(row({"stack=ideal"}).at("iteration_s") == ideal.at("iteration_s"));
+}
+
+TEST_CASE("mechanisms are switched by a key, and show in the stack's name") {
+  const nlohmann::json spread = row({"stack.spread=0.1"});
+  CHECK(spread.at("iteration_s").get<double>() == Approx(1.400005 + 0.1 / std::sqrt(M_PI)).epsilon(1e-6));
+  CHECK(spread.at("stack") == "ideal spread=0.1");
+  // alone nobody waits
+  CHECK(row({"stack.spread=0.1", "workers=1"}).at("iteration_s").get<double>() == Approx(1).epsilon(1e-6));
+  // an overhead of 100 ms; copies of 400 MB with two accesses at 80 % of the memory's bandwidth
+  CHECK(row({"stack.collective_overhead=100 ms"}).at("iteration_s").get<double>() == Approx(1.500005).epsilon(1e-6));
+}
+
+TEST_CASE("input that comes too slowly limits the run, and the output names it") {
+  // 8 samples at 4 a second: 2 s, beside 1.4 s of work
+  const nlohmann::json fed = row({"stack={name: ideal, input: {per_worker: 4}}"});
+  CHECK(fed.at("iteration_s").get<double>() == Approx(2).epsilon(1e-6));
+  CHECK_THAT(fed.at("limited_by").get<std::string>(), Contains("load"));
+  CHECK(row({"stack={name: ideal, input: {per_worker: 400}}"}).at("iteration_s").get<double>() ==
+        Approx(1.400005).epsilon(1e-6));
+}
+
+TEST_CASE("--explain says what each mechanism costs, largest first") {
+  const TemporaryFolder folder;
+  folder.write("study.yaml", kStudy);
+  const std::string out = run_good({"run", "study.yaml", "--explain", "--set",
+                                    "stack={name: ideal, spread: 0.1, collective_overhead: 20 ms}"},
+                                   folder)
+                              .out;
+  CHECK_THAT(out, Contains("Software (stack ideal spread=0.1 collective_overhead=20 ms) costs 76.42 ms"));
+  const std::size_t spread = out.find("spread  "), overhead = out.find("collective_overhead ");
+  REQUIRE(spread != std::string::npos);
+  CHECK(out.find("collective_overhead  ", spread) != std::string::npos);
+  CHECK_THAT(out, Contains("56.42 ms") && Contains("20.00 ms"));
+  CHECK(overhead != std::string::npos);
+}

@@ -1,0 +1,148 @@
+// What software costs, each mechanism by hand.
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <filesystem>
+#include <string>
+
+#include "costmodels/software_stack.hpp"
+#include "experiments/stack_settings.hpp"
+#include "sim/data_file.hpp"
+#include "tests/support/error_message.hpp"
+
+using namespace epocast;
+
+namespace {
+
+SoftwareStack stack(const std::string& keys) {
+  return SoftwareStack(ConfigNode::load_text("stack: s\n" + keys, "stack.yaml"));
+}
+
+/// A layer of 1, 2, 3 and 0.5 s with 100 MB of gradients, in 2 bytes each.
+struct Changed {
+  explicit Changed(const SoftwareStack& software, std::int64_t workers, bool in_step = true) {
+    trace.precision = Precision::fp16;
+    LayerTrace layer;
+    layer.times = PassTimes{Seconds(1), Seconds(2), Seconds(3), Seconds(0.5)};
+    layer.gradients = {{"w", Bytes(60e6)}, {"b", Bytes(40e6)}};
+    trace.layers = {layer};
+    software.apply(trace, workers, in_step);
+  }
+  double operator()(DeviceTime LayerTimes::*pass) const { return (trace.layers[0].times.*pass).longest().value; }
+  double bytes() const { return trace.layers[0].gradients[0].bytes.value + trace.layers[0].gradients[1].bytes.value; }
+
+  WorkloadTrace trace;
+};
+
+}  // namespace
+
+TEST_CASE("the slowest of n draws: means of order statistics") {
+  // Tippett 1925; for 2 and 3 in closed form
+  CHECK(expected_maximum(1) == 0);
+  CHECK(expected_maximum(2) == Approx(1 / std::sqrt(M_PI)).epsilon(1e-9));
+  CHECK(expected_maximum(3) == Approx(1.5 / std::sqrt(M_PI)).epsilon(1e-9));
+  CHECK(expected_maximum(10) == Approx(1.53875).epsilon(1e-5));
+  CHECK(expected_maximum(100) == Approx(2.50759).epsilon(1e-5));
+  CHECK(expected_maximum(1000) == Approx(3.24144).epsilon(1e-5));
+}
+
+TEST_CASE("the ideal stack changes nothing, and no other one a worker that is alone") {
+  const SoftwareStack all = stack("gradients: fp32\ncopies: 4\nprocessor_rate: 1 GB/s\nspread: 0.1\n");
+  for (const Changed& layer : {Changed(SoftwareStack(), 8), Changed(all, 1)}) {
+    CHECK(layer(&LayerTimes::forward) == 1);
+    CHECK(layer(&LayerTimes::backward_data) == 2);
+    CHECK(layer(&LayerTimes::backward_weights) == 3);
+    CHECK(layer(&LayerTimes::update) == 0.5);
+    CHECK(layer.bytes() == 100e6);
+  }
+}
+
+TEST_CASE("gradients in fp32 under mixed precision are twice as large") {
+  CHECK(Changed(stack("gradients: fp32\n"), 2).bytes() == 200e6);
+  CHECK(Changed(stack("gradients: as_weights\n"), 2).bytes() == 100e6);
+}
+
+TEST_CASE("copies take memory's time, and bytes the processor's") {
+  // 4 accesses at 80 % of 10 GB/s: half a second a GB
+  Device device;
+  device.memory_bandwidth = BytesPerSecond(10e9);
+  CHECK(stack("copies: 4\n").copy_time(device) == Approx(0.5e-9));
+  CHECK(stack("processor_rate: 2 GB/s\n").processor_time() == Approx(0.5e-9));
+}
+
+TEST_CASE("workers that wait for each other take as long as the slowest") {
+  const double slowest = 1 + 0.1 / std::sqrt(M_PI);
+  const Changed in_step(stack("spread: 0.1\n"), 2), apart(stack("spread: 0.1\n"), 2, false);
+  CHECK(in_step(&LayerTimes::backward_data) == Approx(2 * slowest));
+  CHECK(in_step(&LayerTimes::update) == Approx(0.5 * slowest));
+  CHECK(apart(&LayerTimes::backward_data) == 2);
+}
+
+TEST_CASE("a pass takes at least its launch") {
+  Changed layer(stack("launch: 1 s\n"), 1);
+  layer.trace.layers[0].times.backward_data = Seconds(0.1);
+  stack("launch: 800 ms\n").apply(layer.trace, 1, true);
+  CHECK(layer(&LayerTimes::forward) == 1);
+  CHECK(layer(&LayerTimes::backward_data) == 0.8);
+  CHECK(layer(&LayerTimes::update) == 0.5);
+}
+
+TEST_CASE("workers of a node share what it can feed") {
+  const SoftwareStack both = stack("input: {per_worker: 100, per_node: 300}\n");
+  CHECK(*both.input_rate(1) == 100);
+  CHECK(*both.input_rate(4) == 75);
+  CHECK(!stack("").input_rate(4));
+}
+
+TEST_CASE("a stack fills in what a study leaves out of its strategy") {
+  const SoftwareStack software =
+      stack("strategies: {data_parallel: {first_bucket: 1 MiB, bucket: 2 MiB, update: after_all}}\n");
+  const auto strategy = [&](const std::string& text) {
+    return with_stack_defaults(ConfigNode::load_text("study: s\n" + text, "study.yaml"), software)
+        .at("strategy")
+        .flow_text();
+  };
+  CHECK(strategy("strategy: data_parallel") ==
+        "{name: data_parallel, first_bucket: 1 MiB, bucket: 2 MiB, update: after_all}");
+  CHECK(strategy("") == strategy("strategy: data_parallel"));
+  CHECK(strategy("strategy: {name: data_parallel, bucket: 8 MiB}") ==
+        "{name: data_parallel, bucket: 8 MiB, first_bucket: 1 MiB, update: after_all}");
+  CHECK(strategy("strategy: {name: data_parallel, granularity: model}") ==
+        "{name: data_parallel, granularity: model, update: after_all}");
+  CHECK(strategy("strategy: {name: parameter_server}") == "{name: parameter_server}");
+}
+
+TEST_CASE("each mechanism can be left out by itself") {
+  const SoftwareStack software = stack("copies: 4\nspread: 0.1\ninterference: 0.2\n");
+  const auto without = software.without_each();
+  REQUIRE(without.size() == 3);
+  CHECK(without[0].first == "copies");
+  CHECK(without[0].second.copies() == 0);
+  CHECK(without[0].second.spread() == 0.1);
+  CHECK(without[1].first == "interference");
+  CHECK(without[1].second.interference() == 0);
+  CHECK(without[2].first == "spread");
+  CHECK(Changed(without[2].second, 2)(&LayerTimes::forward) == 1);
+}
+
+TEST_CASE("stacks that ship say where their numbers come from") {
+  const std::filesystem::path folder = std::filesystem::path(EPOCAST_SOURCE_DIR) / "costmodels" / "stacks";
+  const std::vector<std::string> names = data_file_names(folder, ".yaml");
+  CHECK(names.size() >= 8);
+  for (const std::string& name : names) {
+    CAPTURE(name);
+    const ConfigNode root = ConfigNode::load_file(folder / (name + ".yaml"));
+    CHECK(SoftwareStack(root).name() == name);
+    CHECK(!root.at("source").as_string().empty());
+  }
+}
+
+TEST_CASE("stacks that make no sense are refused") {
+  const auto said = [](const std::string& keys) { return testing::message([&] { stack(keys); }); };
+  CHECK(said("spred: 0.1\n").find("stack.yaml:2:1: spred: unknown key 'spred' (did you mean 'spread'?)") !=
+        std::string::npos);
+  CHECK(said("interference: 1\n").find("interference") != std::string::npos);
+  CHECK(said("processor_rate: 0 B/s\n").find("processor_rate") != std::string::npos);
+  CHECK(said("input: {per_node: 0}\n").find("input.per_node") != std::string::npos);
+  CHECK(said("gradients: fp31\n").find("did you mean 'fp32'") != std::string::npos);
+}
