@@ -53,7 +53,10 @@ SoftwareStack::SoftwareStack(const ConfigNode& root) : name_(root.at("stack").as
   collective_overhead_ = root.get("collective_overhead", collective_overhead_, Range{0, 10});
   interference_ = root.get("interference", interference_, Range{0, 0.99});
   spread_ = root.get("spread", spread_, Range{0, 1});
-  launch_ = root.get("launch", launch_, Range{0, 1});
+  if (root.has("launch")) {
+    launch_ = root.at("launch");
+    launch_->as_seconds(Range{0, 1});
+  }
   if (root.has("input")) {
     const ConfigNode input = root.at("input");
     worker_input_ = input.has("per_worker") ? input.at("per_worker").as_double(Range{1e-6, 1e15}) : 0;
@@ -85,11 +88,7 @@ void SoftwareStack::apply(WorkloadTrace& trace, std::int64_t workers, bool in_st
   const double slowest = in_step ? 1 + spread_ * expected_maximum(workers) : 1;
   for (LayerTrace& layer : trace.layers) {
     for (GradientTensor& tensor : layer.gradients) tensor.bytes *= fp32;
-    layer.times = each_pass([&](DeviceTime LayerTimes::*pass) {
-      const DeviceTime time = layer.times.*pass;
-      const bool launched = time.any() && pass != &LayerTimes::update;
-      return (launched ? DeviceTime(std::max(time.longest(), launch_)) : time) * slowest;
-    });
+    layer.times = each_pass([&](DeviceTime LayerTimes::*pass) { return (layer.times.*pass) * slowest; });
   }
 }
 
@@ -106,7 +105,6 @@ std::vector<std::pair<std::string, SoftwareStack>> SoftwareStack::without_each()
   add(collective_overhead_.value > 0, "collective_overhead", [](SoftwareStack& s) { s.collective_overhead_ = {}; });
   add(interference_ > 0, "interference", [](SoftwareStack& s) { s.interference_ = 0; });
   add(spread_ > 0, "spread", [](SoftwareStack& s) { s.spread_ = 0; });
-  add(launch_.value > 0, "launch", [](SoftwareStack& s) { s.launch_ = {}; });
   add(worker_input_ > 0 || node_input_ > 0, "input", [](SoftwareStack& s) { s.worker_input_ = s.node_input_ = 0; });
   return out;
 }

@@ -14,7 +14,7 @@
 //     collective_overhead: 30 us            # each collective: its launch, and waiting for ranks to wake up
 //     interference: 0.3                     # share of its speed that computation loses while the device communicates
 //     spread: 0.02                          # coefficient of variation of a worker's step
-//     launch: 5 us                          # the least that a pass of a layer takes: the host launches its kernels
+//     launch: 5 us                          # default of compute.launch: what the host needs to start a kernel
 //     input: {per_worker: 800, per_node: 4000}                # samples/s
 //
 // Scope and limits: all is off in the stack `ideal`. One worker alone has no copies, no exchange and nobody to wait
@@ -60,6 +60,7 @@ class SoftwareStack {
     ConfigNode value;
   };
   std::vector<Default> defaults(const std::string& strategy) const;
+  const std::optional<ConfigNode>& launch() const { return launch_; }
 
   /// Changes the trace of one of so many workers. `in_step`: whether the workers wait for each other in every step.
   void apply(WorkloadTrace& trace, std::int64_t workers, bool in_step) const;
@@ -76,7 +77,7 @@ class SoftwareStack {
   Seconds collective_overhead_;
   double interference_ = 0;
   double spread_ = 0;
-  Seconds launch_;
+  std::optional<ConfigNode> launch_;
   double worker_input_ = 0, node_input_ = 0;  ///< samples/s; 0: any number
 };
 

@@ -252,9 +252,10 @@ std::string stack_costs(ScenarioSetup& setup, SimEngine& engine, const RunOption
   std::string out = fmt::format(
       "Software (stack {}) costs {} of an iteration of {}; without one of these it would be shorter by\n", stack.name(),
       to_string(Seconds(without_rounding_noise(all, iteration))), to_string(Seconds(iteration)));
-  for (const auto& [seconds, mechanism] : costs)
-    out += fmt::format("  {:<20} {:>10}  {:5.1f} %\n", mechanism,
-                       to_string(Seconds(without_rounding_noise(seconds, iteration))), 100 * seconds / iteration);
+  for (const auto& [seconds, mechanism] : costs) {
+    const double cost = without_rounding_noise(seconds, iteration);
+    out += fmt::format("  {:<20} {:>10}  {:5.1f} %\n", mechanism, to_string(Seconds(cost)), 100 * cost / iteration);
+  }
   return out;
 }
 

@@ -22,9 +22,17 @@ std::int64_t most_on_a_node(const StrategyContext& context) {
   return std::ranges::max_element(on_node, {}, [](const auto& node) { return node.second; })->second;
 }
 
-}  // namespace
+/// Only the cost model `fitted` counts kernels.
+ConfigNode with_launch(const ConfigNode& config, const SoftwareStack& stack) {
+  if (!stack.launch() || !config.has("compute") || !config.at("compute").is_map()) return config;
+  const ConfigNode compute = config.at("compute");
+  const bool counts = compute.has("cost_model") && compute.at("cost_model").is_scalar() &&
+                      compute.at("cost_model").as_string() == "fitted";
+  return counts && !compute.has("launch") ? config.with("compute.launch", *stack.launch()) : config;
+}
 
-ConfigNode with_stack_defaults(const ConfigNode& config, const SoftwareStack& stack) {
+/// Options of the strategy that the study leaves out.
+ConfigNode with_options(const ConfigNode& config, const SoftwareStack& stack) {
   const bool given = config.has("strategy");
   const ConfigNode strategy =
       given ? config.at("strategy") : ConfigNode::load_text(kDefaultStrategy, config.where().file);
@@ -41,6 +49,12 @@ ConfigNode with_stack_defaults(const ConfigNode& config, const SoftwareStack& st
     out = out.with("strategy." + option, value);
   }
   return out;
+}
+
+}  // namespace
+
+ConfigNode with_stack_defaults(const ConfigNode& config, const SoftwareStack& stack) {
+  return with_options(with_launch(config, stack), stack);
 }
 
 bool add_input(CyclicTaskGraph& graph, const SoftwareStack& stack, const StrategyContext& context) {

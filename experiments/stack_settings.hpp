@@ -8,7 +8,7 @@
 
 namespace epocast {
 
-/// The study's configuration with the stack's defaults of strategy options in place. An option that says how gradients
+/// The study's configuration with the stack's defaults of strategy options, and of compute.launch, in place. An option that says how gradients
 /// are put together (granularity) takes those of the stack that say so, too, out of force.
 ConfigNode with_stack_defaults(const ConfigNode& config, const SoftwareStack& stack);
 

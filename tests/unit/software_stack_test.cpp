@@ -78,13 +78,17 @@ TEST_CASE("workers that wait for each other take as long as the slowest") {
   CHECK(apart(&LayerTimes::backward_data) == 2);
 }
 
-TEST_CASE("a pass takes at least its launch") {
-  Changed layer(stack("launch: 1 s\n"), 1);
-  layer.trace.layers[0].times.backward_data = Seconds(0.1);
-  stack("launch: 800 ms\n").apply(layer.trace, 1, true);
-  CHECK(layer(&LayerTimes::forward) == 1);
-  CHECK(layer(&LayerTimes::backward_data) == 0.8);
-  CHECK(layer(&LayerTimes::update) == 0.5);
+TEST_CASE("a cost model that counts kernels gets their launch from the stack") {
+  const SoftwareStack software = stack("launch: 5 us\n");
+  const auto compute = [&](const std::string& text) {
+    return with_stack_defaults(ConfigNode::load_text("study: s\ncompute: " + text, "study.yaml"), software)
+        .at("compute")
+        .flow_text();
+  };
+  CHECK(compute("{cost_model: fitted, calibration: v100}") == "{cost_model: fitted, calibration: v100, launch: 5 us}");
+  CHECK(compute("{cost_model: fitted, calibration: v100, launch: 0 us}") ==
+        "{cost_model: fitted, calibration: v100, launch: 0 us}");
+  CHECK(compute("{cost_model: roofline}") == "{cost_model: roofline}");
 }
 
 TEST_CASE("workers of a node share what it can feed") {
