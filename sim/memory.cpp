@@ -13,14 +13,25 @@ const char* to_string(Optimizer optimizer) {
     case Optimizer::sgd: return "sgd";
     case Optimizer::momentum: return "momentum";
     case Optimizer::adam: return "adam";
+    case Optimizer::lion: return "lion";
+    case Optimizer::lamb: return "lamb";
   }
   return "unknown";
 }
 
-std::vector<std::string> optimizer_names() { return {"sgd", "momentum", "adam"}; }
+namespace {
+constexpr Optimizer kOptimizers[] = {Optimizer::sgd, Optimizer::momentum, Optimizer::adam, Optimizer::lion,
+                                     Optimizer::lamb};
+}
+
+std::vector<std::string> optimizer_names() {
+  std::vector<std::string> names;
+  for (const Optimizer optimizer : kOptimizers) names.push_back(to_string(optimizer));
+  return names;
+}
 
 Optimizer parse_optimizer(const std::string& name) {
-  for (Optimizer optimizer : {Optimizer::sgd, Optimizer::momentum, Optimizer::adam})
+  for (const Optimizer optimizer : kOptimizers)
     if (name == to_string(optimizer)) return optimizer;
   throw std::invalid_argument("unknown optimizer '" + name + "'" + name_hint(name, optimizer_names()));
 }
@@ -28,8 +39,10 @@ Optimizer parse_optimizer(const std::string& name) {
 int optimizer_state_values(Optimizer optimizer) {
   switch (optimizer) {
     case Optimizer::sgd: return 0;
-    case Optimizer::momentum: return 1;
-    case Optimizer::adam: return 2;
+    case Optimizer::momentum:
+    case Optimizer::lion: return 1;
+    case Optimizer::adam:
+    case Optimizer::lamb: return 2;
   }
   return 0;
 }
@@ -38,7 +51,10 @@ double optimizer_bytes_per_value(Optimizer optimizer, Precision precision) {
   return 4.0 * optimizer_state_values(optimizer) + master_bytes_per_value(precision);
 }
 
-int optimizer_accesses(Optimizer optimizer) { return 3 + 2 * optimizer_state_values(optimizer); }
+int optimizer_accesses(Optimizer optimizer) {
+  const int plain = 3 + 2 * optimizer_state_values(optimizer);
+  return optimizer == Optimizer::lamb ? plain + 6 : plain;
+}
 
 MemoryUse stage_memory(const WorkloadTrace& trace, Optimizer optimizer, const StageRange& stage) {
   const std::vector<MemoryMoment> timeline = memory_timeline(trace, optimizer, stage);

@@ -9,22 +9,27 @@
 
 namespace epocast {
 
-enum class Optimizer { sgd, momentum, adam };
+/// Lion: Chen et al. 2023 (arXiv 2302.06675), one moment. LAMB: You et al. 2020 (arXiv 1904.00962), Adam's moments and
+/// the norms of every layer's weights and updates.
+enum class Optimizer { sgd, momentum, adam, lion, lamb };
 
 const char* to_string(Optimizer optimizer);
 std::vector<std::string> optimizer_names();
 /// Throws std::invalid_argument with the nearest name as a hint.
 Optimizer parse_optimizer(const std::string& name);
 
-/// Values of state per parameter that the optimizer keeps between steps: 0, 1 (velocity) or 2 (two moments).
+/// Values of state per parameter that the optimizer keeps between steps: 0, 1 (velocity, Lion's moment) or 2 (two
+/// moments).
 int optimizer_state_values(Optimizer optimizer);
 
 /// Bytes per parameter of the optimizer's state, which is fp32, and of its fp32 copy of parameters that are not.
 double optimizer_bytes_per_value(Optimizer optimizer, Precision precision);
 
 /// Reads and writes of one value per parameter in one update: weight and gradient read, weight written, and each state
-/// value read and written. 3 for SGD, 5 with momentum, 7 for Adam. In fp32; mixed precision moves as many bytes (its
-/// gradient and weight have half of them, but there is a second weight).
+/// value read and written. 3 for SGD, 5 with momentum and for Lion, 7 for Adam, 13 for LAMB, whose norms must be known
+/// before its step is: gradients once for their norm, Adam's accesses with the update written instead of the weight,
+/// the norms of weights and updates 2, the step 3 (NVIDIA Apex, csrc/multi_tensor_lamb.cu). In fp32; mixed precision
+/// moves as many bytes (its gradient and weight have half of them, but there is a second weight).
 int optimizer_accesses(Optimizer optimizer);
 
 struct StageRange;

@@ -89,7 +89,7 @@ void add_measure_options(CLI::App& command, MeasureArguments& arguments) {
       ->check(CLI::Range(1, 4096));
   command.add_option("--optimizer", arguments.optimizer, "whose updates to time")
       ->capture_default_str()
-      ->check(CLI::IsMember(optimizer_names()));
+      ->check(CLI::IsMember({"sgd", "momentum", "adam"}));
   command
       .add_option("--kernels", arguments.kernels,
                   "of which library to time here: pytorch, whose steps are to be forecast, or onednn; default: pytorch "

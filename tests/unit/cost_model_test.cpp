@@ -351,4 +351,11 @@ TEST_CASE("batch sizes below 1 make no trace; optimizers have names") {
   CHECK_THROWS_AS(make_trace(mlp(), Roofline({}), 0, device()), ConfigError);
   for (const std::string& name : optimizer_names()) CHECK(to_string(parse_optimizer(name)) == name);
   CHECK_THROWS_AS(parse_optimizer("sdg"), std::invalid_argument);
+  // Weight, gradient, weight; both moments in and out; LAMB: all gradients for their norm, weights and updates for
+  // theirs, and a step that reads both and writes one.
+  CHECK(optimizer_accesses(Optimizer::adam) == 3 + 2 * 2);
+  CHECK(optimizer_accesses(Optimizer::lion) == 3 + 2);
+  CHECK(optimizer_accesses(Optimizer::lamb) == 7 + 1 + 2 + 3);
+  CHECK(optimizer_bytes_per_value(Optimizer::lion, Precision::bf16) == 4 + 4);  // moment, copy of the weight
+  CHECK(optimizer_bytes_per_value(Optimizer::lamb, Precision::bf16) == 8 + 4);
 }

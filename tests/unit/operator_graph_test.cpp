@@ -85,6 +85,11 @@ TEST_CASE("one more step of one more LSTM layer is 48 operations") {
   CHECK((nodes(4, 9) - nodes(3, 9)) - (nodes(4, 8) - nodes(3, 8)) == 48);
 }
 
+TEST_CASE("graphs refuse optimizers whose operations are not known") {
+  for (const Optimizer optimizer : {Optimizer::lion, Optimizer::lamb})
+    CHECK_THROWS_AS(build_operator_graph(zoo("gpt2"), 1, {optimizer, GradientUse::minimize}), ConfigError);
+}
+
 TEST_CASE("graphs conserve FLOP, parameters and order, and update every variable once") {
   for (const std::string& name : data_file_names(kRoot / "workloads/models", ".yaml")) {
     INFO(name);

@@ -163,7 +163,7 @@ int run(int argc, char** argv) {
       ->check(CLI::Range(1, 1 << 20));
   app.add_option("--threads", arguments.threads, "default: all CPUs that this process may use")
       ->check(CLI::Range(1, 4096));
-  app.add_option("--optimizer", arguments.optimizer, "")->check(CLI::IsMember(optimizer_names()));
+  app.add_option("--optimizer", arguments.optimizer, "")->check(CLI::IsMember({"sgd", "momentum", "adam"}));
   app.add_flag("--steps", arguments.steps, "execute whole steps too");
   app.add_flag("!--no-rates", arguments.rates, "leave out the machine's peak rate and memory bandwidth");
   app.add_option("--least", arguments.rule.least, "repetitions of each kernel")->check(CLI::Range(1, 10000));

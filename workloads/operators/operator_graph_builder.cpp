@@ -134,6 +134,9 @@ GradientUse parse_gradient_use(const std::string& word) {
 }
 
 OperatorGraph build_operator_graph(const Model& model, std::int64_t batch, const OperatorGraphOptions& options) {
+  if (options.optimizer == Optimizer::lion || options.optimizer == Optimizer::lamb)
+    throw ConfigError(std::string("optimizer '") + to_string(options.optimizer) +
+                      "' is not known as operations of a graph; use sgd, momentum or adam");
   for (const Layer& layer : model.layers)
     if (!has_operations(layer))
       throw ConfigError("layer '" + layer.name + "' of model '" + model.name + "' (" +
