@@ -39,7 +39,7 @@ std::optional<double> number(const std::string& text) {
 std::string numeric_axis(const std::vector<const ScenarioResult*>& results) {
   for (const auto& [axis, unused] : results.front()->axes) {
     std::set<double> values;
-    const bool numeric = std::all_of(results.begin(), results.end(), [&](const ScenarioResult* result) {
+    const bool numeric = std::all_of(results.begin(), results.end(), [&, &axis = axis](const ScenarioResult* result) {
       for (const auto& [name, text] : result->axes)
         if (name == axis)
           if (const auto value = number(text)) return values.insert(*value), true;

@@ -65,7 +65,7 @@ PredictionErrors prediction_errors(const std::vector<TargetRow>& rows, bool seen
   if (all_trivial) out.trivial_mape = trivial_sum / out.cells;
   double constant_sum = 0;
   for (const auto& [quantity, values] : published) {
-    if (std::ranges::all_of(values, [&](double value) { return value == values.front(); })) return out;
+    if (std::ranges::all_of(values, [first = values.front()](double value) { return value == first; })) return out;
     constant_sum += constant_mape(values) * static_cast<double>(values.size());
   }
   out.constant_mape = constant_sum / out.cells;

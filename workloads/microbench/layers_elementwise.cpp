@@ -8,8 +8,6 @@
 namespace epocast {
 namespace {
 
-constexpr auto kFloat = dnnl::memory::data_type::f32;
-
 struct Function {
   dnnl::algorithm forward, backward;
   bool from_output;  ///< whether the gradient is computed from the output
