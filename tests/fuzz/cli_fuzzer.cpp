@@ -244,7 +244,7 @@ CommandLine make(Random& random, const Seeds& seeds) {
       arguments = {"run", file("s.yaml", seeds.studies)};
       overrides();
       // Small enough to simulate whatever else it asks for.
-      arguments.insert(arguments.end(), {"--set", "dataset.samples=2000", "dataset.epochs=2", "--jobs", "1"});
+      arguments.insert(arguments.end(), {"--set", "dataset.samples=2000", "--set", "dataset.epochs=2", "--jobs", "1"});
       options({{"--format", "csv", "json", "jsonl", "table", "xml"},
                {"--explain"},
                {"--exact"},
