@@ -35,4 +35,11 @@ WorkloadTrace CommunicationCores::slowed_trace(const StrategyContext& context, s
   return trace;
 }
 
+StrategyContext CommunicationCores::slowed(const StrategyContext& context) const {
+  if (taken_ == 0) return context;
+  StrategyContext out = context;
+  out.trace = [this, &context](std::int64_t batch) { return slowed_trace(context, batch); };
+  return out;
+}
+
 }  // namespace epocast

@@ -15,6 +15,8 @@ class CommunicationCores {
   /// The workers' trace of a batch with every computation slowed down by cores / (cores - taken). What is bound by
   /// memory loses less in reality. Throws ConfigError if a device has no core left.
   WorkloadTrace slowed_trace(const StrategyContext& context, std::int64_t batch) const;
+  /// What a strategy sees whose workers' computations are slowed down. `context` outlives it.
+  StrategyContext slowed(const StrategyContext& context) const;
 
  private:
   double slowdown(const Device& device) const;

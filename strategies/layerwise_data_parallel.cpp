@@ -19,8 +19,8 @@ using Gradients = LayerwiseDataParallel::Gradients;
 using Overlap = LayerwiseDataParallel::Overlap;
 
 /// Layer by layer, gradients summed everywhere.
-DataParallel::Settings all_reduce_settings(Overlap overlap) {
-  using enum DataParallel::UpdateTime;
+AllReduce::Settings all_reduce_settings(Overlap overlap) {
+  using enum AllReduce::UpdateTime;
   return {.rule = {.granularity = Granularity::unit},
           .overlap = overlap != Overlap::none,
           .update = overlap == Overlap::none       ? after_all

@@ -13,6 +13,7 @@
 #include "strategies/partitioners/contiguous_split.hpp"
 #include "strategies/pipeline/memory.hpp"
 #include "strategies/rate_option.hpp"
+#include "strategies/synchronisation/all_reduce.hpp"
 
 namespace epocast {
 namespace {
@@ -262,16 +263,15 @@ std::vector<std::size_t> Pipeline::named_boundaries(const WorkloadTrace& trace, 
   return boundaries;
 }
 
-PipelinePlan Pipeline::plan_for(const StrategyContext& context, int stages, int micro_batches) const {
-  PipelinePlan plan;
+StepPlan Pipeline::plan_for(int stages, int micro_batches) const {
+  StepPlan plan;
   plan.schedule = schedule_;
   plan.chunks.resize(static_cast<std::size_t>(stages * chunks_per_stage_));
-  plan.devices.resize(static_cast<std::size_t>(stages));
+  plan.ranks.resize(static_cast<std::size_t>(stages));
   plan.micro_batches = micro_batches;
   plan.in_flight = in_flight_.value_or(stages);
   plan.copy = copy_;
   plan.gradients = gradients_;
-  plan.collective = context.collective;
   return plan;
 }
 
@@ -295,7 +295,7 @@ SplitLimits Pipeline::limits(const StrategyContext& context) const {
   return limits;
 }
 
-StageLayout Pipeline::given_layout(const StrategyContext& context, MicroBatch& micro_batch, const PipelinePlan& plan,
+StageLayout Pipeline::given_layout(const StrategyContext& context, MicroBatch& micro_batch, const StepPlan& plan,
                                    const std::vector<int>& replicas) const {
   const WorkloadTrace& trace = micro_batch.share(replicas.front());
   const int chunks = static_cast<int>(plan.chunks.size());
@@ -337,7 +337,7 @@ Pipeline::Choice Pipeline::best_layout(const StrategyContext& context) const {
   for (int stages = stages_.value_or(1); stages <= most; ++stages)
     for (const int micro_batches : micro_batches_to_try(context.global_batch, stages)) {
       const std::int64_t samples = context.global_batch / micro_batches;
-      Choice choice{plan_for(context, stages, micro_batches), micro_batch_of(context, samples), {}};
+      Choice choice{plan_for(stages, micro_batches), micro_batch_of(context, samples), {}};
       try {
         check_enough_layers(choice.micro_batch->share(1), stages);
         choice.layout = split_and_replicate(*choice.micro_batch, choice.plan, workers, limits(context));
@@ -351,34 +351,20 @@ Pipeline::Choice Pipeline::best_layout(const StrategyContext& context) const {
   return std::move(*best);
 }
 
-std::vector<std::vector<Bucket>> Pipeline::reductions(const PipelinePlan& plan) const {
-  std::vector<std::vector<Bucket>> all(plan.chunks.size());
-  for (std::size_t c = 0; c < all.size(); ++c) {
-    const Chunk& chunk = plan.chunks[c];
-    const auto stage = static_cast<std::size_t>(chunk.stage);
-    if (plan.devices[stage].size() < 2) continue;
-    WorkloadTrace own = *plan.traces[stage];
-    for (std::size_t l = 0; l < own.layers.size(); ++l)
-      if (l < chunk.first || l >= chunk.last) own.layers[l].gradients.clear();
-    all[c] = make_buckets(own, reductions_);
-    for (Bucket& bucket : all[c])
-      if (!overlap_) bucket.ready_after = chunk.first;
-  }
-  return all;
-}
-
-std::vector<std::vector<DeviceId>> Pipeline::place_stages(const std::vector<DeviceId>& workers,
-                                                          const std::vector<int>& replicas) const {
-  std::vector<std::vector<DeviceId>> stages(replicas.size());
+std::vector<StageRanks> Pipeline::place_stages(const std::vector<DeviceId>& workers,
+                                               const std::vector<int>& replicas) const {
+  std::vector<StageRanks> stages(replicas.size());
+  for (std::size_t s = 0; s < replicas.size(); ++s)
+    stages[s].replicas = {.stride = 1, .extent = static_cast<std::uint32_t>(replicas[s])};
   std::size_t next = 0;
   if (placement_ == Placement::stage_major) {
     for (std::size_t s = 0; s < replicas.size(); ++s)
-      for (int r = 0; r < replicas[s]; ++r) stages[s].push_back(workers[next++]);
+      for (int r = 0; r < replicas[s]; ++r) stages[s].devices.push_back(workers[next++]);
     return stages;
   }
   for (int r = 0; next < workers.size(); ++r)
     for (std::size_t s = 0; s < replicas.size(); ++s)
-      if (r < replicas[s]) stages[s].push_back(workers[next++]);
+      if (r < replicas[s]) stages[s].devices.push_back(workers[next++]);
   return stages;
 }
 
@@ -391,17 +377,19 @@ TrainingStep Pipeline::compile(const StrategyContext& context) const {
     const int stages = static_cast<int>(replicas.size());
     const int micro_batches = micro_batches_of(context.global_batch, stages, common_multiple(replicas));
     Choice given{
-        plan_for(context, stages, micro_batches), micro_batch_of(context, context.global_batch / micro_batches), {}};
-    given.plan.devices = place_stages(context.workers, replicas);
+        plan_for(stages, micro_batches), micro_batch_of(context, context.global_batch / micro_batches), {}};
+    given.plan.ranks = place_stages(context.workers, replicas);
     given.layout = given_layout(context, *given.micro_batch, given.plan, replicas);
     return given;
   };
   auto [plan, micro_batch, layout] = chosen();
   for (const int replicas : layout.replicas) plan.traces.push_back(&micro_batch->share(replicas));
   plan.chunks = make_chunks(plan.traces, layout.boundaries, splits_backward(schedule_));
-  plan.devices = place_stages(context.workers, layout.replicas);
-  plan.reductions = reductions(plan);
-  return {pipeline_graph(plan), pipeline_memory(plan, context.optimizer, plan.traces.front()->precision)};
+  plan.ranks = place_stages(context.workers, layout.replicas);
+  TrainingStep step;
+  step.memory = pipeline_memory(plan, context.optimizer, plan.traces.front()->precision);
+  step.graph = step_graph(plan, context, AllReduce({.rule = reductions_, .overlap = overlap_}), step.memory);
+  return step;
 }
 
 }  // namespace epocast

@@ -16,8 +16,9 @@
 #include <vector>
 
 #include "sim/strategy.hpp"
-#include "strategies/pipeline/graph.hpp"
+#include "strategies/gradient_buckets.hpp"
 #include "strategies/pipeline/layout.hpp"
+#include "strategies/step/step_graph.hpp"
 
 namespace epocast {
 
@@ -38,7 +39,7 @@ class Pipeline final : public Strategy {
  private:
   /// A plan without chunks and devices, where they go, and the traces that the plan will refer to.
   struct Choice {
-    PipelinePlan plan;
+    StepPlan plan;
     std::unique_ptr<MicroBatch> micro_batch;
     StageLayout layout;
   };
@@ -48,17 +49,15 @@ class Pipeline final : public Strategy {
   std::vector<int> replicas_on(std::size_t workers) const;
   int micro_batches_of(std::int64_t batch, int stages, int shares) const;
   std::vector<std::size_t> named_boundaries(const WorkloadTrace& trace, int chunks) const;
-  PipelinePlan plan_for(const StrategyContext& context, int stages, int micro_batches) const;
+  StepPlan plan_for(int stages, int micro_batches) const;
   /// Whose traces forget what a stage does not receive, if `recompute` is set.
   std::unique_ptr<MicroBatch> micro_batch_of(const StrategyContext& context, std::int64_t samples) const;
   SplitLimits limits(const StrategyContext& context) const;
-  StageLayout given_layout(const StrategyContext& context, MicroBatch& micro_batch, const PipelinePlan& plan,
+  StageLayout given_layout(const StrategyContext& context, MicroBatch& micro_batch, const StepPlan& plan,
                            const std::vector<int>& replicas) const;
   std::vector<int> micro_batches_to_try(std::int64_t batch, int stages) const;
   Choice best_layout(const StrategyContext& context) const;
-  std::vector<std::vector<Bucket>> reductions(const PipelinePlan& plan) const;
-  std::vector<std::vector<DeviceId>> place_stages(const std::vector<DeviceId>& workers,
-                                                  const std::vector<int>& replicas) const;
+  std::vector<StageRanks> place_stages(const std::vector<DeviceId>& workers, const std::vector<int>& replicas) const;
   ConfigNode place(const char* key) const { return options_.has(key) ? options_.at(key) : options_; }
 
   ConfigNode options_;

@@ -38,7 +38,7 @@ WorkloadTrace without_updates(WorkloadTrace trace) {
   return trace;
 }
 
-bool fits(MicroBatch& micro_batch, PipelinePlan plan, const StageLayout& layout, const SplitLimits& limits) {
+bool fits(MicroBatch& micro_batch, StepPlan plan, const StageLayout& layout, const SplitLimits& limits) {
   plan.traces.clear();
   for (const int replicas : layout.replicas) plan.traces.push_back(&micro_batch.share(replicas));
   plan.chunks = make_chunks(plan.traces, layout.boundaries, splits_backward(plan.schedule));
@@ -49,7 +49,7 @@ bool fits(MicroBatch& micro_batch, PipelinePlan plan, const StageLayout& layout,
 }
 
 /// Micro-batches that stage s has under way at most.
-int window(const PipelinePlan& plan, int s) {
+int window(const StepPlan& plan, int s) {
   switch (plan.schedule) {
     case PipelineSchedule::naive:
     case PipelineSchedule::gpipe: return plan.micro_batches;
@@ -62,7 +62,7 @@ int window(const PipelinePlan& plan, int s) {
 /// What the time of a batch is bound by: the slowest stage or link, each stage's window of micro-batches that are on
 /// their way from it to the last stage and back, and all-reduces; where batches do not overlap also the first
 /// micro-batch's way, and what all-reduces take beyond the last backward pass. Exact for equal stages and free links.
-Seconds estimated_batch(MicroBatch& micro_batch, const PipelinePlan& plan, const StageLayout& layout,
+Seconds estimated_batch(MicroBatch& micro_batch, const StepPlan& plan, const StageLayout& layout,
                         const std::vector<Bytes>& cut, const SplitLimits& limits) {
   Seconds pace, round_trip, exposed, batch;
   for (int s = plan.stages(); s-- > 0;) {
@@ -90,9 +90,9 @@ Seconds estimated_batch(MicroBatch& micro_batch, const PipelinePlan& plan, const
 
 /// Of each chunk in turn, the passes as they take on the slowest of its stage's devices; none if all devices are alike,
 /// or if it is still open which devices a stage gets.
-std::vector<WorkloadTrace> traces_by_chunk(MicroBatch& micro_batch, const PipelinePlan& plan,
+std::vector<WorkloadTrace> traces_by_chunk(MicroBatch& micro_batch, const StepPlan& plan,
                                            const std::vector<int>& replicas) {
-  if (replicas.empty() || plan.devices.front().empty()) return {};
+  if (replicas.empty() || plan.ranks.front().devices.empty()) return {};
   const DeviceTime all = micro_batch.passes(replicas.front()).compute_time();
   if (all.is_same()) return {};
   std::vector<WorkloadTrace> out;
@@ -101,7 +101,7 @@ std::vector<WorkloadTrace> traces_by_chunk(MicroBatch& micro_batch, const Pipeli
     for (LayerTrace& layer : own.layers)
       layer.times = each_pass([&](DeviceTime LayerTimes::*pass) {
         Seconds longest;
-        for (const DeviceId device : plan.devices[c % plan.devices.size()])
+        for (const DeviceId device : plan.ranks[c % plan.ranks.size()].devices)
           longest = std::max(longest, (layer.times.*pass).on(device));
         return longest;
       });
@@ -124,9 +124,9 @@ bool StageLayout::better_than(const StageLayout& other) const {
   return fits != other.fits ? fits : batch.value < other.batch.value * (1 - 1e-9);
 }
 
-StageLayout split_by_time(MicroBatch& micro_batch, const PipelinePlan& plan, const std::vector<int>& replicas,
-                          int devices, const SplitLimits& limits) {
-  const std::size_t stages = plan.devices.size(), chunks_per_stage = plan.chunks.size() / stages;
+StageLayout split_by_time(MicroBatch& micro_batch, const StepPlan& plan, const std::vector<int>& replicas, int devices,
+                          const SplitLimits& limits) {
+  const std::size_t stages = plan.ranks.size(), chunks_per_stage = plan.chunks.size() / stages;
   SplitOptions options{.devices = devices,
                        .stages = static_cast<int>(plan.chunks.size()),
                        .replicate = replicas.empty(),
@@ -188,8 +188,7 @@ StageLayout split_by_time(MicroBatch& micro_batch, const PipelinePlan& plan, con
   }
 }
 
-StageLayout split_and_replicate(MicroBatch& micro_batch, const PipelinePlan& plan, int devices,
-                                const SplitLimits& limits) {
+StageLayout split_and_replicate(MicroBatch& micro_batch, const StepPlan& plan, int devices, const SplitLimits& limits) {
   if (devices > kTryAllUpTo) return split_by_time(micro_batch, plan, {}, devices, limits);
   std::optional<StageLayout> best;
   for_each_sum(devices, plan.stages(), [&](const std::vector<int>& replicas) {

@@ -18,8 +18,8 @@
 
 #include "sim/memory.hpp"
 #include "sim/workload_trace.hpp"
-#include "strategies/pipeline/graph.hpp"
 #include "strategies/pipeline/stages.hpp"
+#include "strategies/step/step_graph.hpp"
 
 namespace epocast {
 
@@ -73,12 +73,11 @@ struct StageLayout {
 /// schedule, in_flight, gradients, micro_batches; how many chunks it has, and how many stages. `replicas`
 /// are given by stage, or, if empty, chosen by the same measure so that all of so many `devices` are used (one chunk
 /// per stage). Throws SplitError if there is no split at all.
-StageLayout split_by_time(MicroBatch& micro_batch, const PipelinePlan& plan, const std::vector<int>& replicas,
-                          int devices, const SplitLimits& limits);
+StageLayout split_by_time(MicroBatch& micro_batch, const StepPlan& plan, const std::vector<int>& replicas, int devices,
+                          const SplitLimits& limits);
 
 /// The best of the layouts with all numbers of replicas that add up to `devices`, by the estimated time of a batch; for
 /// many devices, the one that split_by_time chooses. Throws SplitError.
-StageLayout split_and_replicate(MicroBatch& micro_batch, const PipelinePlan& plan, int devices,
-                                const SplitLimits& limits);
+StageLayout split_and_replicate(MicroBatch& micro_batch, const StepPlan& plan, int devices, const SplitLimits& limits);
 
 }  // namespace epocast

@@ -15,7 +15,7 @@ int weight_versions(PipelineSchedule schedule, int stages, int stage) {
 }
 
 /// As many forward passes, then as many backward passes, as a stage can have under way.
-StageProgram busiest_moment(const PipelinePlan& plan, int stage) {
+StageProgram busiest_moment(const StepPlan& plan, int stage) {
   const int window =
       plan.schedule == PipelineSchedule::threaded ? plan.in_flight : in_flight_without_flush(plan.stages(), stage);
   StageProgram program;
@@ -25,7 +25,7 @@ StageProgram busiest_moment(const PipelinePlan& plan, int stage) {
 }
 
 /// By stage.
-std::vector<StageProgram> programs_at_peak(const PipelinePlan& plan) {
+std::vector<StageProgram> programs_at_peak(const StepPlan& plan) {
   std::vector<StageProgram> programs = programs_of(plan);
   if (!flushes(plan.schedule))
     for (int s = 0; s < plan.stages(); ++s) programs[static_cast<std::size_t>(s)] = busiest_moment(plan, s);
@@ -38,7 +38,7 @@ bool splits_backward(const StageProgram& program) {
 }
 
 /// "stage 1 (conv3_1 to fc8)", or with several ranges of layers.
-std::string name_of(const PipelinePlan& plan, int stage) {
+std::string name_of(const StepPlan& plan, int stage) {
   std::string layers;
   for (const Chunk& chunk : plan.chunks) {
     if (chunk.stage != stage) continue;
@@ -97,7 +97,7 @@ Bytes ChunkNeed::operator()(Bytes parameters, Bytes kept, Bytes recomputed) cons
   return parameters * copies_ + peak;
 }
 
-std::vector<ChunkNeed> chunk_needs(const PipelinePlan& plan, Optimizer optimizer, Precision precision) {
+std::vector<ChunkNeed> chunk_needs(const StepPlan& plan, Optimizer optimizer, Precision precision) {
   const std::vector<StageProgram> programs = programs_at_peak(plan);
   std::vector<ChunkNeed> needs;
   for (int c = 0; c < static_cast<int>(plan.chunks.size()); ++c) {
@@ -108,7 +108,7 @@ std::vector<ChunkNeed> chunk_needs(const PipelinePlan& plan, Optimizer optimizer
   return needs;
 }
 
-std::vector<DeviceMemory> pipeline_memory(const PipelinePlan& plan, Optimizer optimizer, Precision precision) {
+std::vector<DeviceMemory> pipeline_memory(const StepPlan& plan, Optimizer optimizer, Precision precision) {
   std::vector<DeviceMemory> memory;
   const std::vector<StageProgram> programs = programs_at_peak(plan);
   for (int s = 0; s < plan.stages(); ++s) {
@@ -125,7 +125,7 @@ std::vector<DeviceMemory> pipeline_memory(const PipelinePlan& plan, Optimizer op
       peak = std::max(peak, now);
     });
     memory.push_back({name_of(plan, s),
-                      plan.devices[stage],
+                      plan.ranks[stage].devices,
                       {.parameters = parameters * weight_versions(plan.schedule, plan.stages(), s),
                        .gradients = parameters,
                        .optimizer_state = parameters * optimizer_share(optimizer, precision),

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sim/strategy.hpp"
-#include "strategies/pipeline/graph.hpp"
+#include "strategies/step/step_graph.hpp"
 
 namespace epocast {
 
@@ -26,9 +26,9 @@ class ChunkNeed {
 };
 
 /// Memory of chunks that are not made yet, by chunk. Of the plan, its chunks and devices only count.
-std::vector<ChunkNeed> chunk_needs(const PipelinePlan& plan, Optimizer optimizer, Precision precision);
+std::vector<ChunkNeed> chunk_needs(const StepPlan& plan, Optimizer optimizer, Precision precision);
 
 /// Of each stage, as the plan's schedule works.
-std::vector<DeviceMemory> pipeline_memory(const PipelinePlan& plan, Optimizer optimizer, Precision precision);
+std::vector<DeviceMemory> pipeline_memory(const StepPlan& plan, Optimizer optimizer, Precision precision);
 
 }  // namespace epocast

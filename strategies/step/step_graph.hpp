@@ -1,5 +1,6 @@
 #pragma once
-// The task graph of a pipeline, whatever its schedule.
+// The task graph of a training step: stages of layers, each on a grid of devices; a schedule of micro-batches; a body
+// that says what devices that share a layer send each other; a synchronisation of replicas.
 
 #include <algorithm>
 #include <vector>
@@ -7,9 +8,10 @@
 #include "sim/collective.hpp"
 #include "sim/strategy.hpp"
 #include "sim/task_graph.hpp"
-#include "strategies/gradient_buckets.hpp"
 #include "strategies/pipeline/schedule.hpp"
 #include "strategies/pipeline/stages.hpp"
+#include "strategies/step/exchange.hpp"
+#include "strategies/step/synchronisation.hpp"
 
 namespace epocast {
 
@@ -21,33 +23,35 @@ enum class GradientPlace {
 };
 
 /// Everything that decides what the graph looks like.
-struct PipelinePlan {
+struct StepPlan {
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
-  std::vector<Chunk> chunks;                   ///< at one replica's share of a micro-batch
-  std::vector<std::vector<DeviceId>> devices;  ///< by stage: one per replica
-  /// By stage: at one replica's share of a micro-batch. Not owned.
+  std::vector<Chunk> chunks;      ///< of one device, at one replica's share of a micro-batch
+  std::vector<StageRanks> ranks;  ///< by stage
+  /// By stage: of one device, at one replica's share of a micro-batch. Not owned.
   std::vector<const WorkloadTrace*> traces;
+  std::vector<LayerExchanges> exchanges;  ///< by layer; none where each device has all of a layer
   int micro_batches = 1;
   int in_flight = 1;  ///< batches, of the threaded schedule
   double copy = 0;    ///< s per byte that copying a message takes
   GradientPlace gradients = GradientPlace::collocated;
-  std::vector<std::vector<Bucket>>
-      reductions;  ///< by chunk, of its layers' gradients; none where a stage has one replica
-  CollectiveSettings collective;
+  bool by_layer = false;  ///< passes of layers are tasks of their own, in a single stage
 
-  int stages() const { return static_cast<int>(devices.size()); }
+  int stages() const { return static_cast<int>(ranks.size()); }
   bool replicas_are_equal() const {
-    return std::all_of(devices.begin(), devices.end(),
-                       [this](const auto& stage) { return stage.size() == devices.front().size(); });
+    return std::all_of(ranks.begin(), ranks.end(), [this](const StageRanks& stage) {
+      return stage.devices.size() == ranks.front().devices.size();
+    });
   }
 };
 
 /// What each stage does for one batch: of a schedule without flush only what, not when.
-std::vector<StageProgram> programs_of(const PipelinePlan& plan);
+std::vector<StageProgram> programs_of(const StepPlan& plan);
 
 /// One iteration is one batch. A stage's replicas divide each micro-batch evenly, whatever the numbers of replicas
 /// before and after it. Stages compute in the order of their programs; without flush, the number of micro-batches in
 /// flight is limited. Activations and their gradients travel on a queue of their own each, while the stage computes.
-CyclicTaskGraph pipeline_graph(const PipelinePlan& plan);
+/// Changes `memory`, by stage, by what the synchronisation needs.
+CyclicTaskGraph step_graph(const StepPlan& plan, const StrategyContext& context, const Synchronisation& synchronisation,
+                           std::vector<DeviceMemory>& memory);
 
 }  // namespace epocast

@@ -1,0 +1,139 @@
+#include "strategies/step/stage_writer.hpp"
+
+#include <fmt/format.h>
+
+#include "sim/error.hpp"
+
+namespace epocast {
+
+StageWriter::StageWriter(CyclicTaskGraph& graph, std::string name, StageRanks ranks, bool lanes, Discipline discipline,
+                         const CollectiveSettings& collective)
+    : graph_(graph),
+      name_(std::move(name)),
+      ranks_(std::move(ranks)),
+      collective_(collective),
+      ordered_(discipline == Discipline::program_order) {
+  group_ = graph.add_group(name_, ranks_.devices);
+  for (std::size_t r = 0; r < (lanes ? ranks_.devices.size() : 1); ++r) {
+    Lane& lane = lanes_.emplace_back();
+    if (lanes && ranks_.devices.size() > 1) lane.suffix = fmt::format(" replica {}", r);
+    const std::string own = name_ + lane.suffix;
+    lane.devices = lane.suffix.empty() ? group_ : graph.add_group(own, {ranks_.devices[r]});
+    lane.compute = graph.add_queue(own, lane.devices, QueueRole::compute, discipline);
+  }
+}
+
+QueueId StageWriter::communication(const std::string& name, Discipline discipline) {
+  const auto [known, is_new] = communication_.try_emplace(name);
+  if (is_new) known->second = graph_.add_queue(name_ + " " + name, group_, QueueRole::communication, discipline);
+  return known->second;
+}
+
+void StageWriter::compute(const DeviceTime& time, const std::string& layer, const char* operation) {
+  if (!pass_.chunk.empty()) {
+    pending_ += time;
+    is_pending_ = true;
+  } else if (time.any()) {
+    last_ =
+        write(time, {operation != nullptr ? operation : pass_.operation, layer, pass_.micro_batch}, "", pass_.priority);
+    if (first_.empty()) first_ = last_;
+  }
+}
+
+/// On every lane, after all that is awaited.
+Lanes StageWriter::write(const DeviceTime& time, const Label& label, const std::string& behind_suffix,
+                         std::optional<int> priority) {
+  Lanes tasks;
+  for (const Lane& lane : lanes_) {
+    tasks.push_back(graph_.compute(lane.compute, time,
+                                   {label.operation, label.layer + lane.suffix + behind_suffix, label.micro_batch}));
+    if (priority) graph_.set_priority(tasks.back(), *priority);
+    for (const auto& [before, lag] : awaited_) graph_.after(before, tasks.back(), lag);
+  }
+  awaited_.clear();
+  comes(tasks);
+  return tasks;
+}
+
+/// What the program goes on with.
+void StageWriter::comes(const Lanes& tasks) {
+  if (oldest_.empty()) oldest_ = tasks;
+  newest_ = tasks;
+  for (; unmet_ < marks_.size(); ++unmet_) marks_[unmet_] = {tasks, 0};
+}
+
+/// Writes what is pending, under the chunk's name and, of a pass in several pieces, its own.
+void StageWriter::flush(const std::string& name) {
+  if (!is_pending_) return;
+  const Lanes before = std::exchange(last_, {});
+  const bool follows = !before.empty() && awaited_.empty();
+  last_ = write(pending_, {pass_.operation, pass_.chunk, pass_.micro_batch}, name.empty() ? "" : " " + name,
+                pass_.priority);
+  for (std::size_t lane = 0; follows && lane < last_.size(); ++lane) graph_.after(before[lane], last_[lane]);
+  if (first_.empty()) first_ = last_;
+  pending_ = DeviceTime();
+  is_pending_ = false;
+}
+
+void StageWriter::exchange(const Exchange& exchange, const std::string& layer) {
+  const Axis axis = ranks_.*exchange.axis;
+  if (axis.extent < 2 || !(exchange.bytes.value > 0)) return;
+  flush(layer);
+  cut_ = true;
+  const CollectiveAlgorithm algorithm =
+      supports(collective_.algorithm, exchange.op) ? collective_.algorithm : default_algorithm(exchange.op);
+  const std::string name = pass_.chunk.empty() ? layer : pass_.chunk + " " + layer;
+  const TaskId task = graph_.collective_along(axis, communication("exchanges"),
+                                              {.op = exchange.op,
+                                               .algorithm = algorithm,
+                                               .level = collective_.level,
+                                               .group = group_,
+                                               .bytes = exchange.bytes,
+                                               .gamma = collective_.gamma},
+                                              {std::string(exchange.name), name, pass_.micro_batch});
+  if (pass_.priority) graph_.set_priority(task, *pass_.priority);
+  // In the program's order, if there is one; else behind what the pass has done before.
+  for (const TaskId before : ordered_ ? newest_ : last_) graph_.after(before, task);
+  for (const auto& [before, lag] : awaited_) graph_.after(before, task, lag);
+  awaited_ = {{task, 0}};
+  last_ = {task};
+  if (first_.empty()) first_ = last_;
+  comes(last_);
+}
+
+Lanes StageWriter::cut(const std::string& name) {
+  cut_ |= is_pending_;
+  flush(name);
+  return last_.empty() ? newest_ : last_;
+}
+
+std::size_t StageWriter::mark(const std::string& name) {
+  cut_ |= is_pending_;
+  flush(name);
+  marks_.emplace_back();
+  return marks_.size() - 1;
+}
+
+std::pair<Lanes, Lanes> StageWriter::end(const std::string& rest) {
+  if (!pass_.chunk.empty() && first_.empty()) is_pending_ = true;  // takes no time, but its place in the order
+  flush(cut_ ? rest : "");
+  if (first_.empty())
+    throw SimulationError(fmt::format("no layer of the network takes time in the {} pass", pass_.operation));
+  return {first_, last_};
+}
+
+Lanes StageWriter::task(const DeviceTime& time, const Label& label, std::optional<int> priority) {
+  return write(time, label, "", priority);
+}
+
+void StageWriter::close() {
+  for (; unmet_ < marks_.size(); ++unmet_) marks_[unmet_] = {oldest_, 1};
+  for (const auto& [before, lag] : awaited_)
+    for (const TaskId first : oldest_) graph_.after(before, first, lag + 1);
+  awaited_.clear();
+  // A program that begins with an exchange has no queue to keep the iterations apart.
+  if (ordered_ && oldest_.size() == 1 && std::holds_alternative<Collective>(graph_.task(oldest_.front()).work))
+    for (const TaskId last : newest_) graph_.after(last, oldest_.front(), 1);
+}
+
+}  // namespace epocast

@@ -1,0 +1,97 @@
+#pragma once
+// One stage of a training step: its ranks, its queues, and the program that all of them run.
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/strategy.hpp"
+#include "strategies/step/exchange.hpp"
+
+namespace epocast {
+
+/// One event on all devices of a stage, lane by lane. Where stages have equally many replicas, these do the same as
+/// their counterparts, and one task stands for all of them: a single lane. Otherwise each replica has tasks of its own,
+/// as the next stage's replicas wait for different ones of them.
+using Lanes = std::vector<TaskId>;
+
+/// What a pass is called, and how it is served.
+struct PassName {
+  const char* operation = "";
+  std::string chunk;  ///< of layers; empty: every layer's part is a task of its own, named after the layer
+  int micro_batch = -1;
+  std::optional<int> priority = {};
+};
+
+/// Writes what a stage computes, in program order. Layers' times are added up to one task as far as nobody looks in
+/// between.
+class StageWriter {
+ public:
+  struct Lane {
+    GroupId devices{};
+    QueueId compute{};
+    std::string suffix;  ///< of names
+  };
+
+  /// `lanes`: one for every device, not a single one.
+  StageWriter(CyclicTaskGraph& graph, std::string name, StageRanks ranks, bool lanes, Discipline discipline,
+              const CollectiveSettings& collective);
+
+  CyclicTaskGraph& graph() const { return graph_; }
+  const StageRanks& ranks() const { return ranks_; }
+  GroupId group() const { return group_; }
+  const std::vector<Lane>& lanes() const { return lanes_; }
+  /// A queue of all ranks for communication, made when it is first asked for.
+  QueueId communication(const std::string& name, Discipline discipline = Discipline::fifo);
+
+  void begin(PassName pass) { pass_ = std::move(pass), first_ = last_ = Lanes(), cut_ = false; }
+  /// The next part of a layer's pass. `operation`: where it is not the pass's.
+  void compute(const DeviceTime& time, const std::string& layer, const char* operation = nullptr);
+  /// What the ranks that share the layer must send each other before they go on.
+  void exchange(const Exchange& exchange, const std::string& layer);
+  /// What has been written ends here: the last task up to this point. `name` is that of what was cut off.
+  Lanes cut(const std::string& name);
+  /// The task that the program goes on with from here. Ask for it with at() when the program is complete.
+  std::size_t mark(const std::string& name);
+  /// First and last of the pass.
+  std::pair<Lanes, Lanes> end(const std::string& rest);
+
+  /// A computation beside layers' passes, such as an update. Its name gets the lane's suffix.
+  Lanes task(const DeviceTime& time, const Label& label, std::optional<int> priority = {});
+  /// What comes next in the program waits for this.
+  void wait(TaskId before, int lag = 0) { awaited_.emplace_back(before, lag); }
+
+  /// Closes the loop of iterations. Call it once, last.
+  void close();
+  /// REQUIRES: closed. The marked task, and whether it is the next iteration's.
+  const std::pair<Lanes, int>& at(std::size_t mark) const { return marks_[mark]; }
+
+ private:
+  Lanes write(const DeviceTime& time, const Label& label, const std::string& behind_suffix,
+              std::optional<int> priority);
+  void comes(const Lanes& tasks);
+  void flush(const std::string& name);
+
+  CyclicTaskGraph& graph_;
+  std::string name_;
+  StageRanks ranks_;
+  CollectiveSettings collective_;
+  bool ordered_;
+  GroupId group_{};
+  std::vector<Lane> lanes_;
+  std::map<std::string, QueueId> communication_;
+
+  PassName pass_;
+  Lanes first_, last_;     ///< of the pass
+  Lanes newest_, oldest_;  ///< of the program
+  bool cut_ = false;       ///< the pass is in several pieces
+  bool is_pending_ = false;
+  DeviceTime pending_;                           ///< not written yet
+  std::vector<std::pair<TaskId, int>> awaited_;  ///< by what is written next
+  std::vector<std::pair<Lanes, int>> marks_;
+  std::size_t unmet_ = 0;  ///< the first mark that nothing follows yet
+};
+
+}  // namespace epocast

@@ -1,0 +1,320 @@
+#include "strategies/step/step_graph.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "strategies/message.hpp"
+#include "strategies/step/stage_writer.hpp"
+
+namespace epocast {
+namespace {
+
+constexpr std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+class Builder {
+ public:
+  Builder(const StepPlan& plan, const StrategyContext& context)
+      : plan_(plan), context_(context), programs_(programs_of(plan)) {
+    for (auto* passes : {&forward_, &backward_})
+      passes->assign(plan.chunks.size(), std::vector<Pass>(at(plan.micro_batches)));
+    gradient_.assign(plan.chunks.size(), std::vector<Lanes>(at(plan.micro_batches)));
+    update_.resize(plan.chunks.size());
+    last_.resize(plan.chunks.size());
+  }
+
+  CyclicTaskGraph build(const Synchronisation& synchronisation, std::vector<DeviceMemory>& memory) {
+    add_stages();
+    for (const Chunk& chunk : plan_.chunks) {
+      const ParameterPlace place{stage(chunk.stage), chunk,          *plan_.traces[at(chunk.stage)],
+                                 context_,           plan_.by_layer, plan_.micro_batches};
+      places_.push_back(synchronisation.at(place));
+      places_.back()->change(memory[at(chunk.stage)].use);
+    }
+    add_computations();
+    add_activations();
+    add_updates();
+    for (StageWriter& stage : stages_) stage.close();
+    for (const auto& place : places_) place->tie();
+    if (!flushes(plan_.schedule)) limit_in_flight();
+    if (!plan_.by_layer) count_versions();
+    return std::move(graph_);
+  }
+
+ private:
+  struct Pass {
+    Lanes first, last;
+  };
+  using Lane = StageWriter::Lane;
+
+  StageWriter& stage(int s) { return stages_[at(s)]; }
+  int chunks() const { return static_cast<int>(plan_.chunks.size()); }
+  const Chunk& chunk(int c) const { return plan_.chunks[at(c)]; }
+  int forward_stage(int c) const { return chunk(c).stage; }
+  int backward_stage(int c) const {
+    return plan_.gradients == GradientPlace::one_processor ? plan_.stages() - 1 : chunk(c).stage;
+  }
+
+  void add_stages() {
+    const Discipline discipline = flushes(plan_.schedule) ? Discipline::program_order : Discipline::priority;
+    for (int s = 0; s < plan_.stages(); ++s) {
+      const StageRanks& ranks = plan_.ranks[at(s)];
+      stages_.emplace_back(graph_, plan_.by_layer ? "workers" : fmt::format("stage {}", s), ranks,
+                           !plan_.replicas_are_equal(), discipline, context_.collective);
+      for (const Lane& lane : stages_.back().lanes()) {
+        if (plan_.stages() == 1) break;  // nobody to send to
+        const std::string own = fmt::format("stage {}{}", s, lane.suffix);
+        activations_[lane.devices] = communication(own + " activations", lane.devices);
+        gradients_[lane.devices] = communication(own + " gradients", lane.devices);
+      }
+    }
+  }
+
+  QueueId communication(const std::string& name, GroupId devices) {
+    return graph_.add_queue(name, devices, QueueRole::communication, Discipline::fifo);
+  }
+
+  void add_computations() {
+    for (const StageProgram& program : programs_)
+      for (const PipelineWork& work : program)
+        if (work.pass == PipelinePass::backward || work.pass == PipelinePass::backward_weights)
+          last_[at(work.chunk)] = work.micro_batch;
+    for (int s = 0; s < plan_.stages(); ++s)
+      for (const PipelineWork& work : programs_[at(s)])
+        if (work.pass == PipelinePass::forward)
+          add_forward(s, work);
+        else
+          add_backward(s, work);
+  }
+
+  /// Where there is no program, forward passes go first: as many as may be in flight are under way when a stage starts,
+  /// and from then on each backward pass lets in one forward pass. So it alternates like PipeDream's 1F1B. The threaded
+  /// schedule does whatever it has of the oldest batch: ties go to the earlier iteration.
+  enum Priority { kUpdate, kForward, kBackward };
+  std::optional<int> priority(Priority of) const {
+    return plan_.schedule == PipelineSchedule::threaded ? std::nullopt : std::optional<int>(of);
+  }
+
+  PassName name_of(const char* operation, const PipelineWork& work, Priority served) const {
+    return {operation, plan_.by_layer ? "" : chunk(work.chunk).name, shown(work.micro_batch), priority(served)};
+  }
+  int shown(int micro_batch) const { return plan_.micro_batches > 1 ? micro_batch : -1; }
+
+  const std::vector<LayerTrace>& layers(int s) const { return plan_.traces[at(s)]->layers; }
+
+  template <std::vector<Exchange> LayerExchanges::*When>
+  void exchange(int s, std::size_t l) {
+    if (plan_.exchanges.empty()) return;
+    for (const Exchange& one : plan_.exchanges[l].*When) stage(s).exchange(one, layers(s)[l].name);
+  }
+
+  void add_forward(int s, const PipelineWork& work) {
+    const Chunk& own = chunk(work.chunk);
+    PlaceSynchronisation& place = *places_[at(work.chunk)];
+    const Turn turn{.micro_batch = work.micro_batch, .first = work.micro_batch == 0};
+    stage(s).begin(name_of("forward", work, kForward));
+    for (std::size_t l = own.first; l < own.last; ++l) {
+      place.before_forward(l, turn);
+      exchange<&LayerExchanges::before_forward>(s, l);
+      stage(s).compute(layers(s)[l].times.forward, layers(s)[l].name);
+      exchange<&LayerExchanges::after_forward>(s, l);
+    }
+    const auto [first, last] = stage(s).end(layers(s)[own.last - 1].name);
+    forward_[at(work.chunk)][at(work.micro_batch)] = {first, last};
+    place.after_forward_pass(turn);
+  }
+
+  void add_backward(int s, const PipelineWork& work) {
+    const Chunk& own = chunk(work.chunk);
+    const auto c = at(work.chunk), k = at(work.micro_batch);
+    PlaceSynchronisation& place = *places_[c];
+    const bool data = work.pass != PipelinePass::backward_weights, weights = work.pass != PipelinePass::backward_data;
+    const Turn turn{.micro_batch = work.micro_batch, .last = weights && last_[c] == work.micro_batch};
+    stage(s).begin(name_of(data && weights ? "backward"
+                           : data          ? "backward data"
+                                           : "backward weights",
+                           work, kBackward));
+    for (std::size_t l = own.last; l-- > own.first;) {
+      const LayerTrace& layer = layers(s)[l];
+      if (data) {
+        place.before_backward(l, turn);
+        if (l + 1 == own.last || layers(s)[l + 1].segment != layer.segment) add_recompute(s, own, layer.segment);
+        exchange<&LayerExchanges::before_backward>(s, l);
+      }
+      DeviceTime time = data ? layer.times.backward_data : layer.times.backward_weights;
+      if (data && weights) time += layer.times.backward_weights;
+      stage(s).compute(time, layer.name);
+      if (data) exchange<&LayerExchanges::after_backward>(s, l);
+      if (weights) place.after_backward(l, turn);
+    }
+    const auto [first, last] = stage(s).end(layers(s)[own.first].name);
+    if (data) backward_[c][k] = {first, last};
+    if (weights) {
+      gradient_[c][k] = last;
+      place.after_backward_pass(turn);
+    }
+  }
+
+  /// A segment's layers that forgot their activations are computed again where backward reaches the last of them.
+  void add_recompute(int s, const Chunk& own, int segment) {
+    if (segment < 0) return;
+    for (std::size_t l = own.first; l < own.last; ++l) {
+      if (layers(s)[l].segment != segment) continue;
+      exchange<&LayerExchanges::before_forward>(s, l);
+      stage(s).compute(layers(s)[l].times.recompute, layers(s)[l].name, "recompute");
+      exchange<&LayerExchanges::after_forward>(s, l);
+    }
+  }
+
+  /// On one stage, or on two with one lane each.
+  void after(const Lanes& before, const Lanes& after, int lag = 0) {
+    for (std::size_t lane = 0; lane < before.size(); ++lane) graph_.after(before[lane], after[lane], lag);
+  }
+
+  /// Every lane after every lane.
+  void after_all(const Lanes& before, const Lanes& after, int lag) {
+    for (const TaskId one : before)
+      for (const TaskId other : after) graph_.after(one, other, lag);
+  }
+
+  /// Messages from one stage to another, or only the order if they are one. Each replica has a share of the samples, in
+  /// rank order: of m replicas, r has those from r/m to (r+1)/m. Where n others divide them anew, each gets what it
+  /// lacks from whoever has it. `bytes` is what one of the senders has; `label`, up to the lane.
+  void send(const Lanes& before, const Lanes& after, int from, int to, Bytes bytes, std::map<GroupId, QueueId>& queues,
+            const Label& label) {
+    if (from == to) {
+      this->after(before, after);
+      return;
+    }
+    const int senders = static_cast<int>(before.size()), receivers = static_cast<int>(after.size());
+    for (int i = 0; i < senders; ++i)
+      for (int j = 0; j < receivers; ++j) {
+        // Both shares in units of 1 / (senders x receivers) of the samples.
+        const int common = std::min((i + 1) * receivers, (j + 1) * senders) - std::max(i * receivers, j * senders);
+        if (common <= 0) continue;
+        const Lane &sender = stage(from).lanes()[at(i)], &receiver = stage(to).lanes()[at(j)];
+        std::string name = label.layer + sender.suffix;
+        if (common < receivers) name += " to" + receiver.suffix;
+        const MessageTasks message =
+            add_message(graph_, queues.at(sender.devices), sender.devices, receiver.devices, bytes * common / receivers,
+                        plan_.copy, {label.operation, name, label.micro_batch});
+        graph_.after(before[at(i)], message.first);
+        graph_.after(message.last, after[at(j)]);
+      }
+  }
+
+  void add_activations() {
+    for (int c = 0; c < chunks(); ++c)
+      for (int k = 0; k < plan_.micro_batches; ++k) {
+        const int here = forward_stage(c), there = backward_stage(c);
+        const Pass &forward = forward_[at(c)][at(k)], &backward = backward_[at(c)][at(k)];
+        if (c + 1 < chunks()) {
+          send(forward.last, forward_[at(c + 1)][at(k)].first, here, forward_stage(c + 1), chunk(c).sent, activations_,
+               {"send activations", chunk(c).name, shown(k)});
+          const int from = backward_stage(c + 1);
+          send(backward_[at(c + 1)][at(k)].last, backward.first, from, there, chunk(c + 1).received, gradients_,
+               {"send gradients", chunk(c + 1).name, shown(k)});
+        }
+        // Computing it again needs what the chunk received.
+        const Bytes kept = chunk(c).activations - (chunk(c).recompute.any() ? Bytes(0) : chunk(c).received);
+        send(forward.last, backward.first, here, there, kept + chunk(c).parameters, activations_,
+             {"send activations and weights", chunk(c).name, shown(k)});
+        if (splits_backward(plan_.schedule)) after(backward.last, gradient_[at(c)][at(k)]);
+      }
+  }
+
+  void add_updates() {
+    // In the order in which the gradients are complete: from the network's end.
+    for (int c = chunks(); c-- > 0;) {
+      const Chunk& own = chunk(c);
+      Lanes& update = update_[at(c)];
+      update = places_[at(c)]->update();
+      if (plan_.by_layer) continue;  // all on one queue, in program order
+      for (const TaskId task : update)
+        if (const auto served = priority(kUpdate)) graph_.set_priority(task, *served);
+      // Replicas' gradients of earlier micro-batches are summed with the last one's.
+      for (const Lanes& gradient : gradient_[at(c)])
+        send(gradient, update, backward_stage(c), own.stage, own.parameters, gradients_,
+             {"send weights' gradients", own.name});
+    }
+  }
+
+  /// What a stage may not begin before something of an earlier micro-batch or batch has ended.
+  void limit_in_flight() {
+    for (int c = 0; c < chunks(); ++c) {
+      if (plan_.schedule == PipelineSchedule::threaded) {
+        // A thread goes through the whole network and back, updates included, before it takes its next batch.
+        after_all(update_[at(c)], forward_[0][0].first, plan_.in_flight);
+        continue;
+      }
+      const int window = in_flight_without_flush(plan_.stages(), chunk(c).stage);
+      for (int k = 0; k < plan_.micro_batches; ++k) {
+        const int later = k + window;
+        after(backward_[at(c)][at(k)].last, forward_[at(c)][at(later % plan_.micro_batches)].first,
+              later / plan_.micro_batches);
+      }
+      // Updates of replicas wait for their all-reduce; backward passes may get ahead of them by one batch only.
+      if (plan_.schedule == PipelineSchedule::pipedream) after(update_[at(c)], forward_[at(c)][0].first, window + 1);
+    }
+  }
+
+  void count_versions() {
+    for (int c = 0; c < chunks(); ++c) {
+      Lanes read = forward_[at(c)][0].first;
+      const std::vector<Lane>& lanes = stage(chunk(c).stage).lanes();
+      if (plan_.schedule == PipelineSchedule::two_bw) {
+        // All of a batch is computed with the weights that two batches before it left, though newer ones may be there.
+        read.clear();
+        for (const Lane& lane : lanes)
+          read.push_back(graph_.compute_for(lane.devices, QueueId::none, Seconds(0), {"weights", chunk(c).name}));
+        after(update_[at(c)], read, 2);
+        for (const Pass& forward : forward_[at(c)]) after(read, forward.first);
+      }
+      for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
+        const StoreId store = graph_.add_store(chunk(c).name + lanes[lane].suffix, true);
+        graph_.set_version_effect(read[lane], {store, VersionEffect::read_at_start});
+        graph_.set_version_effect(update_[at(c)][lane], {store, VersionEffect::write_at_end});
+      }
+    }
+  }
+
+  const StepPlan& plan_;
+  const StrategyContext& context_;
+  std::vector<StageProgram> programs_;
+  CyclicTaskGraph graph_;
+  std::deque<StageWriter> stages_;
+  std::map<GroupId, QueueId> activations_, gradients_;         ///< queues of messages, by lane
+  std::vector<std::unique_ptr<PlaceSynchronisation>> places_;  ///< by chunk
+  std::vector<std::vector<Pass>> forward_, backward_;          ///< by chunk and micro-batch; backward: of data
+  std::vector<std::vector<Lanes>> gradient_;                   ///< of weights is complete; likewise
+  std::vector<int> last_;                                      ///< by chunk: micro-batch that makes its last gradient
+  std::vector<Lanes> update_;                                  ///< by chunk
+};
+
+}  // namespace
+
+std::vector<StageProgram> programs_of(const StepPlan& plan) {
+  const int stages = plan.stages();
+  if (flushes(plan.schedule) && plan.gradients == GradientPlace::collocated)
+    return stage_programs(plan.schedule, stages, static_cast<int>(plan.chunks.size()) / stages, plan.micro_batches);
+  std::vector<StageProgram> programs(at(stages));
+  for (int s = 0; s < stages; ++s) {
+    for (int k = 0; k < plan.micro_batches; ++k) programs[at(s)].push_back({PipelinePass::forward, s, k});
+    if (plan.gradients == GradientPlace::collocated)
+      for (int k = 0; k < plan.micro_batches; ++k) programs[at(s)].push_back({PipelinePass::backward, s, k});
+  }
+  if (plan.gradients == GradientPlace::one_processor)
+    for (int c = stages; c-- > 0;) programs.back().push_back({PipelinePass::backward, c, 0});
+  return programs;
+}
+
+CyclicTaskGraph step_graph(const StepPlan& plan, const StrategyContext& context, const Synchronisation& synchronisation,
+                           std::vector<DeviceMemory>& memory) {
+  return Builder(plan, context).build(synchronisation, memory);
+}
+
+}  // namespace epocast

@@ -1,0 +1,241 @@
+#include "strategies/synchronisation/sharded.hpp"
+
+#include <algorithm>
+#include <optional>
+
+namespace epocast {
+namespace {
+
+/// A run of layers whose parameters and gradients travel together.
+struct Unit {
+  std::string name;  ///< of the layer, or of the first and last layer with parameters
+  std::size_t first = 0, last = 0;
+  Bytes bytes;
+  DeviceTime update;
+};
+
+/// Cuts a chunk into units of at least `size` bytes, from its first layer on; layers without parameters follow the one
+/// before them.
+std::vector<Unit> make_units(const Chunk& chunk, const WorkloadTrace& trace, Bytes size) {
+  std::vector<Unit> units;
+  std::string first;
+  for (std::size_t l = chunk.first; l < chunk.last; ++l) {
+    const LayerTrace& layer = trace.layers[l];
+    if (layer.parameters.value > 0) {
+      if (units.empty() || units.back().bytes >= size) {
+        first = layer.name;
+        units.push_back({first, units.empty() ? chunk.first : l, l, {}, {}});
+      }
+      Unit& unit = units.back();
+      unit.bytes += layer.parameters;
+      unit.update += layer.times.update;
+      if (first != layer.name) unit.name = first + ".." + layer.name;
+    }
+    if (!units.empty()) units.back().last = l;
+  }
+  return units;
+}
+
+/// The most bytes that `count` neighbouring units have together.
+Bytes largest_window(const std::vector<Unit>& units, std::size_t count) {
+  Bytes most;
+  for (std::size_t u = 0; u < units.size(); ++u) {
+    Bytes sum;
+    for (std::size_t v = u; v < std::min(units.size(), u + count); ++v) sum += units[v].bytes;
+    most = std::max(most, sum);
+  }
+  return most;
+}
+
+class ShardedPlace final : public PlaceSynchronisation {
+ public:
+  ShardedPlace(const Sharded::Settings& settings, const ParameterPlace& place)
+      : settings_(settings),
+        place_(place),
+        graph_(place.stage.graph()),
+        units_(make_units(place.chunk, place.trace, settings.unit)),
+        shards_(place.replicas()),
+        unit_ending_at_(place.trace.layers.size(), kNone),
+        unit_starting_at_(place.trace.layers.size(), kNone) {
+    for (std::size_t u = 0; u < units_.size(); ++u) {
+      unit_starting_at_[units_[u].first] = u;
+      unit_ending_at_[units_[u].last] = u;
+    }
+    if (shards_ > 1) communication_ = place.stage.communication(place.by_layer ? "communication" : "shards");
+  }
+
+  void before_forward(std::size_t layer, const Turn& turn) override {
+    if (const std::size_t u = unit_starting_at_[layer]; u != kNone && shards_ > 1 && looks_at_forward(turn)) {
+      if (u == 0) passes_.push_back({turn, false, {}, {}});
+      const std::string before = u > 0 ? units_[u - 1].name : "";
+      if (u > 0) passes_.back().done.push_back(place_.stage.cut(before));
+      passes_.back().marks.push_back(place_.stage.mark(before));
+    }
+  }
+
+  void after_forward_pass(const Turn& turn) override {
+    if (shards_ > 1 && !units_.empty() && looks_at_forward(turn)) passes_.back().done.push_back(place_.stage.cut(""));
+  }
+
+  void before_backward(std::size_t layer, const Turn& turn) override {
+    const std::size_t u = unit_ending_at_[layer];
+    if (u == kNone || shards_ == 1 || !gathers_again()) return;
+    if (u + 1 == units_.size()) passes_.push_back({turn, true, {}, {}});
+    passes_.back().marks.push_back(place_.stage.mark(u + 1 < units_.size() ? units_[u + 1].name : ""));
+  }
+
+  void after_backward(std::size_t layer, const Turn& turn) override {
+    const std::size_t u = unit_starting_at_[layer];
+    if (u == kNone || shards_ == 1) return;
+    const bool scatters = turn.last || settings_.stage >= 2;
+    if (!scatters && !gathers_again()) return;
+    const Lanes made = place_.stage.cut(units_[u].name);
+    if (gathers_again()) backward_pass(turn).done.push_back(made);
+    if (scatters) scatters_.push_back({u, turn, made});
+  }
+
+  Lanes update() override {
+    if (!place_.by_layer) {
+      const Lanes written =
+          place_.stage.task(place_.chunk.update / static_cast<double>(shards_), {"update", place_.chunk.name});
+      updates_.assign(units_.size(), written);
+      return written;
+    }
+    updates_.resize(units_.size());
+    for (std::size_t u = units_.size(); u-- > 0;)
+      updates_[u] = place_.stage.task(units_[u].update / static_cast<double>(shards_), {"update", units_[u].name});
+    return {};
+  }
+
+  void tie() override {
+    if (shards_ == 1) return;
+    for (const Scatter& scatter : scatters_) {
+      const TaskId scattered = communicate(CollectiveOp::reduce_scatter, "reduce-scatter", scatter.unit, scatter.turn);
+      after(scatter.made, scattered);
+      if (scatter.turn.last) after(scattered, updates_[scatter.unit]);
+    }
+    for (std::size_t p = 0; p < passes_.size(); ++p) gather(p);
+  }
+
+  void change(MemoryUse& use) const override {
+    if (shards_ == 1) return;
+    const Precision precision = place_.trace.precision;
+    const Bytes own = place_.chunk.parameters;
+    const double share = 1.0 / shards_;
+    const double state = optimizer_bytes_per_value(place_.context.optimizer, precision) / bytes_per_value(precision);
+    use.optimizer_state -= own * state * (1 - share);
+    if (settings_.stage >= 2) use.gradients += largest_window(units_, 1) - own * (1 - share);
+    if (settings_.stage < 3) return;
+    use.parameters += largest_window(units_, settings_.reshard ? ahead() : units_.size()) - own * (1 - share);
+  }
+
+ private:
+  static constexpr std::size_t kNone = ~std::size_t{0};
+
+  /// A pass through the chunk, unit by unit in the order of the pass.
+  struct GatheredPass {
+    Turn turn;
+    bool backward = false;
+    std::vector<std::size_t> marks;  ///< where a unit begins
+    std::vector<Lanes> done;         ///< its last task
+  };
+  struct Scatter {
+    std::size_t unit = 0;
+    Turn turn;
+    Lanes made;
+  };
+
+  bool in_pass() const { return settings_.stage == 3; }
+  bool gathers_again() const { return in_pass() && settings_.reshard; }
+  /// Whether parameters come just before this pass.
+  bool looks_at_forward(const Turn& turn) const { return turn.first || gathers_again(); }
+  /// How many units further on those are that may be gathered once one has been computed.
+  std::size_t ahead() const { return static_cast<std::size_t>(settings_.prefetch) + 1; }
+
+  void after(const Lanes& before, TaskId task, int lag = 0) {
+    for (const TaskId one : before) graph_.after(one, task, lag);
+  }
+  void after(TaskId before, const Lanes& tasks, int lag = 0) {
+    for (const TaskId one : tasks) graph_.after(before, one, lag);
+  }
+
+  TaskId communicate(CollectiveOp op, const char* operation, std::size_t u, const Turn& turn) {
+    const CollectiveSettings& settings = place_.context.collective;
+    const int shown = place_.micro_batches > 1 ? turn.micro_batch : -1;
+    return graph_.collective_along(
+        place_.stage.ranks().replicas, communication_,
+        {.op = op,
+         .algorithm = supports(settings.algorithm, op) ? settings.algorithm : default_algorithm(op),
+         .level = settings.level,
+         .group = place_.stage.group(),
+         .bytes = units_[u].bytes,
+         .gamma = op == CollectiveOp::reduce_scatter ? settings.gamma : 0},
+        {operation, place_.name() + units_[u].name, shown});
+  }
+
+  /// Of the micro-batch; where gradients of weights come later, not the last one.
+  GatheredPass& backward_pass(const Turn& turn) {
+    return *std::find_if(passes_.rbegin(), passes_.rend(), [&](const GatheredPass& pass) {
+      return pass.backward && pass.turn.micro_batch == turn.micro_batch;
+    });
+  }
+
+  /// Brings parameters to all replicas, in the order in which the pass needs them: during the pass, or right behind the
+  /// update.
+  void gather(std::size_t p) {
+    const GatheredPass& pass = passes_[p];
+    std::optional<TaskId> before;
+    for (std::size_t i = 0; i < pass.marks.size(); ++i) {
+      const std::size_t u = pass.backward ? units_.size() - 1 - i : i;
+      const TaskId gathered =
+          communicate(CollectiveOp::all_gather, pass.backward ? "all-gather again" : "all-gather", u, pass.turn);
+      if (before) graph_.after(*before, gathered);
+      before = gathered;
+      const auto& [needed_by, lag] = place_.stage.at(pass.marks[i]);
+      after(gathered, needed_by, lag + (in_pass() ? 0 : 1));
+      if (!pass.backward && pass.turn.first) after(updates_[u], gathered, in_pass() ? 1 : 0);
+      if (!in_pass()) continue;
+      if (i >= ahead())
+        after(pass.done[i - ahead()], gathered);
+      else if (p > 0)
+        after(passes_[p - 1].done.back(), gathered);
+    }
+  }
+
+  Sharded::Settings settings_;
+  ParameterPlace place_;
+  CyclicTaskGraph& graph_;
+  std::vector<Unit> units_;
+  int shards_;
+  QueueId communication_ = QueueId::none;
+  std::vector<std::size_t> unit_ending_at_, unit_starting_at_;  ///< by layer
+  std::vector<GatheredPass> passes_;                            ///< in the program's order
+  std::vector<Scatter> scatters_;
+  std::vector<Lanes> updates_;  ///< by unit
+};
+
+}  // namespace
+
+std::vector<ParameterInfo> Sharded::parameters() {
+  return {{"stage", "", "1 .. 3", "3", "what is sharded: optimizer state; gradients too; parameters too"},
+          {"unit", "bytes", "> 0", "25 MiB", "parameters that travel together, in whole layers"},
+          {"prefetch", "count", "0 .. 1e6", "1", "units gathered ahead of the one that computes (stage: 3)"},
+          {"reshard", "", "true | false", "true",
+           "drop the gathered parameters after the forward pass and gather them again (stage: 3)"}};
+}
+
+Sharded::Sharded(const ConfigNode& options) {
+  settings_.stage = options.get("stage", settings_.stage, Range{1, 3});
+  settings_.unit = options.get("unit", settings_.unit, Range{1, 1e15});
+  settings_.prefetch = options.get("prefetch", settings_.prefetch, Range{0, 1e6});
+  settings_.reshard = options.get("reshard", settings_.reshard);
+  for (const char* key : {"prefetch", "reshard"})
+    if (options.has(key) && settings_.stage < 3)
+      throw options.at(key).error("parameters are gathered during the passes in stage 3 only; use stage: 3");
+}
+
+std::unique_ptr<PlaceSynchronisation> Sharded::at(const ParameterPlace& place) const {
+  return std::make_unique<ShardedPlace>(settings_, place);
+}
+
+}  // namespace epocast

@@ -1,0 +1,34 @@
+#pragma once
+// Each replica owns a share of optimizer state, gradients and parameters: ZeRO (Rajbhandari et al. 2020), FSDP (Zhao et
+// al. 2023).
+//
+// Stage 1 shards the optimizer's state: gradients are reduce-scattered when they are complete, each replica updates its
+// share, and all-gathers spread the parameters before the next step. Stage 2 shards gradients too, so that they are
+// reduce-scattered after every micro-batch. Stage 3 shards parameters too: they are gathered before each forward pass
+// and, unless they are kept, again before each backward pass. Per replica and step of m micro-batches, of n bytes on d
+// replicas: stage 1 moves 2 (d-1)/d n, stage 2 (m+1) (d-1)/d n, stage 3 3 m (d-1)/d n or, without resharding, (m+1)
+// (d-1)/d n. What travels together is a unit of whole layers; `prefetch` units are gathered ahead of the one that
+// computes.
+
+#include "strategies/step/synchronisation.hpp"
+
+namespace epocast {
+
+class Sharded final : public Synchronisation {
+ public:
+  struct Settings {
+    std::int64_t stage = 3;
+    Bytes unit{25.0 * (1 << 20)};
+    std::int64_t prefetch = 1;
+    bool reshard = true;
+  };
+
+  explicit Sharded(const ConfigNode& options);
+  std::unique_ptr<PlaceSynchronisation> at(const ParameterPlace& place) const override;
+  static std::vector<ParameterInfo> parameters();
+
+ private:
+  Settings settings_;
+};
+
+}  // namespace epocast
