@@ -27,6 +27,7 @@ class MeasuredTable : public CostModel {
   void check_covers(const Model& model) const;
 
   PassTimes times(const Layer& layer, std::int64_t batch, const Device& device) const override;
+  bool knows_parts() const override { return false; }
   std::vector<std::string> caveats(std::int64_t batch) const override;
 
  private:

@@ -30,6 +30,7 @@ class StepTimeAnchored : public CostModel {
   StepTimeAnchored(std::unique_ptr<CostModel> inner, const Model& model, const Device& device, TimeByBatch steps);
 
   PassTimes times(const Layer& layer, std::int64_t batch, const Device& device) const override;
+  bool knows_parts() const override { return inner_->knows_parts(); }
   std::vector<std::string> caveats(std::int64_t batch) const override;
   std::vector<std::string> device_caveats(const Device& device) const override;
 

@@ -74,6 +74,8 @@ struct ScenarioSetup {
 
   /// The network's trace on a device, with workspace and recomputation as `settings` want them.
   WorkloadTrace trace(DeviceId device, std::int64_t batch, const MemorySettings& settings) const;
+  /// The same of another network, such as a part of this one.
+  WorkloadTrace trace(const Model& of, DeviceId device, std::int64_t batch, const MemorySettings& settings) const;
   /// What the strategy sees in a phase. Adds to `asked`, if given, the traces that it uses.
   StrategyContext context(const PhaseSettings& phase, std::set<AskedTrace>* asked = nullptr) const;
   /// The same with other settings of memory.

@@ -113,27 +113,47 @@ std::vector<DeviceId> read_workers(const ConfigNode& node, const Cluster& cluste
 
 /// What a phase starts from: the scenario's own settings, changed by a schedule entry.
 struct BatchSetting {
+  enum Of { per_worker, per_replica, global };
   std::int64_t value = 32;
-  bool per_worker = true;
+  Of of = per_worker;
   ConfigNode place;
+
+  std::int64_t of_all(std::int64_t workers, std::int64_t replicas) const {
+    return of == global ? value : value * (of == per_worker ? workers : replicas);
+  }
 };
+
+constexpr std::pair<const char*, BatchSetting::Of> kBatchKeys[] = {{"per_worker", BatchSetting::per_worker},
+                                                                   {"per_replica", BatchSetting::per_replica},
+                                                                   {"global", BatchSetting::global}};
+
+/// The one of the keys, each behind `prefix`, that the map has; nothing if it has none. Throws ConfigError for several.
+std::optional<BatchSetting> read_batch_key(const ConfigNode& map, const std::string& prefix) {
+  std::optional<BatchSetting> found;
+  for (const auto& [key, of] : kBatchKeys) {
+    if (!map.has(prefix + key)) continue;
+    if (found) throw map.error("give only one of per_worker, per_replica and global");
+    const ConfigNode value = map.at(prefix + key);
+    found = BatchSetting{value.as_int(Range{1, kMaxCount}), of, value};
+  }
+  return found;
+}
 
 BatchSetting read_batch(const ConfigNode& batch) {
   if (!batch.is_map()) throw batch.error("write `batch: {per_worker: 32}` or `batch: {global: 256}`");
-  if (batch.has("per_worker") && batch.has("global")) throw batch.error("give either per_worker or global, not both");
-  const char* key = batch.has("global") ? "global" : "per_worker";
-  if (!batch.has(key)) {
+  const auto found = read_batch_key(batch, "");
+  if (!found) {
     batch.check_all_read();  // a misspelt key says more than a missing one
     throw batch.error("give per_worker or global, as in `batch: {per_worker: 32}`");
   }
-  return {batch.at(key).as_int(Range{1, kMaxCount}), !batch.has("global"), batch.at(key)};
+  return *found;
 }
 
 PhaseSettings make_phase(const std::vector<DeviceId>& workers, const BatchSetting& batch, const Strategy& strategy,
                          std::int64_t samples, std::int64_t epochs, bool drop_last) {
   const auto count = static_cast<std::int64_t>(workers.size());
   const std::int64_t divisor = strategy.batch_divisor(count);
-  PhaseSettings phase{workers, batch.per_worker ? batch.value * count : batch.value, epochs, samples, drop_last};
+  PhaseSettings phase{workers, batch.of_all(count, divisor), epochs, samples, drop_last};
   if (phase.global_batch % divisor != 0)
     throw batch.place.error(fmt::format(
         "a global batch of {} cannot be divided over {} {}; nearest multiples: {} and {}", phase.global_batch, divisor,
@@ -150,19 +170,14 @@ PhaseSettings make_phase(const std::vector<DeviceId>& workers, const BatchSettin
 /// A schedule entry may say `batch: {global: 64}` or, shorter, `batch.global: 64`.
 BatchSetting entry_batch(const ConfigNode& entry, const BatchSetting& fallback) {
   if (entry.has("batch")) return read_batch(entry.at("batch"));
-  const bool global = entry.has("batch.global");
-  if (global && entry.has("batch.per_worker"))
-    throw entry.error("give either batch.per_worker or batch.global, not both");
-  if (!global && !entry.has("batch.per_worker")) return fallback;
-  const ConfigNode value = entry.at(global ? "batch.global" : "batch.per_worker");
-  return {value.as_int(Range{1, kMaxCount}), !global, value};
+  return read_batch_key(entry, "batch.").value_or(fallback);
 }
 
 std::vector<PhaseSettings> read_phases(const ConfigNode& config, const Cluster& cluster, const Strategy& strategy,
                                        std::int64_t samples) {
   const std::vector<DeviceId> workers =
       config.has("workers") ? read_workers(config.at("workers"), cluster) : std::vector<DeviceId>{0};
-  const BatchSetting batch = config.has("batch") ? read_batch(config.at("batch")) : BatchSetting{32, true, config};
+  const BatchSetting batch = config.has("batch") ? read_batch(config.at("batch")) : BatchSetting{.place = config};
   const ConfigNode dataset = child_or_empty(config, "dataset");
   const bool drop_last = dataset.get("drop_last", false);
   const std::int64_t epochs = dataset.get("epochs", std::int64_t{1}, Range{1, static_cast<double>(kMaxEpochs)});
@@ -306,10 +321,15 @@ CostModelContext cost_model_context(const ScenarioSetup& setup, const ConfigNode
 Registries builtin_registries() { return {builtin_strategies()}; }
 
 WorkloadTrace ScenarioSetup::trace(DeviceId device, std::int64_t batch, const MemorySettings& settings) const {
+  return trace(model, device, batch, settings);
+}
+
+WorkloadTrace ScenarioSetup::trace(const Model& of, DeviceId device, std::int64_t batch,
+                                   const MemorySettings& settings) const {
   Device on = cluster.devices[static_cast<std::size_t>(device)];
   // Workers have a rate for the precision; a parameter server's device, which multiplies nothing, may do without.
   if (!(on.matrix_rate(precision).value > 0)) on.other_rates[precision] = on.peak_rate;
-  WorkloadTrace out = make_trace(model, *cost_model, batch, on, precision);
+  WorkloadTrace out = make_trace(of, *cost_model, batch, on, precision);
   settings.apply(out);
   return out;
 }
@@ -345,6 +365,16 @@ StrategyContext ScenarioSetup::context(const PhaseSettings& phase, const MemoryS
     stack.apply(made, team, in_step);
     return made;
   };
+  const auto of_part = [this, settings, asked, kinds](std::shared_ptr<const Model> part) {
+    if (!cost_model->knows_parts())
+      throw ConfigError(strategy_place, "strategy",
+                        "devices share layers here, but the cost model has times of whole layers only; use compute: "
+                        "fitted or roofline");
+    return TraceSource(kinds, [this, settings, asked, part = std::move(part)](std::int64_t batch, DeviceId device) {
+      if (asked != nullptr) asked->insert({batch, device});
+      return trace(*part, device, batch, settings);
+    });
+  };
   return {.cluster = cluster,
           .workers = phase.workers,
           .global_batch = phase.global_batch,
@@ -353,7 +383,9 @@ StrategyContext ScenarioSetup::context(const PhaseSettings& phase, const MemoryS
           .optimizer = optimizer,
           .memory_reserve = memory.reserve,
           .memory_reserve_share = memory.reserve_share,
-          .kinds = kinds};
+          .kinds = kinds,
+          .model = model.layers.empty() ? nullptr : &model,
+          .trace_of = of_part};
 }
 
 TrainingStep ScenarioSetup::compile(const StrategyContext& seen) const {
@@ -392,9 +424,12 @@ ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registri
   setup.cluster = load_platform_named(platform, data);
 
   const ConfigNode strategy = read_strategy(config);
-  setup.strategy_name = strategy.at("name").as_string();
-  setup.strategy_place = strategy.at("name").where();
-  setup.strategy = registries.strategies.make(setup.strategy_name, strategy, strategy.at("name"));
+  // A strategy with a mesh is put together from parts, and needs no name.
+  const bool composed = !strategy.has("name") && strategy.has("mesh");
+  const ConfigNode named = composed ? strategy.at("mesh") : strategy.at("name");
+  setup.strategy_name = composed ? "composition" : named.as_string();
+  setup.strategy_place = named.where();
+  setup.strategy = registries.strategies.make(setup.strategy_name, strategy, named);
 
   const ConfigNode dataset = child_or_empty(config, "dataset");
   // ImageNet-1K (ILSVRC 2012) training images.

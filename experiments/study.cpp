@@ -34,21 +34,19 @@ ConfigNode spelled_out(const ConfigNode& config, const std::string& map, const s
   return name.is_scalar() ? config.without(map).with(map + "." + name_key, name) : config;
 }
 
-/// Sets a key of a scenario. `batch.global` and `batch.per_worker` say the same thing twice: setting one drops the
-/// other.
+/// Sets a key of a scenario. `batch.global`, `batch.per_replica` and `batch.per_worker` say the same thing: setting one
+/// drops the others.
 ConfigNode set(const ConfigNode& config, const std::string& key, const ConfigNode& value) {
   if (key.starts_with("strategy.") && key != "strategy.name")
     return spelled_out(config, "strategy", "name", value, kDefaultStrategy).with(key, value);
   if (key.starts_with("stack.") && key != "stack.name")
     return spelled_out(config, "stack", "name", value, kDefaultStack).with(key, value);
   if (key.starts_with("compute.")) return spelled_out(config, "compute", "cost_model", value, nullptr).with(key, value);
-  const auto drop = [&](const char* other) {
-    if (!config.has("batch")) return config;
-    const ConfigNode batch = config.at("batch");
-    return batch.is_map() ? config.with("batch", batch.without(other)) : config;
-  };
-  if (key == "batch.global") return drop("per_worker").with(key, value);
-  if (key == "batch.per_worker") return drop("global").with(key, value);
+  if (key.starts_with("batch.") && config.has("batch") && config.at("batch").is_map()) {
+    ConfigNode batch = config.at("batch");
+    for (const char* other : {"per_worker", "per_replica", "global"}) batch = batch.without(other);
+    return config.with("batch", batch).with(key, value);
+  }
   return config.with(key, value);
 }
 

@@ -22,6 +22,9 @@ class CostModel {
   /// Throws ConfigError if the model has no data for this layer, batch or device.
   virtual PassTimes times(const Layer& layer, std::int64_t batch, const Device& device) const = 0;
 
+  /// Whether it knows times of parts of layers, and not only of the network's layers by name.
+  virtual bool knows_parts() const { return true; }
+
   /// What a user must know before trusting the answer for this batch size, e.g. that it is extrapolated. Usually empty.
   virtual std::vector<std::string> caveats(std::int64_t /*batch*/) const { return {}; }
   /// The same for times on this device, e.g. that they are those of another, scaled.

@@ -26,6 +26,7 @@ struct EntryInfo {
   std::string name;
   std::string description;
   std::vector<ParameterInfo> parameters;
+  std::string preset_of = {};  ///< the entry whose settings this one is a name for; usually empty
 };
 
 /// A table from names to factories. `Product` is what a factory makes, from the options the user wrote.

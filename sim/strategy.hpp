@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <concepts>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "sim/cluster.hpp"
 #include "sim/collective.hpp"
 #include "sim/memory.hpp"
+#include "sim/model.hpp"
 #include "sim/registry.hpp"
 #include "sim/task_graph.hpp"
 #include "sim/workload_trace.hpp"
@@ -37,6 +39,10 @@ struct StrategyContext {
   Bytes memory_reserve = {};        ///< of each device's memory, not for training
   double memory_reserve_share = 0;  ///< the same, as a share of it, on top
   std::shared_ptr<const DeviceKinds> kinds = std::make_shared<const DeviceKinds>(cluster, workers);  ///< of the workers
+  const Model* model = nullptr;   ///< the network, where it is known in more detail than its trace
+  /// The traces of another network, such as one device's part of it. Throws ConfigError where the study's times are of
+  /// whole layers. Empty without a model.
+  std::function<TraceSource(std::shared_ptr<const Model>)> trace_of = {};
 
   /// A worker's share of the batch. At least one sample: a batch that is not divided may have fewer than there are
   /// workers.

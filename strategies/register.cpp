@@ -1,6 +1,8 @@
 #include "strategies/register.hpp"
 
+#include "strategies/bodies/tensor.hpp"
 #include "strategies/collective_benchmark.hpp"
+#include "strategies/composition.hpp"
 #include "strategies/data_parallel.hpp"
 #include "strategies/filter_parallel.hpp"
 #include "strategies/gossip.hpp"
@@ -9,12 +11,30 @@
 #include "strategies/local_sgd.hpp"
 #include "strategies/parameter_server.hpp"
 #include "strategies/periodic_commit.hpp"
-#include "strategies/pipeline.hpp"
+#include "strategies/presets.hpp"
 #include "strategies/sharded_data_parallel.hpp"
 #include "strategies/single.hpp"
+#include "strategies/synchronisation/all_reduce.hpp"
+#include "strategies/synchronisation/sharded.hpp"
 #include "strategies/two_chunk_data_parallel.hpp"
 
 namespace epocast {
+
+BodyRegistry builtin_bodies() {
+  BodyRegistry registry("body");
+  registry.add(TensorBody::info(), [](const ConfigNode& options) { return std::make_unique<TensorBody>(options); });
+  return registry;
+}
+
+SynchronisationRegistry builtin_synchronisations() {
+  SynchronisationRegistry registry("synchronisation");
+  registry.add(
+      {"all_reduce", "gradients are summed over all replicas, each of which updates all", AllReduce::parameters()},
+      [](const ConfigNode& options) { return std::make_unique<AllReduce>(options); });
+  registry.add({"sharded", "each replica owns a share of what it trains (ZeRO, FSDP)", Sharded::parameters()},
+               [](const ConfigNode& options) { return std::make_unique<Sharded>(options); });
+  return registry;
+}
 
 StrategyRegistry builtin_strategies() {
   StrategyRegistry registry("strategy");
@@ -25,7 +45,7 @@ StrategyRegistry builtin_strategies() {
   add_strategy<LayerwiseDataParallel>(registry);
   add_strategy<TwoChunkDataParallel>(registry);
   add_strategy<ParameterServer>(registry);
-  add_strategy<Pipeline>(registry);
+  registry.add(Composition::pipeline_info(), Composition::pipeline);
   add_strategy<FilterParallel>(registry);
   for (const CommitRule& rule : commit_rules())
     registry.add(PeriodicCommit::info(rule),
@@ -33,6 +53,10 @@ StrategyRegistry builtin_strategies() {
   add_strategy<Gossip>(registry);
   add_strategy<Hogwild>(registry);
   add_strategy<CollectiveBenchmark>(registry);
+  registry.add(Composition::info(), [](const ConfigNode& options) {
+    return Composition::compose(options, builtin_bodies(), builtin_synchronisations());
+  });
+  add_presets(registry);
   return registry;
 }
 

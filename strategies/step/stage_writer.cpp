@@ -29,6 +29,13 @@ QueueId StageWriter::communication(const std::string& name, Discipline disciplin
   return known->second;
 }
 
+void StageWriter::begin(PassName pass) {
+  pass_ = std::move(pass);
+  first_ = last_ = {};
+  cut_ = false;
+  if (!ordered_) awaited_.clear();  // passes wait for each other by edges only
+}
+
 void StageWriter::compute(const DeviceTime& time, const std::string& layer, const char* operation) {
   if (!pass_.chunk.empty()) {
     pending_ += time;

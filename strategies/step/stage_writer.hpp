@@ -46,7 +46,7 @@ class StageWriter {
   /// A queue of all ranks for communication, made when it is first asked for.
   QueueId communication(const std::string& name, Discipline discipline = Discipline::fifo);
 
-  void begin(PassName pass) { pass_ = std::move(pass), first_ = last_ = Lanes(), cut_ = false; }
+  void begin(PassName pass);
   /// The next part of a layer's pass. `operation`: where it is not the pass's.
   void compute(const DeviceTime& time, const std::string& layer, const char* operation = nullptr);
   /// What the ranks that share the layer must send each other before they go on.

@@ -38,6 +38,7 @@ class Builder {
     add_computations();
     add_activations();
     add_updates();
+    add_up_shared_tables(memory);
     for (StageWriter& stage : stages_) stage.close();
     for (const auto& place : places_) place->tie();
     if (!flushes(plan_.schedule)) limit_in_flight();
@@ -112,11 +113,17 @@ class Builder {
     for (const Exchange& one : plan_.exchanges[l].*When) stage(s).exchange(one, layers(s)[l].name);
   }
 
+  void gather(int s, int c, std::optional<Exchange> ChunkGathers::*when) {
+    if (plan_.gathers.empty() || !(plan_.gathers[at(c)].*when)) return;
+    stage(s).exchange(*(plan_.gathers[at(c)].*when), "received");
+  }
+
   void add_forward(int s, const PipelineWork& work) {
     const Chunk& own = chunk(work.chunk);
     PlaceSynchronisation& place = *places_[at(work.chunk)];
     const Turn turn{.micro_batch = work.micro_batch, .first = work.micro_batch == 0};
     stage(s).begin(name_of("forward", work, kForward));
+    gather(s, work.chunk, &ChunkGathers::forward);
     for (std::size_t l = own.first; l < own.last; ++l) {
       place.before_forward(l, turn);
       exchange<&LayerExchanges::before_forward>(s, l);
@@ -138,6 +145,7 @@ class Builder {
                            : data          ? "backward data"
                                            : "backward weights",
                            work, kBackward));
+    if (data) gather(s, work.chunk, &ChunkGathers::backward);
     for (std::size_t l = own.last; l-- > own.first;) {
       const LayerTrace& layer = layers(s)[l];
       if (data) {
@@ -152,7 +160,10 @@ class Builder {
       if (weights) place.after_backward(l, turn);
     }
     const auto [first, last] = stage(s).end(layers(s)[own.first].name);
-    if (data) backward_[c][k] = {first, last};
+    if (data) {
+      backward_[c][k] = {first, last};
+      place.after_backward_data_pass(turn);
+    }
     if (weights) {
       gradient_[c][k] = last;
       place.after_backward_pass(turn);
@@ -243,6 +254,58 @@ class Builder {
     }
   }
 
+  int chunk_of(std::size_t layer) const {
+    int c = 0;
+    while (layer >= chunk(c).last) ++c;
+    return c;
+  }
+
+  /// A layer that multiplies by another stage's table has a copy of it, whose gradient is summed with the original's
+  /// before both are updated (Shoeybi et al. 2019: word embeddings on the first and the last stage).
+  void add_up_shared_tables(std::vector<DeviceMemory>& memory) {
+    if (context_.model == nullptr || !plan_.replicas_are_equal()) return;
+    const std::vector<Layer>& layers = context_.model->layers;
+    for (std::size_t l = 0; l < layers.size(); ++l) {
+      if (layers[l].tied_to < 0) continue;
+      const int original = chunk_of(static_cast<std::size_t>(layers[l].tied_to)), copy = chunk_of(l);
+      const int first = chunk(original).stage, last = chunk(copy).stage;
+      if (first == last) continue;
+      const LayerTrace& table = this->layers(first)[static_cast<std::size_t>(layers[l].tied_to)];
+      std::vector<DeviceId> devices = plan_.ranks[at(first)].devices;
+      const auto ranks = static_cast<std::uint32_t>(devices.size());
+      devices.insert(devices.end(), plan_.ranks[at(last)].devices.begin(), plan_.ranks[at(last)].devices.end());
+      const GroupId both = graph_.add_group("both of " + table.name, std::move(devices));
+      const QueueId queue = communication("sum of " + table.name, both);
+      const TaskId sum = graph_.collective_along({.stride = ranks, .extent = 2}, queue,
+                                                 {.op = CollectiveOp::all_reduce,
+                                                  .algorithm = context_.collective.algorithm,
+                                                  .level = context_.collective.level,
+                                                  .group = both,
+                                                  .bytes = table.parameters,
+                                                  .gamma = context_.collective.gamma},
+                                                 {"all-reduce", "gradients of " + table.name});
+      for (const int c : {original, copy}) {
+        const TaskId made = instant("gradients of " + table.name, chunk(c).stage);
+        for (const Lanes& gradient : gradient_[at(c)]) after(gradient, {made});
+        graph_.after(made, sum);
+        const TaskId summed = instant("sum of " + table.name, chunk(c).stage);
+        graph_.after(sum, summed);
+        for (const TaskId update : update_[at(c)]) graph_.after(summed, update);
+      }
+      MemoryUse& use = memory[at(last)].use;
+      use.parameters += table.parameters;
+      use.gradients += table.parameters;
+      use.optimizer_state +=
+          table.parameters * (optimizer_bytes_per_value(context_.optimizer, plan_.traces.front()->precision) /
+                              bytes_per_value(plan_.traces.front()->precision));
+    }
+  }
+
+  /// A moment of every rank of a stage.
+  TaskId instant(const std::string& name, int s) {
+    return graph_.compute_for(stage(s).group(), QueueId::none, Seconds(0), {"wait", name});
+  }
+
   /// What a stage may not begin before something of an earlier micro-batch or batch has ended.
   void limit_in_flight() {
     for (int c = 0; c < chunks(); ++c) {
@@ -266,6 +329,12 @@ class Builder {
     for (int c = 0; c < chunks(); ++c) {
       Lanes read = forward_[at(c)][0].first;
       const std::vector<Lane>& lanes = stage(chunk(c).stage).lanes();
+      if (std::holds_alternative<Collective>(graph_.task(read.front()).work)) {
+        // Of a team; but it is each rank that reads.
+        read = {instant("weights of " + chunk(c).name, chunk(c).stage)};
+        after(update_[at(c)], read, 1);
+        after(read, forward_[at(c)][0].first);
+      }
       if (plan_.schedule == PipelineSchedule::two_bw) {
         // All of a batch is computed with the weights that two batches before it left, though newer ones may be there.
         read.clear();

@@ -3,6 +3,7 @@
 // that says what devices that share a layer send each other; a synchronisation of replicas.
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "sim/collective.hpp"
@@ -22,6 +23,11 @@ enum class GradientPlace {
                   ///< 2019, section 4.1: what TensorFlow 1 does unless told otherwise)
 };
 
+/// What a stage's devices gather of a message, of which each has got a part.
+struct ChunkGathers {
+  std::optional<Exchange> forward, backward;
+};
+
 /// Everything that decides what the graph looks like.
 struct StepPlan {
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
@@ -30,6 +36,7 @@ struct StepPlan {
   /// By stage: of one device, at one replica's share of a micro-batch. Not owned.
   std::vector<const WorkloadTrace*> traces;
   std::vector<LayerExchanges> exchanges;  ///< by layer; none where each device has all of a layer
+  std::vector<ChunkGathers> gathers;      ///< by chunk; may be empty
   int micro_batches = 1;
   int in_flight = 1;  ///< batches, of the threaded schedule
   double copy = 0;    ///< s per byte that copying a message takes

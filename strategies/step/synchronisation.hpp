@@ -22,11 +22,14 @@ struct ParameterPlace {
   int replicas() const { return static_cast<int>(stage.ranks().replicas.extent); }
   /// Of the micro-batch's batch of one device.
   std::string name() const { return by_layer ? "" : chunk.name + " "; }
-  /// The trace with no other layers' gradients and parameters.
+  /// The trace with no other layers' gradients and times.
   WorkloadTrace own_trace() const {
     WorkloadTrace own = trace;
     for (std::size_t l = 0; l < own.layers.size(); ++l)
-      if (l < chunk.first || l >= chunk.last) own.layers[l].gradients.clear(), own.layers[l].parameters = Bytes(0);
+      if (l < chunk.first || l >= chunk.last) {
+        own.layers[l].gradients.clear();
+        own.layers[l].times = {};  // the passes of the chunk begin with its own layers
+      }
     return own;
   }
 };
@@ -46,6 +49,9 @@ class PlaceSynchronisation {
   virtual void before_forward(std::size_t /*layer*/, const Turn&) {}
   virtual void after_forward_pass(const Turn&) {}
   virtual void before_backward(std::size_t /*layer*/, const Turn&) {}
+  /// Of the pass that makes gradients of activations, maybe those of weights too.
+  virtual void after_backward_data_pass(const Turn&) {}
+  /// When the layer's gradients of weights are there.
   virtual void after_backward(std::size_t /*layer*/, const Turn&) {}
   virtual void after_backward_pass(const Turn&) {}
   /// Writes the updates: what the step ends with here, in the order of the network's end to its beginning. Returns
@@ -62,5 +68,7 @@ class Synchronisation {
   virtual ~Synchronisation() = default;
   virtual std::unique_ptr<PlaceSynchronisation> at(const ParameterPlace& place) const = 0;
 };
+
+using SynchronisationRegistry = Registry<Synchronisation>;
 
 }  // namespace epocast

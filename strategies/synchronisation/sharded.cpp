@@ -80,18 +80,21 @@ class ShardedPlace final : public PlaceSynchronisation {
   void before_backward(std::size_t layer, const Turn& turn) override {
     const std::size_t u = unit_ending_at_[layer];
     if (u == kNone || shards_ == 1 || !gathers_again()) return;
-    if (u + 1 == units_.size()) passes_.push_back({turn, true, {}, {}});
-    passes_.back().marks.push_back(place_.stage.mark(u + 1 < units_.size() ? units_[u + 1].name : ""));
+    const bool first = u + 1 == units_.size();
+    const std::string before = first ? "" : units_[u + 1].name;
+    if (first) passes_.push_back({turn, true, {}, {}});
+    if (!first) passes_.back().done.push_back(place_.stage.cut(before));
+    passes_.back().marks.push_back(place_.stage.mark(before));
+  }
+
+  void after_backward_data_pass(const Turn&) override {
+    if (shards_ > 1 && !units_.empty() && gathers_again()) passes_.back().done.push_back(place_.stage.cut(""));
   }
 
   void after_backward(std::size_t layer, const Turn& turn) override {
     const std::size_t u = unit_starting_at_[layer];
     if (u == kNone || shards_ == 1) return;
-    const bool scatters = turn.last || settings_.stage >= 2;
-    if (!scatters && !gathers_again()) return;
-    const Lanes made = place_.stage.cut(units_[u].name);
-    if (gathers_again()) backward_pass(turn).done.push_back(made);
-    if (scatters) scatters_.push_back({u, turn, made});
+    if (turn.last || settings_.stage >= 2) scatters_.push_back({u, turn, place_.stage.cut(units_[u].name)});
   }
 
   Lanes update() override {
@@ -171,13 +174,6 @@ class ShardedPlace final : public PlaceSynchronisation {
          .bytes = units_[u].bytes,
          .gamma = op == CollectiveOp::reduce_scatter ? settings.gamma : 0},
         {operation, place_.name() + units_[u].name, shown});
-  }
-
-  /// Of the micro-batch; where gradients of weights come later, not the last one.
-  GatheredPass& backward_pass(const Turn& turn) {
-    return *std::find_if(passes_.rbegin(), passes_.rend(), [&](const GatheredPass& pass) {
-      return pass.backward && pass.turn.micro_batch == turn.micro_batch;
-    });
   }
 
   /// Brings parameters to all replicas, in the order in which the pass needs them: during the pass, or right behind the

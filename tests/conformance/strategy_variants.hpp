@@ -110,6 +110,12 @@ inline std::map<std::string, std::vector<Variant>> strategy_variants() {
       pipeline.push_back({.options = "{stages: 2, granularity: " + granularity + ", overlap: " + overlap + "}",
                           .min_workers = 2,
                           .workers = {4}});
+  for (const std::string encoding : {"none", "fp16", "int8", "one_bit", "top_k"})
+    pipeline.push_back({.options = "{stages: 2, granularity: layer, order: priority, compression: " + encoding + "}",
+                        .min_workers = 2,
+                        .workers = {4}});
+  pipeline.push_back(
+      {.options = "{stages: 2, granularity: cycle, cycle: 2 ms, order: fifo}", .min_workers = 2, .workers = {4}});
   pipeline.push_back({.options = "{stages: 2, schedule: zb_h1, granularity: layer}", .min_workers = 2, .workers = {4}});
   pipeline.push_back({.options = "{schedule: interleaved}", .max_workers = 2});
   pipeline.push_back({.options = "{schedule: interleaved, virtual_stages: 5, micro_batches: 4}", .max_workers = 1});
@@ -213,6 +219,32 @@ inline std::map<std::string, std::vector<Variant>> strategy_variants() {
       benchmark.push_back({.options = std::string("{bytes: 3 MB, operation: ") + operation + "}",
                            .collective = {algorithm, level, 1e-10},
                            .min_workers = 2});
+  // Parts are combined in composition_test.cpp, on a network that can be divided.
+  std::vector<Variant>& composition = table["composition"];
+  composition.push_back({.options = "{mesh: {data: rest}}"});
+  composition.push_back({.options = "{mesh: {data: rest}, body: whole, synchronisation: sharded}"});
+  composition.push_back(
+      {.options = "{mesh: {pipeline: 2, data: rest}, schedule: {name: gpipe, micro_batches: 2, split: even}}",
+       .min_workers = 2,
+       .workers = {2, 4}});
+  for (const char* preset : {"ddp", "zero1", "zero2"}) table[preset] = {{.options = "{}"}};
+  table["ddp"].push_back({.options =
+                              "{bucket: 10 MB, first_bucket: 1 MB, overlap: true, order: fifo, update: after_all, "
+                              "accumulation: 2, compression: none, communication_cores: 0}"});
+  table["ddp"].push_back({.options = "{compression: top_k, top_k: 0.1}"});
+  table["horovod"] = {{.options = "{cycle: 2 ms, bucket: 10 MB, overlap: true, order: fifo, update: after_backward, "
+                                  "accumulation: 2, compression: top_k, top_k: 0.1, communication_cores: 0}"}};
+  for (const char* preset : {"zero1", "zero2"})
+    table[preset].push_back({.options = "{unit: 4 MB, communication_cores: 0}"});
+  for (const char* preset : {"fsdp", "zero3"})
+    table[preset] = {{.options = "{unit: 4 MB, prefetch: 2, reshard: false, communication_cores: 0}"}};
+  table["gpipe"] = {{.options = "{stages: 2, micro_batches: 4}", .min_workers = 2, .workers = {2, 4}}};
+  table["pipedream"] = {{.options = "{stages: 2}", .min_workers = 2, .workers = {2, 4}}};
+  table["megatron"] = {
+      {.options = "{pipeline: 2, tensor: 1, micro_batches: 4, sequence_parallel: false, distributed_optimizer: true}",
+       .min_workers = 2,
+       .workers = {2, 4}},
+      {.options = "{pipeline: 2, micro_batches: 4, virtual_stages: 2}", .min_workers = 2, .workers = {2, 4}}};
   return table;
 }
 

@@ -37,7 +37,9 @@ bool says(const Case& c, const std::string& words) { return c.variant.options.fi
 bool scales(const Case& c) {
   for (const char* other : {"cycle:", "copy_rate", "server_rate", "message_overhead", "replicas: auto", "split: time"})
     if (says(c, other)) return false;
-  return c.strategy != "hogwild" && c.strategy != "collective_benchmark";
+  static const StrategyRegistry registry = builtin_strategies();
+  const bool is_preset = !registry.find(c.strategy)->preset_of.empty();  // the other has been looked at
+  return c.strategy != "hogwild" && c.strategy != "collective_benchmark" && !is_preset;
 }
 
 /// Whether workers do the same and wait for each other, so that it does not matter which of them is slow.

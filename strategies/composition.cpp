@@ -1,4 +1,4 @@
-#include "strategies/pipeline.hpp"
+#include "strategies/composition.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -13,6 +13,7 @@
 #include "strategies/partitioners/contiguous_split.hpp"
 #include "strategies/pipeline/memory.hpp"
 #include "strategies/rate_option.hpp"
+#include "strategies/step/part.hpp"
 #include "strategies/synchronisation/all_reduce.hpp"
 
 namespace epocast {
@@ -52,6 +53,13 @@ const std::vector<std::pair<std::string, PipelineSchedule>>& schedules() {
   return all;
 }
 
+/// Stages are computed, and so updated, as a whole.
+void refuse_piecewise_updates(const ConfigNode& options) {
+  if (options.has("update"))
+    throw options.at("update").error(
+        "a stage of a pipeline is updated as a whole when all its gradients are there; leave update out");
+}
+
 int sum(const std::vector<int>& values) { return std::accumulate(values.begin(), values.end(), 0); }
 
 int common_multiple(const std::vector<int>& values) {
@@ -69,8 +77,8 @@ Bytes usable_memory(const StrategyContext& context) {
 
 }  // namespace
 
-EntryInfo Pipeline::info() {
-  return {
+EntryInfo Composition::pipeline_info() {
+  EntryInfo info{
       "pipeline",
       "pipeline parallelism: consecutive layers on consecutive devices",
       {{"schedule", "", "naive | gpipe | 1f1b | interleaved | zb_h1 | zb_h2 | pipedream | 2bw | threaded", "1f1b",
@@ -94,53 +102,76 @@ EntryInfo Pipeline::info() {
         "keep only what a stage receives, and compute the rest again before the backward pass"},
        {"copy_rate", "bytes/s", "> 0", "infinite",
         "at which a message is copied to and from the network, beside computing"},
-       {"granularity", "", "tensor | layer | bucket | model", "bucket",
-        "what one all-reduce between a stage's replicas carries"},
-       {"bucket", "bytes", "> 0", "25 MiB", "size at which a bucket is closed (granularity: bucket)"},
-       {"overlap", "", "true | false", "true", "start all-reduces during the last micro-batch's backward pass"},
        {"placement", "", "stage_major | replica_major", "stage_major",
         "neighbouring workers are replicas of a stage, or stages of a replica"}}};
+  for (ParameterInfo& parameter : AllReduce::parameters())
+    if (parameter.name != "update") info.parameters.push_back(std::move(parameter));
+  return info;
 }
 
-Pipeline::Pipeline(const ConfigNode& options)
-    : options_(options),
-      schedule_(choose(options, "schedule", schedules(), PipelineSchedule::one_f_one_b)),
-      stages_(count(options, "stages")),
-      micro_batches_(count(options, "micro_batches")),
-      in_flight_(count(options, "in_flight")),
+Composition::Composition(const ScheduleOptions& schedule, std::optional<Mesh> mesh, std::shared_ptr<const Body> body,
+                         std::shared_ptr<const Synchronisation> synchronisation)
+    : mesh_(std::move(mesh)),
+      body_(std::move(body)),
+      synchronisation_(std::move(synchronisation)),
+      options_(schedule.options),
+      schedule_(choose(schedule.named_in, schedule.name_key, schedules(), PipelineSchedule::one_f_one_b)),
+      stages_(count(options_, "stages")),
+      micro_batches_(count(options_, "micro_batches")),
+      in_flight_(count(options_, "in_flight")),
       chunks_per_stage_(schedule_ == PipelineSchedule::interleaved
-                            ? static_cast<int>(options.get("virtual_stages", 2, Range{2, 1000}))
+                            ? static_cast<int>(options_.get("virtual_stages", 2, Range{2, 1000}))
                             : 1),
-      split_(choose(options, "split",
+      split_(choose(options_, "split",
                     {{"time", SplitRule::time},
                      {"time_only", SplitRule::time_only},
                      {"bisection", SplitRule::bisection},
                      {"even", SplitRule::even}},
                     SplitRule::time)),
-      split_bandwidth_(options.has("split_bandwidth") ? options.at("split_bandwidth").as_bytes_per_second({1, 1e300})
-                                                      : BytesPerSecond(1e300)),
-      gradients_(choose(options, "gradients",
+      split_bandwidth_(options_.has("split_bandwidth") ? options_.at("split_bandwidth").as_bytes_per_second({1, 1e300})
+                                                       : BytesPerSecond(1e300)),
+      gradients_(choose(options_, "gradients",
                         {{"collocated", GradientPlace::collocated}, {"one_processor", GradientPlace::one_processor}},
                         GradientPlace::collocated)),
-      recompute_(options.get("recompute", false)),
-      copy_(seconds_per_byte(options, "copy_rate")),
-      overlap_(options.get("overlap", true)),
-      placement_(choose(options, "placement",
+      recompute_(options_.get("recompute", false)),
+      copy_(seconds_per_byte(options_, "copy_rate")),
+      overlap_(options_.get("overlap", true)),
+      scatter_messages_(options_.get("scatter_messages", true)),
+      placement_(choose(options_, "placement",
                         {{"stage_major", Placement::stage_major}, {"replica_major", Placement::replica_major}},
                         Placement::stage_major)) {
-  reductions_.granularity = choose(options, "granularity",
-                                   {{"tensor", Granularity::tensor},
-                                    {"layer", Granularity::layer},
-                                    {"bucket", Granularity::bucket},
-                                    {"model", Granularity::model}},
-                                   Granularity::bucket);
-  reductions_.limit = reductions_.first = options.get("bucket", reductions_.limit, Range{1, 1e15});
-  if (options.has("replicas")) read_replicas(options.at("replicas"));
-  if (options.has("first_layers")) first_layers_ = options.at("first_layers").items();
+  if (options_.has("replicas")) read_replicas(options_.at("replicas"));
+  if (options_.has("first_layers")) first_layers_ = options_.at("first_layers").items();
   check_options();
 }
 
-void Pipeline::read_replicas(const ConfigNode& node) {
+std::unique_ptr<Strategy> Composition::pipeline(const ConfigNode& options) {
+  refuse_piecewise_updates(options);
+  return std::unique_ptr<Strategy>(
+      new Composition({options, "schedule", options}, std::nullopt, nullptr, std::make_shared<AllReduce>(options)));
+}
+
+std::unique_ptr<Strategy> Composition::compose(const ConfigNode& options, const BodyRegistry& bodies,
+                                               const SynchronisationRegistry& synchronisations) {
+  const Mesh mesh(options.at("mesh"));
+  const Part body = read_part(options, "body", mesh.extent("tensor") > 1 ? "tensor" : "whole");
+  const Part synchronisation = read_part(options, "synchronisation", "all_reduce");
+  const Part schedule = read_part(options, "schedule", "1f1b");
+  if (mesh.extent("pipeline") > 1) refuse_piecewise_updates(synchronisation.options);
+  std::shared_ptr<const Body> divides;
+  if (body.name != "whole") divides = bodies.make(body.name, body.options, body.place);
+  const std::string axis = divides ? divides->axis() : "";
+  if (mesh.extent("tensor") > 1 && axis != "tensor")
+    throw mesh.place().at("tensor").error("a body of whole layers has no use for this axis; use body: tensor");
+  if (divides && mesh.extent(axis) < 2)
+    throw body.place.error(
+        fmt::format("the mesh has no axis '{}' to divide layers over; add it, or use body: whole", axis));
+  return std::unique_ptr<Strategy>(
+      new Composition({schedule.named_in, schedule.name_key, schedule.options}, mesh, std::move(divides),
+                      synchronisations.make(synchronisation.name, synchronisation.options, synchronisation.place)));
+}
+
+void Composition::read_replicas(const ConfigNode& node) {
   if (node.is_scalar()) {
     if (node.as_string() != "auto") throw node.error("expected a list of counts, one per stage, or auto");
     choose_replicas_ = true;
@@ -153,7 +184,7 @@ void Pipeline::read_replicas(const ConfigNode& node) {
         fmt::format("{} stages, but replicas of {}; leave out stages", *stages_, replicas_.size()));
 }
 
-void Pipeline::check_options() const {
+void Composition::check_options() const {
   const auto refuse = [&](const char* key, bool wrong, const char* problem) {
     if (options_.has(key) && wrong) throw options_.at(key).error(problem);
   };
@@ -169,8 +200,6 @@ void Pipeline::check_options() const {
   refuse("replicas", choose_replicas_ && schedule_ == PipelineSchedule::interleaved,
          "replicas of interleaved stages are not chosen; list them, one per stage");
   refuse("split", options_.has("first_layers"), "first_layers already says where to split; leave out one of the two");
-  refuse("bucket", reductions_.granularity != Granularity::bucket,
-         "a bucket size has no effect with this granularity; use granularity: bucket");
   refuse("gradients", gradients_ == GradientPlace::one_processor && schedule_ != PipelineSchedule::naive,
          "one processor computes all gradients in schedule: naive only");
   if (micro_batches_ && *micro_batches_ > 1 && takes_whole_batches(schedule_))
@@ -178,7 +207,11 @@ void Pipeline::check_options() const {
         .error("this schedule takes a batch as a whole; leave out micro_batches, or use gpipe, 1f1b, 2bw, ...");
 }
 
-std::vector<int> Pipeline::replicas_on(std::size_t workers) const {
+std::vector<int> Composition::replicas_on(std::size_t workers) const {
+  if (mesh_) {
+    const Mesh mesh = mesh_->on(workers);
+    return std::vector<int>(static_cast<std::size_t>(mesh.extent("pipeline")), mesh.extent("data"));
+  }
   const int have = static_cast<int>(workers);
   if (!replicas_.empty()) {
     if (const int need = sum(replicas_); need != have)
@@ -199,13 +232,13 @@ std::vector<int> Pipeline::replicas_on(std::size_t workers) const {
   return std::vector<int>(static_cast<std::size_t>(stages), have / stages);
 }
 
-std::int64_t Pipeline::batch_divisor(std::int64_t workers) const {
+std::int64_t Composition::batch_divisor(std::int64_t workers) const {
   // Of unequal replicas, compile() says which shares they need.
   if (choose_replicas_ || !replicas_.empty()) return 1;
   return replicas_on(static_cast<std::size_t>(workers)).front();
 }
 
-int Pipeline::micro_batches_of(std::int64_t batch, int stages, int shares) const {
+int Composition::micro_batches_of(std::int64_t batch, int stages, int shares) const {
   const std::int64_t shared = batch / shares;
   if (batch % shares != 0)
     throw place("replicas")
@@ -213,7 +246,7 @@ int Pipeline::micro_batches_of(std::int64_t batch, int stages, int shares) const
                            shares, nearest_multiples(batch, shares)));
   if (takes_whole_batches(schedule_)) return 1;
   const bool in_groups = schedule_ == PipelineSchedule::interleaved;
-  int micro_batches = micro_batches_.value_or(0);
+  int micro_batches = micro_batches_.value_or(mesh_ && stages == 1 ? 1 : 0);
   for (int per_stage = 4; micro_batches == 0 && per_stage >= 1; --per_stage)
     if (shared % (static_cast<std::int64_t>(per_stage) * stages) == 0) micro_batches = per_stage * stages;
   // There always are some, down to one: the batch is a multiple of the shares.
@@ -237,7 +270,7 @@ int Pipeline::micro_batches_of(std::int64_t batch, int stages, int shares) const
   return micro_batches;
 }
 
-std::vector<std::size_t> Pipeline::named_boundaries(const WorkloadTrace& trace, int chunks) const {
+std::vector<std::size_t> Composition::named_boundaries(const WorkloadTrace& trace, int chunks) const {
   if (first_layers_.size() != static_cast<std::size_t>(chunks) - 1)
     throw options_.at("first_layers")
         .error(fmt::format("{} stages begin at {} layers besides the first, not at {}", chunks, chunks - 1,
@@ -263,7 +296,7 @@ std::vector<std::size_t> Pipeline::named_boundaries(const WorkloadTrace& trace, 
   return boundaries;
 }
 
-StepPlan Pipeline::plan_for(int stages, int micro_batches) const {
+StepPlan Composition::plan_for(int stages, int micro_batches) const {
   StepPlan plan;
   plan.schedule = schedule_;
   plan.chunks.resize(static_cast<std::size_t>(stages * chunks_per_stage_));
@@ -275,7 +308,7 @@ StepPlan Pipeline::plan_for(int stages, int micro_batches) const {
   return plan;
 }
 
-std::unique_ptr<MicroBatch> Pipeline::micro_batch_of(const StrategyContext& context, std::int64_t samples) const {
+std::unique_ptr<MicroBatch> Composition::micro_batch_of(const StrategyContext& context, std::int64_t samples) const {
   TraceSource source = context.trace;
   if (recompute_)
     source = [this, made = context.trace](std::int64_t batch) {
@@ -289,14 +322,14 @@ std::unique_ptr<MicroBatch> Pipeline::micro_batch_of(const StrategyContext& cont
   return std::make_unique<MicroBatch>(std::move(source), samples, splits_backward(schedule_));
 }
 
-SplitLimits Pipeline::limits(const StrategyContext& context) const {
+SplitLimits Composition::limits(const StrategyContext& context) const {
   SplitLimits limits{.bandwidth = split_bandwidth_, .memory = {}, .optimizer = context.optimizer, .overlap = overlap_};
   if (split_ == SplitRule::time) limits.memory = usable_memory(context);
   return limits;
 }
 
-StageLayout Pipeline::given_layout(const StrategyContext& context, MicroBatch& micro_batch, const StepPlan& plan,
-                                   const std::vector<int>& replicas) const {
+StageLayout Composition::given_layout(const StrategyContext& context, MicroBatch& micro_batch, const StepPlan& plan,
+                                      const std::vector<int>& replicas) const {
   const WorkloadTrace& trace = micro_batch.share(replicas.front());
   const int chunks = static_cast<int>(plan.chunks.size());
   if (options_.has("first_layers")) return {replicas, named_boundaries(trace, chunks), {}};
@@ -314,7 +347,7 @@ StageLayout Pipeline::given_layout(const StrategyContext& context, MicroBatch& m
   }
 }
 
-std::vector<int> Pipeline::micro_batches_to_try(std::int64_t batch, int stages) const {
+std::vector<int> Composition::micro_batches_to_try(std::int64_t batch, int stages) const {
   // Plain data parallelism has no use for several.
   if (takes_whole_batches(schedule_) || (stages == 1 && !micro_batches_)) return {1};
   std::vector<int> out;
@@ -325,7 +358,7 @@ std::vector<int> Pipeline::micro_batches_to_try(std::int64_t batch, int stages) 
 }
 
 /// The best of those with one stage, with two, and so on: few are enough where stages have replicas.
-Pipeline::Choice Pipeline::best_layout(const StrategyContext& context) const {
+Composition::Choice Composition::best_layout(const StrategyContext& context) const {
   const int workers = static_cast<int>(context.workers.size());
   if (stages_ && *stages_ > workers)
     throw place("stages").error(
@@ -351,8 +384,9 @@ Pipeline::Choice Pipeline::best_layout(const StrategyContext& context) const {
   return std::move(*best);
 }
 
-std::vector<StageRanks> Pipeline::place_stages(const std::vector<DeviceId>& workers,
-                                               const std::vector<int>& replicas) const {
+std::vector<StageRanks> Composition::place_stages(const std::vector<DeviceId>& workers,
+                                                  const std::vector<int>& replicas) const {
+  if (mesh_) return mesh_->on(workers.size()).stages(workers);
   std::vector<StageRanks> stages(replicas.size());
   for (std::size_t s = 0; s < replicas.size(); ++s)
     stages[s].replicas = {.stride = 1, .extent = static_cast<std::uint32_t>(replicas[s])};
@@ -368,7 +402,48 @@ std::vector<StageRanks> Pipeline::place_stages(const std::vector<DeviceId>& work
   return stages;
 }
 
-TrainingStep Pipeline::compile(const StrategyContext& context) const {
+/// A layer's exchanges of a micro-batch on one replica.
+std::vector<LayerExchanges> Composition::exchanges(const DividedModel& divided, const WorkloadTrace& trace) const {
+  std::vector<LayerExchanges> out;
+  const auto sized = [&](const std::vector<SampleExchange>& of) {
+    std::vector<Exchange> all;
+    for (const SampleExchange& one : of) {
+      const double value = one.full_precision ? bytes_per_value(Precision::fp32) : bytes_per_value(trace.precision);
+      all.push_back(
+          {one.name, one.op, Bytes(one.values * static_cast<double>(trace.batch) * value), &StageRanks::tensor});
+    }
+    return all;
+  };
+  for (const SampleExchanges& layer : divided.exchanges)
+    out.push_back({sized(layer.before_forward), sized(layer.after_forward), sized(layer.before_backward),
+                   sized(layer.after_backward)});
+  return out;
+}
+
+/// What all devices of a team have, each sends a part of; the receivers gather it (Narayanan et al. 2021, section 4.1).
+void Composition::scatter_messages(StepPlan& plan, const DividedModel& divided) const {
+  const double parts = mesh_->extent(body_->axis());
+  plan.gathers.resize(plan.chunks.size());
+  for (std::size_t c = 1; c < plan.chunks.size(); ++c) {
+    Chunk &before = plan.chunks[c - 1], &after = plan.chunks[c];
+    if (before.stage == after.stage || !divided.shared[after.first - 1]) continue;
+    const Exchange gather{"all-gather", CollectiveOp::all_gather, after.received, &StageRanks::tensor};
+    plan.gathers[c].forward = plan.gathers[c - 1].backward = gather;
+    before.sent = before.sent / parts;
+    after.received = after.received / parts;
+  }
+}
+
+TrainingStep Composition::compile(const StrategyContext& whole) const {
+  StrategyContext context = whole;
+  if (mesh_) mesh_->on(whole.workers.size());  // throws
+  std::optional<DividedModel> divided;
+  if (body_) {
+    if (whole.model == nullptr || !whole.trace_of)
+      throw mesh_->place().error("this needs a network with layers, which can be divided");
+    divided = body_->divide(*whole.model, mesh_->extent(body_->axis()), mesh_->place().at(body_->axis()));
+    context.trace = whole.trace_of(divided->part);
+  }
   const auto chosen = [&]() -> Choice {
     if (choose_replicas_) return best_layout(context);
     const std::vector<int> replicas = replicas_on(context.workers.size());
@@ -376,8 +451,7 @@ TrainingStep Pipeline::compile(const StrategyContext& context) const {
       throw options_.at("gradients").error("one processor for all gradients and replicas of stages do not go together");
     const int stages = static_cast<int>(replicas.size());
     const int micro_batches = micro_batches_of(context.global_batch, stages, common_multiple(replicas));
-    Choice given{
-        plan_for(stages, micro_batches), micro_batch_of(context, context.global_batch / micro_batches), {}};
+    Choice given{plan_for(stages, micro_batches), micro_batch_of(context, context.global_batch / micro_batches), {}};
     given.plan.ranks = place_stages(context.workers, replicas);
     given.layout = given_layout(context, *given.micro_batch, given.plan, replicas);
     return given;
@@ -386,10 +460,32 @@ TrainingStep Pipeline::compile(const StrategyContext& context) const {
   for (const int replicas : layout.replicas) plan.traces.push_back(&micro_batch->share(replicas));
   plan.chunks = make_chunks(plan.traces, layout.boundaries, splits_backward(schedule_));
   plan.ranks = place_stages(context.workers, layout.replicas);
+  plan.by_layer = mesh_ && plan.stages() == 1 && schedule_ == PipelineSchedule::one_f_one_b;
+  if (divided) {
+    plan.exchanges = exchanges(*divided, *plan.traces.front());
+    if (scatter_messages_) scatter_messages(plan, *divided);
+  }
   TrainingStep step;
-  step.memory = pipeline_memory(plan, context.optimizer, plan.traces.front()->precision);
-  step.graph = step_graph(plan, context, AllReduce({.rule = reductions_, .overlap = overlap_}), step.memory);
+  if (plan.by_layer)
+    step.memory = {{"worker", context.workers, replica_memory(*plan.traces.front(), context.optimizer)}};
+  else
+    step.memory = pipeline_memory(plan, context.optimizer, plan.traces.front()->precision);
+  step.graph = step_graph(plan, context, *synchronisation_, step.memory);
   return step;
+}
+
+EntryInfo Composition::info() {
+  return {"composition",
+          "schedule x body x synchronisation over a mesh of devices; what a `strategy` with a mesh is",
+          {{"mesh", "", "{pipeline: p, data: d, tensor: t}", "required",
+            "axes of the grid of devices, the last of them neighbours; those left out are 1"},
+           {"schedule", "", "a schedule of pipeline, with options", "1f1b",
+            "order of passes; options: micro_batches, virtual_stages, split, first_layers, recompute, ... of pipeline; "
+            "of a single stage it is accumulation"},
+           {"body", "", "whole, tensor; with options", "tensor with such an axis, else whole",
+            "how layers are divided over devices"},
+           {"synchronisation", "", "all_reduce, sharded; with options", "all_reduce",
+            "how replicas agree; options as data_parallel's and sharded_data_parallel's"}}};
 }
 
 }  // namespace epocast

@@ -1,0 +1,276 @@
+#include "strategies/bodies/tensor.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace epocast {
+namespace {
+
+/// How a tensor between layers lies on a team.
+enum class Spread {
+  whole,      ///< the same on every device
+  channels,   ///< each device has some of the channels
+  positions,  ///< each device has some of the positions
+};
+
+class Division {
+ public:
+  Division(const Model& model, int parts, bool by_positions, bool gather_again, const ConfigNode& place)
+      : model_(model),
+        parts_(parts),
+        by_positions_(by_positions),
+        gather_again_(gather_again),
+        place_(place),
+        part_(std::make_shared<Model>(model)),
+        exchanges_(model.layers.size()),
+        spread_(model.layers.size(), Spread::whole),
+        entered_(model.layers.size(), false),
+        readers_(model.layers.size()) {
+    for (std::size_t l = 0; l < model.layers.size(); ++l)
+      for (const int input : model.layers[l].inputs) readers_[at(input)].push_back(l);
+  }
+
+  DividedModel divide() {
+    for (std::size_t l = 0; l < model_.layers.size(); ++l) divide_layer(l);
+    if (!any_)
+      throw place_.error(
+          fmt::format("{} has no layer that tensor parallelism divides; leave the tensor axis out", model_.name));
+    std::vector<bool> shared;
+    for (const Spread spread : spread_) shared.push_back(spread == Spread::whole);
+    return {std::move(part_), std::move(exchanges_), std::move(shared)};
+  }
+
+ private:
+  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+  const Layer& whole(std::size_t l) const { return model_.layers[l]; }
+  Layer& part(std::size_t l) { return part_->layers[l]; }
+  std::int64_t share(std::int64_t n) const { return (n + parts_ - 1) / parts_; }
+
+  static bool is_product(const Layer& layer) {
+    return layer.kind == LayerKind::linear || layer.kind == LayerKind::fully_connected;
+  }
+  static bool goes_by_channel(const Layer& layer) {
+    return layer.kind == LayerKind::activation || layer.kind == LayerKind::dropout || layer.kind == LayerKind::multiply;
+  }
+
+  /// Whether a layer can go on with some of the channels.
+  bool takes_channels(std::size_t l) const {
+    const Layer& layer = whole(l);
+    if (is_product(layer)) return true;
+    if (layer.kind == LayerKind::attention) return layer.variant != "additive";
+    if (layer.kind == LayerKind::softmax) return readers_[l].empty();
+    if (layer.kind == LayerKind::multiply)
+      return all_read_channels(l) && std::ranges::all_of(layer.inputs, [&](int input) {
+               return spread_[at(input)] == Spread::channels || is_product(whole(at(input))) ||
+                      goes_by_channel(whole(at(input)));
+             });
+    return goes_by_channel(layer) && all_read_channels(l);
+  }
+  bool all_read_channels(std::size_t l) const {
+    return !readers_[l].empty() && std::ranges::all_of(readers_[l], [&](std::size_t r) { return takes_channels(r); });
+  }
+
+  bool is_sequence(const Shape& shape) const {
+    return shape.height == 1 && shape.depth == 1 && shape.width >= parts_ && shape.width % parts_ == 0;
+  }
+
+  void divide_layer(std::size_t l) {
+    const Layer& layer = whole(l);
+    switch (layer.kind) {
+      case LayerKind::input: return;
+      case LayerKind::embedding: return layer.variant == "table" ? divide_table(l) : follow(l);
+      case LayerKind::linear:
+      case LayerKind::fully_connected: return divide_product(l);
+      case LayerKind::attention: return divide_attention(l);
+      case LayerKind::activation:
+      case LayerKind::dropout:
+      case LayerKind::multiply:
+      case LayerKind::softmax:
+      case LayerKind::layer_norm:
+      case LayerKind::add: return follow(l);
+      default: return stay_whole(l);
+    }
+  }
+
+  void divide_product(std::size_t l) {
+    const Layer& layer = whole(l);
+    const auto input = at(layer.inputs.front());
+    if (spread_[input] == Spread::channels) {
+      any_ = true;
+      divide_rows(l);
+    } else if (!readers_[l].empty() && all_read_channels(l)) {
+      any_ = true;
+      divide_columns(l);
+    } else {
+      stay_whole(l);
+    }
+  }
+
+  void divide_columns(std::size_t l) {
+    const Layer& layer = whole(l);
+    Layer& own = part(l);
+    enter(l, at(layer.inputs.front()));
+    own.output.channels = share(layer.output.channels);
+    for (ParameterTensor& tensor : own.parameters) tensor.values = share(tensor.values);
+    scale_flop(own, ratio(own.output.channels, layer.output.channels));
+    spread_[l] = Spread::channels;
+  }
+
+  /// A tensor that columns or heads read: its gradient is summed over the team, once for all that read it. A tensor
+  /// divided by positions is gathered first.
+  void enter(std::size_t l, std::size_t input) {
+    const auto values = static_cast<double>(whole(input).output.values());
+    const bool gathers = spread_[input] == Spread::positions;
+    part(l).input = whole(l).input;
+    if (entered_[input]) return;
+    entered_[input] = true;
+    SampleExchanges& own = exchanges_[l];
+    if (gathers) {
+      own.before_forward.push_back({"all-gather", CollectiveOp::all_gather, values});
+      if (gather_again_)
+        own.before_backward.push_back({"all-gather again", CollectiveOp::all_gather, values});
+      else
+        part(l).inner_values += whole(input).output.values() - part(input).output.values();
+      if (whole(l).backward_data_flop > 0)
+        own.after_backward.push_back({"reduce-scatter", CollectiveOp::reduce_scatter, values});
+    } else if (whole(l).backward_data_flop > 0) {
+      own.after_backward.push_back({"all-reduce", CollectiveOp::all_reduce, values});
+    }
+  }
+
+  void divide_rows(std::size_t l) {
+    const Layer& layer = whole(l);
+    Layer& own = part(l);
+    own.input.channels = share(layer.input.channels);
+    own.input_values = share(layer.input_values);
+    if (!own.parameters.empty()) own.parameters.front().values = share(layer.parameters.front().values);
+    scale_flop(own, ratio(own.input.channels, layer.input.channels));
+    add_up(l);
+  }
+
+  /// The parts' outputs are summed.
+  void add_up(std::size_t l) {
+    const auto values = static_cast<double>(whole(l).output.values());
+    if (by_positions_ && is_sequence(whole(l).output)) {
+      exchanges_[l].after_forward.push_back({"reduce-scatter", CollectiveOp::reduce_scatter, values});
+      if (whole(l).needs_gradient)
+        exchanges_[l].before_backward.push_back({"all-gather", CollectiveOp::all_gather, values});
+      part(l).output.width = whole(l).output.width / parts_;
+      spread_[l] = Spread::positions;
+    } else {
+      exchanges_[l].after_forward.push_back({"all-reduce", CollectiveOp::all_reduce, values});
+    }
+  }
+
+  void divide_table(std::size_t l) {
+    any_ = true;
+    for (ParameterTensor& tensor : part(l).parameters) {
+      const std::int64_t rows = tensor.values / whole(l).output.channels;
+      tensor.values = share(rows) * whole(l).output.channels;
+    }
+    add_up(l);
+  }
+
+  void divide_attention(std::size_t l) {
+    const Layer& layer = whole(l);
+    const auto divided = [&](int input) { return spread_[at(input)] == Spread::channels; };
+    if (!std::ranges::all_of(layer.inputs, divided)) return stay_whole(l);
+    if (layer.heads % parts_ != 0)
+      throw place_.error(fmt::format("a tensor axis of {} does not divide the {} heads of '{}'; use a divisor of them",
+                                     parts_, layer.heads, layer.name));
+    Layer& own = part(l);
+    own.heads /= parts_;
+    by_channels(l);
+    own.inner_values = share(layer.inner_values);
+  }
+
+  void by_channels(std::size_t l) {
+    Layer& own = part(l);
+    own.input.channels = share(own.input.channels);
+    own.output.channels = share(own.output.channels);
+    own.input_values = share(own.input_values);
+    scale_flop(own, 1.0 / parts_);
+    spread_[l] = Spread::channels;
+  }
+
+  /// What lies as its inputs lie.
+  void follow(std::size_t l) {
+    const Layer& layer = whole(l);
+    const auto all = [&](Spread spread) {
+      return std::ranges::all_of(layer.inputs, [&](int input) { return spread_[at(input)] == spread; });
+    };
+    Layer& own = part(l);
+    if (all(Spread::channels) && takes_channels(l)) {
+      by_channels(l);
+      if (layer.kind != LayerKind::softmax) return;
+      const auto positions = static_cast<double>(layer.output.positions());
+      for (const char* name : {"all-reduce of maxima", "all-reduce of sums", "all-reduce of targets"})
+        exchanges_[l].after_forward.push_back({name, CollectiveOp::all_reduce, positions, true});
+      return;
+    }
+    if (all(Spread::positions)) {
+      own.input.width /= parts_;
+      own.output.width /= parts_;
+      own.input_values /= parts_;
+      own.inner_values /= parts_;
+      scale_flop(own, 1.0 / parts_);
+      spread_[l] = Spread::positions;
+      return;
+    }
+    stay_whole(l);
+  }
+
+  /// Computed on every device, from whole inputs.
+  void stay_whole(std::size_t l) {
+    for (const int input : whole(l).inputs) {
+      const auto i = at(input);
+      if (spread_[i] == Spread::whole) continue;
+      const auto values = static_cast<double>(whole(i).output.values());
+      exchanges_[l].before_forward.push_back({"all-gather", CollectiveOp::all_gather, values});
+    }
+    spread_[l] = Spread::whole;
+  }
+
+  static double ratio(std::int64_t a, std::int64_t b) { return static_cast<double>(a) / static_cast<double>(b); }
+  static void scale_flop(Layer& layer, double factor) {
+    layer.forward_flop *= factor;
+    layer.backward_data_flop *= factor;
+    layer.backward_weights_flop *= factor;
+  }
+
+  const Model& model_;
+  int parts_;
+  bool by_positions_, gather_again_;
+  const ConfigNode& place_;
+  std::shared_ptr<Model> part_;
+  std::vector<SampleExchanges> exchanges_;
+  std::vector<Spread> spread_;  ///< of a layer's output
+  std::vector<bool> entered_;   ///< by layer: its output's gradient is summed by the first layer that reads it
+  std::vector<std::vector<std::size_t>> readers_;
+  bool any_ = false;  ///< something is divided
+};
+
+}  // namespace
+
+TensorBody::TensorBody(const ConfigNode& options)
+    : sequence_parallel_(options.get("sequence_parallel", false)), gather_again_(options.get("gather_again", true)) {
+  if (options.has("gather_again") && !sequence_parallel_)
+    throw options.at("gather_again")
+        .error("nothing is gathered without sequence_parallel: true; add it, or leave this out");
+}
+
+EntryInfo TensorBody::info() {
+  return {"tensor",
+          "layers divided by columns and rows over the axis `tensor` (Megatron-LM)",
+          {{"sequence_parallel", "", "true | false", "false",
+            "divide by positions what is whole otherwise: reduce-scatters and all-gathers instead of all-reduces"},
+           {"gather_again", "", "true | false", "true",
+            "gather inputs once more for the backward pass instead of keeping them (sequence_parallel: true)"}}};
+}
+
+DividedModel TensorBody::divide(const Model& model, int parts, const ConfigNode& place) const {
+  return Division(model, parts, sequence_parallel_, gather_again_, place).divide();
+}
+
+}  // namespace epocast

@@ -1,0 +1,30 @@
+#pragma once
+// A part of a composition as a study names it: `key: name`, or `key: {name: .., options}`.
+
+#include <string>
+
+#include "sim/config.hpp"
+
+namespace epocast {
+
+struct Part {
+  std::string name;
+  ConfigNode place;     ///< of the name, or of what should have had one
+  ConfigNode options;   ///< a map; empty if only a name is given
+  ConfigNode named_in;  ///< the map whose value at name_key is the name; without such a key, it is the fallback
+  const char* name_key = "name";
+};
+
+/// `fallback`: its name where the key is absent.
+inline Part read_part(const ConfigNode& options, const char* key, const std::string& fallback) {
+  const ConfigNode nothing = ConfigNode::load_text("{}", key);
+  if (!options.has(key)) return {fallback, options, nothing, nothing, "name"};
+  const ConfigNode node = options.at(key);
+  if (node.is_map()) {
+    const ConfigNode name = node.has("name") ? node.at("name") : node;
+    return {node.has("name") ? name.as_string() : fallback, name, node, node, "name"};
+  }
+  return {node.as_string(), node, nothing, options, key};
+}
+
+}  // namespace epocast

@@ -1,0 +1,144 @@
+// The product of what a training step is put together from: every legal combination of mesh, schedule, body,
+// synchronisation, encoding and recomputation on a small transformer. Whatever is combined, bytes are conserved,
+// nothing is faster than its bound, folded runs equal unfolded ones, and extrapolated ones those that are simulated to
+// the end.
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "tests/support/conservation.hpp"
+#include "tests/support/simulate.hpp"
+#include "tests/support/transformer.hpp"
+
+using namespace epocast;
+
+namespace {
+
+struct Combination {
+  std::string options;
+  bool recompute = false;
+  CollectiveSettings collective;
+};
+
+struct Part {
+  const char* mesh;
+  bool pipeline = false, tensor = false, data = false;
+};
+
+constexpr int kWorkers = 8;
+
+std::vector<Combination> all_combinations() {
+  const Part meshes[] = {{"{data: 8}", false, false, true},
+                         {"{tensor: 4, data: 2}", false, true, true},
+                         {"{data: 2, tensor: 4}", false, true, true},
+                         {"{pipeline: 4, data: 2}", true, false, true},
+                         {"{data: 2, pipeline: 4}", true, false, true},
+                         {"{pipeline: 2, data: 2, tensor: 2}", true, true, true},
+                         {"{tensor: 2, pipeline: 2, data: 2}", true, true, true},
+                         {"{pipeline: 2, tensor: 4}", true, true, false}};
+  const char* schedules[] = {"gpipe, micro_batches: 4",
+                             "1f1b, micro_batches: 4",
+                             "interleaved, micro_batches: 4",
+                             "zb_h1, micro_batches: 4",
+                             "zb_h2, micro_batches: 4",
+                             "2bw, micro_batches: 4",
+                             "naive",
+                             "pipedream",
+                             "threaded, in_flight: 2"};
+  const char* single[] = {"1f1b", "1f1b, micro_batches: 2", "gpipe, micro_batches: 2"};
+  const char* bodies[] = {"{name: tensor}", "{name: tensor, sequence_parallel: true}",
+                          "{name: tensor, sequence_parallel: true, gather_again: false}"};
+  const char* synchronisations[] = {"{name: all_reduce, bucket: 100 kB}",
+                                    "{name: all_reduce, granularity: layer, overlap: false}",
+                                    "{name: all_reduce, granularity: tensor, order: priority}",
+                                    "{name: all_reduce, compression: fp16}",
+                                    "{name: all_reduce, compression: int8}",
+                                    "{name: all_reduce, granularity: layer, compression: top_k}",
+                                    "{name: sharded, stage: 1}",
+                                    "{name: sharded, stage: 2, unit: 50 kB}",
+                                    "{name: sharded, stage: 3, unit: 50 kB}",
+                                    "{name: sharded, stage: 3, unit: 50 kB, prefetch: 2, reshard: false}"};
+  const CollectiveSettings collectives[] = {{CollectiveAlgorithm::ring, CollectiveLevel::automatic, 0},
+                                            {CollectiveAlgorithm::automatic, CollectiveLevel::flow, 1e-10},
+                                            {CollectiveAlgorithm::double_binary_tree, CollectiveLevel::message, 0}};
+  std::vector<Combination> all;
+  for (const Part& mesh : meshes)
+    for (const char* schedule : mesh.pipeline ? std::vector<const char*>(std::begin(schedules), std::end(schedules))
+                                              : std::vector<const char*>(std::begin(single), std::end(single)))
+      for (const char* body : bodies) {
+        if (!mesh.tensor && body != bodies[0]) continue;
+        for (const char* synchronisation : synchronisations) {
+          if (!mesh.data && synchronisation != synchronisations[0]) continue;
+          for (const bool recompute : {false, true}) {
+            std::string options = std::string("{mesh: ") + mesh.mesh + ", schedule: {name: " + schedule + "}";
+            if (mesh.tensor) options += std::string(", body: ") + body;
+            options += std::string(", synchronisation: ") + synchronisation + "}";
+            all.push_back({options, recompute, collectives[all.size() % std::size(collectives)]});
+          }
+        }
+      }
+  return all;
+}
+
+bool is_periodic_only_by_chance(const Combination& c) {
+  return c.options.find("threaded") != std::string::npos || c.options.find("pipedream") != std::string::npos ||
+         c.options.find("2bw") != std::string::npos;
+}
+
+void check(const std::vector<Combination>& combinations) {
+  const testing::Star star(kWorkers, 1e9, 5e-6);
+  const auto model = testing::small_transformer(4);
+  const auto compile = [&](const Combination& c) {
+    return testing::compile_transformer(star.cluster(), kWorkers, "composition", c.options,
+                                        {model, 16, c.collective, c.recompute});
+  };
+  constexpr std::int64_t kIterations = 40;
+  const std::vector<ExecutionOptions> ways{{.iterations = kIterations, .exact = true, .fold = false},
+                                           {.iterations = kIterations, .fold = false},
+                                           {.iterations = kIterations}};
+  const auto packed = testing::in_children(static_cast<int>(combinations.size() * ways.size()), [&](int job) {
+    const Combination& c = combinations[static_cast<std::size_t>(job) / ways.size()];
+    return testing::execute_packed(star.cluster(),
+                                   {{compile(c).graph, ways[static_cast<std::size_t>(job) % ways.size()]}});
+  });
+  for (std::size_t i = 0; i < combinations.size(); ++i) {
+    const Combination& c = combinations[i];
+    INFO(c.options << (c.recompute ? " recomputed" : ""));
+    const ExecutionResult exact = testing::unpack(packed[ways.size() * i]).front(),
+                          extrapolated = testing::unpack(packed[ways.size() * i + 1]).front(),
+                          folded = testing::unpack(packed[ways.size() * i + 2]).front();
+    const TrainingStep step = compile(c);
+    const std::vector<double> expected =
+        testing::bytes_sent_per_iteration(step.graph, star.cluster().devices.size(), exact.algorithms);
+    for (std::size_t d = 0; d < expected.size(); ++d)
+      REQUIRE(exact.totals.sent[d] == Approx(expected[d] * static_cast<double>(kIterations)).epsilon(1e-9));
+    CHECK(testing::sum(exact.totals.received) == Approx(testing::sum(exact.totals.sent)).epsilon(1e-9));
+    CHECK(exact.metrics.max_link_utilization <= 1 + 1e-9);
+    REQUIRE(exact.bound);
+    CHECK(exact.iteration >= exact.bound->seconds * (1 - 1e-6));
+    CHECK(extrapolated.total == Approx(exact.total).epsilon(1e-9));
+    CHECK((extrapolated.iterations_simulated < kIterations || is_periodic_only_by_chance(c)));
+    CHECK(folded.total == Approx(exact.total).epsilon(1e-9));
+    CHECK(folded.metrics.bytes == Approx(exact.metrics.bytes).epsilon(1e-9));
+    CHECK(folded.metrics.communication == Approx(extrapolated.metrics.communication).epsilon(1e-9));
+    CHECK(folded.metrics.exposed_communication ==
+          Approx(extrapolated.metrics.exposed_communication).margin(1e-9 * exact.iteration));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("combinations of mesh, schedule, body and synchronisation keep the rules: a sample", "[composition]") {
+  const std::vector<Combination> all = all_combinations();
+  REQUIRE(all.size() >= 1500);
+  // A step that has no factor in common with the lengths of the lists meets every pair of parts.
+  std::vector<Combination> some;
+  for (std::size_t i = 0; i < all.size(); i += 17) some.push_back(all[i]);
+  check(some);
+}
+
+TEST_CASE("combinations of mesh, schedule, body and synchronisation keep the rules: all", "[composition][long]") {
+  check(all_combinations());
+}

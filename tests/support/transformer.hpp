@@ -1,0 +1,67 @@
+#pragma once
+// A small transformer whose layers can be divided, on devices that compute at a fixed rate.
+
+#include <memory>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/cost_model.hpp"
+#include "sim/recompute.hpp"
+#include "sim/strategy.hpp"
+#include "strategies/register.hpp"
+#include "workloads/model_reader.hpp"
+
+namespace epocast::testing {
+
+/// Every FLOP takes 1 ps, and the update of a parameter as long.
+class FixedRate final : public CostModel {
+ public:
+  PassTimes times(const Layer& layer, std::int64_t batch, const Device& /*device*/) const override {
+    const double time = 1e-12 * static_cast<double>(batch);
+    return {.forward = Seconds(time * layer.forward_flop),
+            .backward_data = Seconds(time * layer.backward_data_flop),
+            .backward_weights = Seconds(time * layer.backward_weights_flop),
+            .update = Seconds(1e-12 * static_cast<double>(layer.parameter_count()))};
+  }
+};
+
+/// GPT-2 with so many layers of 64 features, 4 heads, 16 tokens and 96 words.
+inline std::shared_ptr<const Model> small_transformer(int layers) {
+  const ConfigNode named = ConfigNode::load_text(
+      "{name: gpt2, layers: " + std::to_string(layers) + ", width: 64, heads: 4, sequence: 16, vocabulary: 96}",
+      "small.yaml");
+  return std::make_shared<const Model>(load_model_named(named, EPOCAST_SOURCE_DIR));
+}
+
+struct TransformerSetting {
+  std::shared_ptr<const Model> model;
+  std::int64_t batch = 8;
+  CollectiveSettings collective = {};
+  bool recompute = false;
+};
+
+/// What a strategy makes of it on the first devices of a cluster.
+inline TrainingStep compile_transformer(const Cluster& cluster, int workers, const std::string& strategy,
+                                        const std::string& options, const TransformerSetting& setting) {
+  static const FixedRate cost;
+  std::vector<DeviceId> devices(static_cast<std::size_t>(workers));
+  std::iota(devices.begin(), devices.end(), 0);
+  const auto source = [&cluster, &setting](std::shared_ptr<const Model> model) {
+    return TraceSource([&cluster, &setting, model = std::move(model)](std::int64_t batch) {
+      WorkloadTrace trace = make_trace(*model, cost, batch, cluster.devices.front());
+      if (setting.recompute) apply_recompute(trace, {.segments = Recompute::Segments::blocks});
+      return trace;
+    });
+  };
+  const ConfigNode node = ConfigNode::load_text(options, "options");
+  const std::unique_ptr<Strategy> made = builtin_strategies().make(strategy, node, node);
+  node.check_all_read();
+  StrategyContext context{cluster, devices, setting.batch, source(setting.model), setting.collective};
+  context.model = setting.model.get();
+  context.trace_of = source;
+  return made->compile(context);
+}
+
+}  // namespace epocast::testing
