@@ -15,10 +15,10 @@ struct AttentionSize {
   std::int64_t value_features = 0;
   std::int64_t heads = 1;
   std::int64_t kv_heads = 1;  ///< of keys and values; heads / kv_heads heads of queries read each
-  bool additive = false;  ///< scores are v . tanh(query + key) (Bahdanau et al. 2015), not query . key
-  bool causal = false;    ///< only keys up to the query's own position are computed
-  bool fused = false;     ///< scores never leave the kernel and are computed again in backward
-  bool dropout = false;   ///< of the softmaxes
+  bool additive = false;      ///< scores are v . tanh(query + key) (Bahdanau et al. 2015), not query . key
+  bool causal = false;        ///< only keys up to the query's own position are computed
+  bool fused = false;         ///< scores never leave the kernel and are computed again in backward
+  bool dropout = false;       ///< of the softmaxes
 
   double pairs() const;  ///< of a query and a key
 };
