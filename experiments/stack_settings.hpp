@@ -8,8 +8,8 @@
 
 namespace epocast {
 
-/// The study's configuration with the stack's defaults of strategy options, and of compute.launch, in place. An option that says how gradients
-/// are put together (granularity) takes those of the stack that say so, too, out of force.
+/// The study's configuration with the stack's defaults of strategy options, and of compute.launch, in place. An option
+/// that says how gradients are put together (granularity) takes those of the stack that say so, too, out of force.
 ConfigNode with_stack_defaults(const ConfigNode& config, const SoftwareStack& stack);
 
 /// Lets the first forward pass of each worker wait for its samples, which come at the stack's rate. Each is loaded

@@ -39,7 +39,7 @@ struct StrategyContext {
   Bytes memory_reserve = {};        ///< of each device's memory, not for training
   double memory_reserve_share = 0;  ///< the same, as a share of it, on top
   std::shared_ptr<const DeviceKinds> kinds = std::make_shared<const DeviceKinds>(cluster, workers);  ///< of the workers
-  const Model* model = nullptr;   ///< the network, where it is known in more detail than its trace
+  const Model* model = nullptr;  ///< the network, where it is known in more detail than its trace
   /// The traces of another network, such as one device's part of it. Throws ConfigError where the study's times are of
   /// whole layers. Empty without a model.
   std::function<TraceSource(std::shared_ptr<const Model>)> trace_of = {};

@@ -10,9 +10,10 @@
 namespace epocast {
 
 struct ImportOptions {
-  std::string device;              ///< which, where a table has several; also names one that the file does not
-  std::string precision = "fp32";  ///< one of precision_names(); rows of another are left out, and counted in KernelMeasurements::left_out
-  std::int64_t batch = 0;          ///< of a PipeDream profile; 0: found from its fully connected layers
+  std::string device;  ///< which, where a table has several; also names one that the file does not
+  std::string precision =
+      "fp32";  ///< one of precision_names(); rows of another are left out, and counted in KernelMeasurements::left_out
+  std::int64_t batch = 0;       ///< of a PipeDream profile; 0: found from its fully connected layers
   std::filesystem::path model;  ///< model file for layer timings (costmodels/timings_file.hpp), which name layers only
 };
 

@@ -129,8 +129,8 @@ struct TargetSummary {
   std::optional<TargetRow> worst;  ///< the prediction with the largest error
   std::optional<double> bound;     ///< percent
   ErrorQuantiles quantiles;        ///< over all predictions
-  TargetBounds asked;  ///< of the quantiles
-  int bounds = 0;  ///< bound rows
+  TargetBounds asked;              ///< of the quantiles
+  int bounds = 0;                  ///< bound rows
   int bounds_kept = 0;
   std::optional<TargetRow> most_above;  ///< the bound row that exceeds its published number by the most percent
 

@@ -161,8 +161,7 @@ TEST_CASE("meshes and parts that do not go together say why", "[composition]") {
   const testing::TransformerSetting setting{small_transformer(2)};
   const testing::Star star(8, 1e9, 1e-6);
   const auto problem = [&](const std::string& options, int workers = 8) {
-    return testing::message(
-        [&] { compile_transformer(star.cluster(), workers, "composition", options, setting); });
+    return testing::message([&] { compile_transformer(star.cluster(), workers, "composition", options, setting); });
   };
   using Catch::Contains;
   CHECK_THAT(problem("{mesh: {data: 4}}"), Contains("data 4 make 4 devices, but the study has 8"));
