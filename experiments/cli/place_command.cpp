@@ -1,0 +1,170 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iostream>
+#include <memory>
+
+#include "experiments/cli/commands.hpp"
+#include "experiments/place/place_report.hpp"
+#include "sim/config.hpp"
+#include "sim/error.hpp"
+#include "sim/file_output.hpp"
+#include "sim/input_file.hpp"
+#include "sim/words.hpp"
+
+namespace epocast {
+namespace {
+
+constexpr int kMostDevices = 1024;
+constexpr std::size_t kMostLoads = 1U << 28;  // nodes x devices that the load trees of a mapping may hold
+
+struct PlaceArguments {
+  std::string source, import_file, output_file;
+  ModelGraphRequest model;
+  std::string optimizer = "sgd", gradients = "minimize", times = "operators", links = "copy_engines", format = "table";
+  std::string memory = "32GB", bandwidth = "150GB/s", latency = "3.4us";
+  double reserve = 0.1;
+  int devices = 4;
+  std::vector<std::string> methods{"pardnn", "round_robin", "linear_clustering", "heft", "single"};
+};
+
+template <class Parse>
+auto option(const std::string& name, const std::string& text, Parse parse) {
+  try {
+    return parse(text);
+  } catch (const std::invalid_argument& problem) {
+    throw ConfigError(name + ": " + problem.what());
+  }
+}
+
+std::size_t choose(const std::string& name, const std::string& word, const std::vector<std::string>& words) {
+  const auto found = std::find(words.begin(), words.end(), word);
+  if (found == words.end()) throw ConfigError(name + ": unknown word '" + word + "'" + name_hint(word, words));
+  return static_cast<std::size_t>(found - words.begin());
+}
+
+PlacementMachine machine_of(const PlaceArguments& arguments) {
+  PlacementMachine machine;
+  machine.devices = arguments.devices;
+  const Seconds latency = option("--latency", arguments.latency, parse_seconds);
+  if (!(latency.value >= 0 && latency.value <= 1)) throw ConfigError("--latency: must be from 0 to 1 s");
+  machine.latency = to_ticks(latency.value);
+  machine.bytes_per_second = option("--bandwidth", arguments.bandwidth, parse_bytes_per_second).value;
+  if (!(machine.bytes_per_second >= 1)) throw ConfigError("--bandwidth: must be at least 1 B/s");
+  const double memory = arguments.memory == "unlimited" ? 0 : option("--memory", arguments.memory, parse_bytes).value;
+  if (arguments.memory != "unlimited" && !(memory >= 1)) throw ConfigError("--memory: must be at least 1 B");
+  machine.memory = memory * (1 - arguments.reserve);
+  return machine;
+}
+
+NamedGraph graph_of(PlaceArguments& arguments) {
+  if (arguments.source.ends_with(".csv") || arguments.source.ends_with(".json"))
+    return read_graph_file(arguments.source);
+  arguments.model.model = arguments.source;
+  arguments.model.options.optimizer = option("--optimizer", arguments.optimizer, parse_optimizer);
+  arguments.model.options.gradients = option("--gradients", arguments.gradients, parse_gradient_use);
+  arguments.model.times = choose("--times", arguments.times, {"operators", "layers"}) == 0 ? OperatorTimes::operators
+                                                                                           : OperatorTimes::layers;
+  return model_graph(arguments.model);
+}
+
+/// Times are whole picoseconds in 64 bits: all transfers together must stay below.
+void check_sizes(const NamedGraph& graph, const PlacementMachine& machine) {
+  double transfers = 0;
+  for (const double bytes : graph.graph.bytes)
+    transfers += bytes / machine.bytes_per_second + to_seconds(machine.latency);
+  if ((transfers + to_seconds(graph.graph.total_time())) * kTicksPerSecond > static_cast<double>(kMostTicks))
+    throw ConfigError(
+        fmt::format("{}: work and transfers add up to {:.3g} s; at most 1.1e6 s. Is the --bandwidth right?", graph.name,
+                    transfers));
+  if (graph.graph.size() * static_cast<std::size_t>(machine.devices) > kMostLoads)
+    throw ConfigError(fmt::format("--devices: {} on {} is too much; at most {}", counted(graph.graph.size(), "node"),
+                                  counted(machine.devices, "device"), kMostLoads / graph.graph.size()));
+}
+
+int place(PlaceArguments arguments) {
+  const std::size_t format = choose("--format", arguments.format, {"table", "csv", "json"});
+  PlaceReport report;
+  report.options.links =
+      choose("--links", arguments.links, {"apart", "copy_engines"}) == 0 ? Links::apart : Links::copy_engines;
+  report.machine = machine_of(arguments);
+  const NamedGraph graph = graph_of(arguments);
+  check_sizes(graph, report.machine);
+  report.graph = &graph;
+  const std::string impossible = impossible_because(graph, report.machine);
+  if (!impossible.empty()) throw ConfigError(graph.name + ": no placement fits: " + impossible);
+  if (!arguments.import_file.empty()) {
+    const Placement placement =
+        read_placement(read_input_file(arguments.import_file), arguments.import_file, graph, report.machine.devices);
+    report.outcomes.push_back(
+        {arguments.import_file, {judge(graph.graph, report.machine, report.options, "import", placement)}, 0});
+  } else {
+    for (const std::string& method : arguments.methods)
+      report.outcomes.push_back(place_by(method, graph, report.machine, report.options));
+  }
+  std::vector<PlacementStage> results;
+  for (const MethodOutcome& outcome : report.outcomes) results.push_back(outcome.result());
+  report.best = static_cast<std::size_t>(&best_of(results) - results.data());
+  const Placement& best = report.outcomes[report.best].result().placement;
+  if (!arguments.output_file.empty())
+    write_file(arguments.output_file, [&](std::ostream& out) { write_placement(out, graph, best); });
+  if (format == 0) write_place_table(std::cout, report);
+  if (format == 1) write_place_csv(std::cout, report);
+  if (format == 2) write_place_json(std::cout, report);
+  return results[report.best].fits ? kDone : kMissed;
+}
+
+std::string method_help() {
+  std::string out;
+  for (const auto& [name, description] : placement_methods())
+    out += (out.empty() ? "" : "; ") + name + ": " + description;
+  return out;
+}
+
+}  // namespace
+
+void add_place_command(CLI::App& app, CommandContext& context) {
+  auto arguments = std::make_shared<PlaceArguments>();
+  CLI::App* command = app.add_subcommand(
+      "place",
+      "Place the single operations of a training step on devices under memory limits, and replay it.\n"
+      "Example: epocast place wrn --batch 64 --devices 16 --gradients direct --output wrn.csv");
+  command->add_option("graph", arguments->source, "a model's name or file, or a graph of your own (.csv, .json)")
+      ->required();
+  command->add_option("--devices", arguments->devices, "number of equal devices")
+      ->check(CLI::Range(1, kMostDevices))
+      ->capture_default_str();
+  command->add_option("--method", arguments->methods, "with commas, several are compared. " + method_help())
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->capture_default_str();
+  command->add_option("--memory", arguments->memory, "of each device, or: unlimited")->capture_default_str();
+  command->add_option("--reserve", arguments->reserve, "part of the memory that is left free")
+      ->check(CLI::Range(0.0, 0.99))
+      ->capture_default_str();
+  command->add_option("--bandwidth", arguments->bandwidth, "of the link between two devices, each way; a DGX-2's")
+      ->capture_default_str();
+  command->add_option("--latency", arguments->latency, "of a transfer")->capture_default_str();
+  command
+      ->add_option("--links", arguments->links,
+                   "copy_engines: a device sends one transfer at a time and receives one; apart: no transfer waits")
+      ->capture_default_str();
+  command->add_option("--batch", arguments->model.batch, "samples of a step, for a model")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  command->add_option("--optimizer", arguments->optimizer, "for a model: sgd, momentum or adam")->capture_default_str();
+  command->add_option("--gradients", arguments->gradients, "for a model: minimize, direct or clipped")
+      ->capture_default_str();
+  command->add_option("--calibration", arguments->model.calibration, "of the device, for a model's times")
+      ->capture_default_str();
+  command
+      ->add_option("--times", arguments->times,
+                   "for a model: operators, each by itself; layers, scaled to what `fitted` says of layers")
+      ->capture_default_str();
+  command->add_option("--import", arguments->import_file, "replay this placement (columns node,device) instead");
+  command->add_option("--output", arguments->output_file, "write the recommended placement");
+  command->add_option("--format", arguments->format, "table, csv or json")->capture_default_str();
+  command->callback([arguments, &context] { context.action = [arguments] { return place(*arguments); }; });
+}
+
+}  // namespace epocast
