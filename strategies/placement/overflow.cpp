@@ -15,6 +15,7 @@ constexpr std::size_t kMostMoments = 1 << 15;  // times told apart; what lies be
 constexpr std::size_t kMostReaders = 8;        // that leave together
 constexpr std::size_t kMostOfGroup = 64;
 constexpr int kMostStuck = 3;
+constexpr double kMostOfAll = 1.1;  // of all memory, beyond which no moves at about these times can help
 
 /// One round: times of a replay stay as they are, nodes move.
 class Round {
@@ -304,6 +305,13 @@ double highest(const std::vector<MemoryPeak>& peaks) {
   return out;
 }
 
+/// The most that all devices together hold at a time, each output once.
+double originals_at_once(std::vector<Residence> all) {
+  std::erase_if(all, [](const Residence& r) { return r.is_copy; });
+  for (Residence& r : all) r.device = 0;
+  return memory_peaks(all, 1).front().bytes;
+}
+
 }  // namespace
 
 OverflowResult resolve_overflow(const PlacementGraph& graph, const PlacementMachine& machine,
@@ -318,9 +326,12 @@ OverflowResult resolve_overflow(const PlacementGraph& graph, const PlacementMach
   int stuck = 0;  // rounds that hardly came nearer
   for (out.rounds = 0; out.rounds <= most_rounds; ++out.rounds) {
     const ReplayResult times = replay(graph, machine, placement, options);
-    const double peak = highest(memory_peaks(residences(graph, placement, times), machine.devices));
+    std::vector<Residence> all = residences(graph, placement, times);
+    const double peak = highest(memory_peaks(all, machine.devices));
     out.fits = peak <= machine.memory;
-    if (out.fits || out.rounds == most_rounds) break;
+    if (out.fits || out.rounds == most_rounds ||
+        originals_at_once(std::move(all)) > kMostOfAll * machine.memory * machine.devices)
+      break;
     stuck = out.rounds == 0 || peak < 0.99 * lowest ? 0 : stuck + 1;
     if (stuck == kMostStuck) break;
     lowest = out.rounds == 0 ? peak : std::min(lowest, peak);
