@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 set(EPOCAST_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/epocast)
 set(EPOCAST_DATA_DIR ${CMAKE_INSTALL_DATADIR}/epocast)
 
-install(DIRECTORY sim platforms workloads costmodels strategies experiments
+install(DIRECTORY sim platforms workloads costmodels strategies learning experiments
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/epocast
         FILES_MATCHING PATTERN "*.hpp"
         PATTERN clusters EXCLUDE PATTERN stacks EXCLUDE PATTERN models EXCLUDE PATTERN timings EXCLUDE PATTERN calibrations EXCLUDE PATTERN measurements EXCLUDE

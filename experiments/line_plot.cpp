@@ -20,10 +20,7 @@ constexpr double kLeft = 80, kTop = 40, kWidth = 560, kHeight = 340;  // pixels
 constexpr double kLegend = 34;                                        // from the left of the legend to its names
 constexpr int kFont = 13;
 
-struct Line {
-  std::string name;
-  std::map<double, double> points;
-};
+using Line = PlotLine;
 
 std::optional<double> number(const std::string& text) {
   std::size_t used = 0;
@@ -154,8 +151,11 @@ std::string line_plot_svg(const std::vector<ScenarioResult>& results, const std:
     if (result.error.empty()) drawn.push_back(&result);
   if (drawn.empty()) throw ConfigError("--plot: no scenario has a result");
   const std::string axis = numeric_axis(drawn);
-  const std::vector<Line> lines = lines_of(drawn, axis, column);
+  return lines_svg(lines_of(drawn, axis, column), axis, column, true);
+}
 
+std::string lines_svg(const std::vector<PlotLine>& lines, const std::string& axis, const std::string& column,
+                      bool marks) {
   std::set<double> across, up;
   double legend_width = 0;
   for (const Line& line : lines) {
@@ -163,6 +163,10 @@ std::string line_plot_svg(const std::vector<ScenarioResult>& results, const std:
     for (const auto& [at, value] : line.points) {
       across.insert(at);
       up.insert(value);
+    }
+    for (const auto& [at, limits] : line.band) {
+      up.insert(limits.first);
+      up.insert(limits.second);
     }
   }
   const Scale x_scale(across, false), y_scale(up, true);
@@ -190,10 +194,12 @@ std::string line_plot_svg(const std::vector<ScenarioResult>& results, const std:
   picture.text(kRight, kBottom + 38, axis, {.anchor = end});
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const char* colour = series_colour(i);
+    for (const auto& [at, limits] : lines[i].band)
+      picture.path(fmt::format("M{:.1f} {:.1f} V{:.1f}", x(at), y(limits.first), y(limits.second)), colour, 0.5);
     std::string path;
     for (const auto& [at, value] : lines[i].points) {
       path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : " L", x(at), y(value));
-      picture.circle(x(at), y(value), 3, colour);
+      if (marks) picture.circle(x(at), y(value), 3, colour);
     }
     picture.path(path, colour, 1.5, series_dashes(i));
     const double legend = kBottom + 60 + 18 * static_cast<double>(i);

@@ -47,6 +47,10 @@ void for_each_column(Result& r, Visit visit) {
   visit("stack", r.stack);
   visit("algorithm", r.algorithm);
   visit("warnings", r.warnings);
+  visit("loss", r.loss);
+  visit("accuracy", r.accuracy);
+  visit("time_to_target_s", r.time_to_target_s);
+  visit("epochs_to_target", r.epochs_to_target);
 }
 
 struct Write {
@@ -121,6 +125,7 @@ std::string serialize(const ScenarioResult& result) {
   json["iteration_ci95"] = result.iteration_ci95;
   json["explanation"] = result.explanation;
   json["details"] = result.details;
+  json["curves"] = result.curves;
   return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
@@ -136,6 +141,7 @@ ScenarioResult deserialize(const std::string& text) {
   json.at("iteration_ci95").get_to(result.iteration_ci95);
   json.at("explanation").get_to(result.explanation);
   json.at("details").get_to(result.details);
+  json.at("curves").get_to(result.curves);
   return result;
 }
 

@@ -42,6 +42,11 @@ struct ScenarioResult {
   std::string stack;      ///< of software; "ideal" for none
   std::string algorithm;  ///< of its collectives; several are joined by "+"
   std::vector<std::string> warnings;
+  // With a learning block; means over its seeds. See docs/learning.md.
+  std::optional<double> loss;              ///< at the end of training
+  std::optional<double> accuracy;          ///< then: share of right answers, or PSNR [dB]
+  std::optional<double> time_to_target_s;  ///< absent if any seed misses the target
+  std::optional<double> epochs_to_target;
 
   // Not columns: for people.
   std::string error;          ///< why there is no result; everything above but study and scenario is void then
@@ -49,6 +54,7 @@ struct ScenarioResult {
   double iteration_ci95 = 0;  ///< half width, s; 0 if the result is no estimate
   std::string explanation;    ///< several lines, if asked for
   std::string details;        ///< a JSON object, if asked for
+  std::string curves;         ///< of learning: a JSON array, an object for each seed
 };
 
 /// One object with the columns in order; missing is null.

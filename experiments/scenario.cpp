@@ -10,6 +10,7 @@
 #include "experiments/collective_report.hpp"
 #include "experiments/details.hpp"
 #include "experiments/explain.hpp"
+#include "experiments/learning/learning_run.hpp"
 #include "experiments/memory_advice.hpp"
 #include "experiments/phase_run.hpp"
 #include "experiments/rounding_noise.hpp"
@@ -187,7 +188,6 @@ std::vector<PhaseRun> run_phases(const ScenarioSetup& setup, SimEngine& engine, 
                                  std::uint64_t seed, ChromeTrace* trace, const std::function<void(double)>& progress) {
   std::vector<PhaseRun> runs;
   double shown = 0, elapsed = 0;
-  const Irregularity& irregularity = setup.irregularity;
   for (const PhaseSettings& phase : setup.phases) {
     const StrategyContext context = setup.lone_context(phase);
     PhaseRun run;
@@ -198,20 +198,13 @@ std::vector<PhaseRun> run_phases(const ScenarioSetup& setup, SimEngine& engine, 
       run.single_step = context.trace(run.batch).compute_time().shortest().value;
       run.lone_step = lone_step(context);
     }
-    ExecutionOptions how{.iterations = (run.iterations + run.step.steps - 1) / run.step.steps,
-                         .shards = setup.shards,
-                         .exact = options.exact,
-                         .fold = options.fold,
-                         .noise = irregularity.noise,
-                         .slowdown = irregularity.slowdown,
-                         .slow_devices = irregularity.slow_devices,
-                         .slow_links = irregularity.slow_links,
-                         .costs = communication_costs(setup, phase),
-                         .elapsed = elapsed,
-                         .record_waiting = options.details,
-                         .record_timeline = options.details || trace != nullptr,
-                         .max_intervals = options.trace_intervals};
-    how.noise.seed = seed;
+    ExecutionOptions how = execution_options(setup, phase, seed, elapsed);
+    how.iterations = (run.iterations + run.step.steps - 1) / run.step.steps;
+    how.exact = options.exact;
+    how.fold = options.fold;
+    how.record_waiting = options.details;
+    how.record_timeline = options.details || trace != nullptr;
+    how.max_intervals = options.trace_intervals;
     if (progress)
       how.progress = [&, ended = static_cast<double>(runs.size())](double share) {
         progress((ended + share) / static_cast<double>(setup.phases.size()));
@@ -261,6 +254,20 @@ std::string stack_costs(ScenarioSetup& setup, SimEngine& engine, const RunOption
 
 }  // namespace
 
+ExecutionOptions execution_options(const ScenarioSetup& setup, const PhaseSettings& phase, std::uint64_t seed,
+                                   double elapsed) {
+  const Irregularity& irregularity = setup.irregularity;
+  ExecutionOptions how{.shards = setup.shards,
+                       .noise = irregularity.noise,
+                       .slowdown = irregularity.slowdown,
+                       .slow_devices = irregularity.slow_devices,
+                       .slow_links = irregularity.slow_links,
+                       .costs = communication_costs(setup, phase),
+                       .elapsed = elapsed};
+  how.noise.seed = seed;
+  return how;
+}
+
 ScenarioResult run_scenario(const Scenario& scenario, const Registries& registries, const RunOptions& options) {
   ScenarioSetup setup = read_scenario(scenario, registries);
   SimEngine engine(setup.cluster.platform_file.string(), setup.network);
@@ -296,6 +303,7 @@ ScenarioResult run_scenario(const Scenario& scenario, const Registries& registri
     if (setup.stack.name() != kIdealStack) out.explanation += stack_costs(setup, engine, options, out.iteration_s);
   }
   if (options.details) out.details = details(setup, runs, by_seed);
+  if (setup.learning) learn(setup, engine, runs, out);
   warn(setup, runs, out);
   if (!options.trace_file.empty()) trace.write(options.trace_file);
   return out;

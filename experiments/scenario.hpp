@@ -26,6 +26,8 @@
 
 namespace epocast {
 
+struct LearningSettings;  // experiments/learning/settings.hpp
+
 /// A part of training with one batch size and one set of workers.
 struct PhaseSettings {
   std::vector<DeviceId> workers;
@@ -70,7 +72,8 @@ struct ScenarioSetup {
   Irregularity irregularity;
   Shards shards = Shards::fixed;
   SoftwareStack stack;
-  bool in_step = true;  ///< workers wait for each other in every step
+  bool in_step = true;                               ///< workers wait for each other in every step
+  std::shared_ptr<const LearningSettings> learning;  ///< null: only times are asked for
 
   /// The network's trace on a device, with workspace and recomputation as `settings` want them.
   WorkloadTrace trace(DeviceId device, std::int64_t batch, const MemorySettings& settings) const;
@@ -104,6 +107,11 @@ Registries builtin_registries();
 
 /// Reads the configuration of a scenario. Throws ConfigError.
 ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registries);
+
+/// How a phase is executed that begins `elapsed` s after training did: what the scenario says, apart from iterations
+/// and what is recorded.
+ExecutionOptions execution_options(const ScenarioSetup& setup, const PhaseSettings& phase, std::uint64_t seed,
+                                   double elapsed);
 
 struct RunOptions {
   bool exact = false;

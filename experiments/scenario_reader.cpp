@@ -9,6 +9,7 @@
 #include "costmodels/register.hpp"
 #include "experiments/default_strategy.hpp"
 #include "experiments/find_device.hpp"
+#include "experiments/learning/settings.hpp"
 #include "experiments/scenario.hpp"
 #include "experiments/stack_settings.hpp"
 #include "platforms/platform_loader.hpp"
@@ -467,6 +468,8 @@ ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registri
   std::vector<std::vector<DeviceId>> workers;
   for (const PhaseSettings& phase : setup.phases) workers.push_back(phase.workers);
   setup.irregularity = read_irregularity(config, setup.cluster, workers);
+  if (config.has("learning") && !config.at("learning").is_null())
+    setup.learning = read_learning(config.at("learning"), setup.strategy_name, setup.phases);
   config.check_all_read();
   if (setup.stack.spread() > 0 && setup.strategy->needs_model()) {
     setup.in_step = false;  // what is compiled for this decision takes no longer than it has to

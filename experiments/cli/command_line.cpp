@@ -98,6 +98,7 @@ int run_command_line(int argc, char** argv, Registries registries) {
     app.set_version_flag("--version", "epocast " EPOCAST_VERSION);
     app.require_subcommand(1);
     add_run_command(app, context);
+    add_learn_command(app, context);
     add_trace_command(app, context);
     add_validate_command(app, context);
     add_list_command(app, context);

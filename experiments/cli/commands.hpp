@@ -19,6 +19,7 @@ struct CommandContext {
 };
 
 void add_run_command(CLI::App& app, CommandContext& context);
+void add_learn_command(CLI::App& app, CommandContext& context);
 void add_trace_command(CLI::App& app, CommandContext& context);
 void add_validate_command(CLI::App& app, CommandContext& context);
 void add_list_command(CLI::App& app, CommandContext& context);

@@ -6,6 +6,8 @@
 #include <stdexcept>
 
 #include "experiments/cli/commands.hpp"
+#include "experiments/learning/event_log.hpp"
+#include "experiments/output.hpp"
 #include "sim/error.hpp"
 #include "workloads/memory_writer.hpp"
 #include "workloads/operators/operator_graph_builder.hpp"
@@ -22,6 +24,8 @@ struct TraceArguments {
   std::size_t scenario = 0;
   bool memory = false;
   bool operators = false;
+  bool events = false;
+  std::int64_t iterations = 10;
   std::string gradients = "minimize";
 };
 
@@ -39,13 +43,31 @@ void check_format(const TraceArguments& arguments) {
       arguments.operators ? std::vector<std::string>{"csv", "json", "dot"} : std::vector<std::string>{"csv", "json"};
   if (std::find(formats.begin(), formats.end(), arguments.format) == formats.end())
     throw ConfigError("--format: unknown format '" + arguments.format + "'" + name_hint(arguments.format, formats));
-  if (arguments.memory && arguments.operators) throw ConfigError("--memory and --operators: give one of them");
+  if (arguments.memory + arguments.operators + arguments.events > 1)
+    throw ConfigError("--memory, --operators and --events: give one of them");
+  if (arguments.events && arguments.format != "csv") throw ConfigError("--format: events are written as csv only");
 }
 
 void write_operators(const OperatorGraph& graph, const std::string& format) {
   if (format == "csv") return write_operators_csv(std::cout, graph);
   if (format == "json") return write_operators_json(std::cout, graph);
   write_operators_dot(std::cout, graph);
+}
+
+/// Who does what to parameters, simulated here: this process has no other engine.
+void write_events(const ScenarioSetup& setup, std::int64_t iterations) {
+  SimEngine engine(setup.cluster.platform_file.string(), setup.network);
+  const ParameterLog log = record_parameter_log(setup, setup.phases.front(), engine, setup.irregularity.seeds.front(),
+                                                0, iterations, nullptr);
+  std::cout << "date_s,iteration,worker,event,piece,partner\n";
+  const auto name = [](std::int32_t rank) { return rank == ParameterEvent::kAll ? "all" : std::to_string(rank); };
+  for (const ParameterEvent& event : log.events) {
+    const bool whole = event.piece == ParameterEvent::kAll;
+    const std::string piece = whole ? "" : log.pieces[static_cast<std::size_t>(event.piece)].name;
+    std::cout << fmt::format("{},{},{},{},{},{}\n", event.date, event.iteration, name(event.rank),
+                             to_string(event.kind), csv_field(piece),
+                             event.partner == ParameterEvent::kAll ? "" : name(event.partner));
+  }
 }
 
 int trace(const TraceArguments& arguments, const Registries& registries) {
@@ -64,6 +86,10 @@ int trace(const TraceArguments& arguments, const Registries& registries) {
 
   const ScenarioSetup setup =
       read_scenario(study.scenarios[std::max<std::size_t>(arguments.scenario, 1) - 1], registries);
+  if (arguments.events) {
+    write_events(setup, arguments.iterations);
+    return kDone;
+  }
   if (setup.model.layers.empty()) throw ConfigError("the study has no model to trace");
   const StrategyContext context = setup.context(setup.phases.front());
   if (arguments.operators) {
@@ -98,6 +124,12 @@ void add_trace_command(CLI::App& app, CommandContext& context) {
                     "instead: memory during each pass of each layer, for a worker that holds the whole network");
   command->add_flag("--operators", arguments->operators,
                     "instead: the step as a graph of single operations, with gradients and updates");
+  command->add_flag("--events", arguments->events,
+                    "instead: simulate, and say who reads, computes with, commits, averages or writes which parameters "
+                    "when (CSV)");
+  command->add_option("--iterations", arguments->iterations, "with --events: how many of the first phase")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
   command
       ->add_option("--gradients", arguments->gradients,
                    "with --operators: minimize, direct or clipped, as the program applies them")

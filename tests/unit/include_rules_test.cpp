@@ -26,7 +26,8 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"workloads", {"workloads", "sim"}},
     {"costmodels", {"costmodels", "sim"}},
     {"strategies", {"strategies", "sim"}},
-    {"experiments", {"experiments", "sim", "platforms", "workloads", "costmodels", "strategies"}},
+    {"learning", {"learning", "sim"}},
+    {"experiments", {"experiments", "sim", "platforms", "workloads", "costmodels", "strategies", "learning"}},
 };
 
 std::string read(const fs::path& file) {

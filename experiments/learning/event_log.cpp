@@ -1,0 +1,48 @@
+#include "experiments/learning/event_log.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/executor.hpp"
+
+namespace epocast {
+namespace {
+
+constexpr std::size_t kMostIntervals = 10'000'000;  // 400 MB
+
+ParameterLog record(const ScenarioSetup& setup, const PhaseSettings& phase, SimEngine& engine, std::uint64_t seed,
+                    double elapsed, std::int64_t iterations) {
+  const TrainingStep step = setup.compile(phase);
+  ExecutionOptions how = execution_options(setup, phase, seed, elapsed);
+  how.iterations = iterations;
+  how.exact = true;
+  how.fold = false;
+  how.record_timeline = true;
+  how.max_intervals = kMostIntervals;
+  const ExecutionResult result = execute(step.graph, setup.cluster, engine, how);
+  if (result.timeline.truncated)
+    throw SimulationError(
+        fmt::format("the event log of {} iterations has more than {} intervals; use fewer epochs, "
+                    "larger batches, coarser messages (granularity: model), or no noise",
+                    iterations, kMostIntervals));
+  return make_parameter_log(step.graph, step.steps, result.timeline, iterations);
+}
+
+}  // namespace
+
+ParameterLog record_parameter_log(const ScenarioSetup& setup, const PhaseSettings& phase, SimEngine& engine,
+                                  std::uint64_t seed, double elapsed, std::int64_t iterations,
+                                  const ExecutionResult* known) {
+  if (known != nullptr && known->period) {
+    const std::int64_t length = known->period->length;
+    const std::int64_t enough = known->iterations_simulated + 3 * length + 2;
+    if (enough < iterations) {
+      ParameterLog log = record(setup, phase, engine, seed, elapsed, enough);
+      if (continue_by_period(log, length, iterations)) return log;
+    }
+  }
+  return record(setup, phase, engine, seed, elapsed, iterations);
+}
+
+}  // namespace epocast

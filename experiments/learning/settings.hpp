@@ -1,0 +1,42 @@
+#pragma once
+// The `learning` block of a study: what is learned, by which rule, until when.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "learning/problem.hpp"
+#include "learning/rate.hpp"
+#include "learning/replay.hpp"
+#include "sim/config.hpp"
+
+namespace epocast {
+
+struct PhaseSettings;
+
+struct LearningSettings {
+  std::string problem;
+  learning::ProblemOptions options;
+  learning::Scheme scheme;
+  learning::OptimizerSettings optimizer;
+  learning::RateRule rate;
+  learning::StopRule stop;
+  double elasticity = 0.9;
+  double mixing = 0.5;
+  double evaluations = 1;              ///< in an epoch
+  std::optional<std::int64_t> epochs;  ///< of the problem's samples; absent: as many as the phase has of the data set
+  int seeds = 1;                       ///< of what is drawn: data, order, first parameters
+  Location place;
+
+  /// For the replay.
+  learning::ReplaySettings replay() const;
+};
+
+/// Throws ConfigError for what cannot be, such as a strategy whose effect on parameters is not known, or a batch larger
+/// than the problem's epoch.
+std::shared_ptr<const LearningSettings> read_learning(const ConfigNode& node, const std::string& strategy,
+                                                      const std::vector<PhaseSettings>& phases);
+
+}  // namespace epocast

@@ -1,0 +1,163 @@
+#pragma once
+// Training with real arithmetic, in the order that a simulated run dictates.
+//
+// Scope: the log of each phase says which worker reads, computes, commits and averages when; the scheme says what that
+// does to parameters; the problem gives gradients. One log serves many seeds and rates, and nothing here can change a
+// simulated time.
+// Limits: pieces of the simulated model stand for equal shares of the problem's parameters, in their order. Workers
+// draw from one common shuffled data set: the k-th gradient of worker r takes the samples that it would in the k-th
+// global batch, whoever computes first. Validation: tests/unit/learning_replay_test.cpp,
+// tests/unit/learning_theory_test.cpp.
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "learning/optimizer.hpp"
+#include "learning/problem.hpp"
+#include "learning/scheme.hpp"
+#include "sim/parameter_log.hpp"
+
+namespace epocast::learning {
+
+struct CurvePoint {
+  double time = 0;   ///< s
+  double epoch = 0;  ///< samples that gradients were computed from, over those of an epoch
+  double bytes = 0;  ///< sent so far
+  double loss = 0;
+  std::optional<double> accuracy = {};
+  double theta = 0;  ///< loss reduction over the distance from the beginning (Lee 2020, eq. 5.4)
+  double rate = 0;   ///< learning rate
+  int phase = 0;
+};
+
+/// When training has had enough.
+struct StopRule {
+  std::optional<double> loss, accuracy;  ///< targets
+  bool at_target = false;                ///< end there; otherwise they are only noted
+  double gain = 0;                       ///< of accuracy that counts as one, for `patience`
+  double patience = 0;                   ///< epochs without such a gain after which training ends; 0: never
+};
+
+/// The learning rate in an epoch with a global batch, at a point.
+using RateFunction = std::function<double(double epoch, std::int64_t batch, std::span<const double> at)>;
+
+struct ReplaySettings {
+  Scheme scheme = {};
+  OptimizerSettings optimizer = {};
+  RateFunction rate = {};
+  double elasticity = 0.9;  ///< beta of elastic averaging: each worker is moved by beta / workers (Zhang et al. 2015)
+  double mixing = 0.5;      ///< weight of a worker's parameters where a server mixes them into its own
+  double evaluations = 1;   ///< in an epoch
+  StopRule stop = {};
+  double divergence = 1e6;  ///< times the first loss: training has diverged
+};
+
+/// One phase of training.
+struct ReplayPhase {
+  const ParameterLog* log = nullptr;
+  std::int64_t worker_batch = 1;  ///< samples of one gradient
+  std::int64_t global_batch = 1;  ///< samples of a step of all workers, for the rate
+  double bytes_per_iteration = 0;
+};
+
+enum class PhaseEnd { done, target, no_gain, diverged };
+
+struct LearningOutcome {
+  std::vector<CurvePoint> curve;
+  std::optional<CurvePoint> reached;   ///< the first point at the target
+  std::optional<CurvePoint> diverged;  ///< where the loss was no number or had exploded
+  std::optional<CurvePoint> no_gain;   ///< where patience ended
+  CurvePoint best;                     ///< of accuracy if there is one, else of loss
+};
+
+/// Trains phase after phase. REQUIRES: the problem outlives it.
+class Replay {
+ public:
+  Replay(Problem& problem, ReplaySettings settings);
+
+  /// Trains through the log. A worker that joins begins with the parameters that the others have. Calls `watch`, if
+  /// given, at each evaluation; false ends the phase.
+  PhaseEnd run(const ReplayPhase& phase, const std::function<bool(const CurvePoint&)>& watch = {});
+
+  const LearningOutcome& outcome() const { return outcome_; }
+  /// The parameters that are evaluated: the common ones, or the mean of the workers'.
+  Values parameters() const;
+  /// A worker's own. REQUIRES: a scheme in which it has its own.
+  const Values& worker(std::size_t rank) const { return workers_[rank].own; }
+  double epoch() const;
+
+ private:
+  struct Contribution {
+    std::int64_t iteration = 0;
+    Values values;
+    int gradients = 0;  ///< in it
+  };
+  struct Worker {
+    explicit Worker(Optimizer memory) : optimizer(std::move(memory)) {}
+    Values own;                              ///< parameters that it computes with
+    Values gradient;                         ///< its last one
+    Values centre;                           ///< as it has pulled it, for elastic averaging
+    std::deque<Contribution> contributions;  ///< not applied yet, or not everywhere
+    std::deque<Values> sent;                 ///< to neighbours, who have not averaged them yet
+    Values answer;                           ///< of its neighbour
+    Optimizer optimizer;
+    std::int64_t drawn = 0;                    ///< gradients of the phase
+    int steps = 0;                             ///< of its own, in this iteration
+    std::optional<std::int64_t> unmixed = {};  ///< the iteration whose mean it has still to take
+  };
+  struct Round {
+    Values sum;
+    std::vector<int> counts;  ///< by piece
+    std::size_t written = 0;  ///< pieces
+  };
+
+  void start_phase(const ReplayPhase& phase);
+  void handle(const ParameterEvent& event);
+  void compute_gradient(const ParameterEvent& event);
+  void local_step(const ParameterEvent& event);
+  void prepare(const ParameterEvent& event);
+  void commit(const ParameterEvent& event);
+  void accumulate(const ParameterEvent& event);
+  void write(const ParameterEvent& event);
+  void mix(Worker& worker, std::int64_t iteration);
+  bool try_mix(std::size_t rank);
+  void talk_to_neighbour(const ParameterEvent& event);
+  Contribution& contribution(Worker& worker, std::int64_t iteration);
+  void drop_old(Worker& worker, std::int64_t iteration);
+  bool changes_common_parameters(const ParameterEvent& event) const;
+  PhaseEnd evaluate(double date, const std::function<bool(const CurvePoint&)>& watch);
+  double rate() const;
+  bool shares_parameters() const;
+  std::pair<std::size_t, std::size_t> range(std::int32_t piece) const;
+
+  Problem& problem_;
+  ReplaySettings settings_;
+  Values initial_, centre_;
+  Optimizer server_;
+  std::vector<Worker> workers_;
+  std::map<std::int64_t, Round> rounds_;
+  std::vector<std::int64_t> closed_;  ///< by piece: the last round that takes no more
+  Values sum_, scratch_;              ///< synchronous gradients; a mean
+  int summed_ = 0;
+  std::vector<std::int64_t> positions_;
+  LearningOutcome outcome_;
+  ReplayPhase phase_;
+  bool in_rounds_ = false;  ///< servers wait for all workers
+  int phases_ = 0;
+  double start_ = 0, start_bytes_ = 0;  ///< of the phase
+  double now_ = 0, bytes_ = 0;
+  std::int64_t start_samples_ = 0, samples_ = 0;
+  double next_evaluation_ = 0;  ///< epoch
+  std::int64_t evaluated_ = 0;  ///< samples until then
+  double best_epoch_ = 0;       ///< of the last gain
+  std::optional<double> best_accuracy_;
+};
+
+}  // namespace epocast::learning
