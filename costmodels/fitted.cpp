@@ -77,12 +77,12 @@ bool computes(const KernelShape& shape) { return std::string(shape.family()) != 
 }  // namespace
 
 Fitted::Fitted(ComputeCalibration calibration, std::string name, Optimizer optimizer, const Model& model,
-               const Device& device, UpdateKernels update_kernels, Seconds launch)
+               const Device& device, UpdateKernels update_kernels, RateFactors factors)
     : calibration_(std::move(calibration)),
       name_(std::move(name)),
       optimizer_(optimizer),
       update_kernels_(update_kernels),
-      launch_(launch),
+      factors_(factors),
       model_(model),
       device_(device) {
   for (const Layer& layer : model_.layers)
@@ -97,20 +97,18 @@ Fitted::Fitted(ComputeCalibration calibration, std::string name, Optimizer optim
 
 Seconds Fitted::time(const KernelShape& kernel) const {
   const Chosen chosen = choose(calibration_, kernel);
-  if (knows_kind(chosen)) return Seconds(chosen.share * chosen.fit->time(chosen.work, calibration_.rates));
+  const double faster = computes(kernel) ? factors_.products : factors_.memory;
+  if (knows_kind(chosen)) return Seconds(chosen.share * chosen.fit->time(chosen.work, calibration_.rates) / faster);
   const KernelWork work = kernel_work(kernel);
   return kOverhead + Seconds(moved_bytes(work, calibration_.rates) /
-                             (kMemoryEfficiency * calibration_.rates.memory_bandwidth.value));
+                             (kMemoryEfficiency * factors_.memory * calibration_.rates.memory_bandwidth.value));
 }
 
 Seconds Fitted::time(const Layer& layer, std::int64_t batch, KernelPass pass) const {
-  Seconds on_device{0};
-  Seconds on_host{0};
-  for (const LayerKernel& kernel : kernels_of(calibration_, layer, batch, pass)) {
-    on_device += kernel.repeats * time(kernel.shape);
-    on_host += kernel.repeats * launch_;
-  }
-  return std::max(on_device, on_host);
+  Seconds sum{0};
+  for (const LayerKernel& kernel : kernels_of(calibration_, layer, batch, pass))
+    sum += kernel.repeats * time(kernel.shape);
+  return sum;
 }
 
 Seconds Fitted::update(const Layer& layer) const {
@@ -121,11 +119,11 @@ Seconds Fitted::update(const Layer& layer) const {
              {MemoryShape{std::string("update_") + to_string(optimizer_), optimizer_accesses(optimizer_) * parameters},
               KernelPass::forward});
   if (knows_kind(measured_update)) {
-    const Seconds kernel(measured_update.fit->time(measured_update.work, calibration_.rates));
+    const Seconds kernel(measured_update.fit->time(measured_update.work, calibration_.rates) / factors_.memory);
     return update_kernels_.fused() ? update_kernels_.share(layer) * kernel : kernel;
   }
   Device measured = device_;
-  measured.memory_bandwidth = calibration_.rates.memory_bandwidth;
+  measured.memory_bandwidth = factors_.memory * calibration_.rates.memory_bandwidth;
   return kOverhead * update_kernels_.launches(layer) + update_time(layer, measured, optimizer_, kMemoryEfficiency);
 }
 

@@ -22,12 +22,18 @@
 
 namespace epocast {
 
+/// How much faster the device is than the one measured.
+struct RateFactors {
+  double products = 1;  ///< and attention
+  double memory = 1;    ///< kernels that only move data, and updates
+};
+
 class Fitted : public CostModel {
  public:
   /// Copies what it needs of the model and device, for caveats. Throws ConfigError if the calibration, called `name` in
   /// messages, lacks an operator that the model has.
   Fitted(ComputeCalibration calibration, std::string name, Optimizer optimizer, const Model& model,
-         const Device& device, UpdateKernels update_kernels = {}, Seconds launch = Seconds(0));
+         const Device& device, UpdateKernels update_kernels = {}, RateFactors factors = {});
 
   PassTimes times(const Layer& layer, std::int64_t batch, const Device& device) const override;
   std::vector<std::string> caveats(std::int64_t batch) const override;
@@ -42,7 +48,7 @@ class Fitted : public CostModel {
   std::string name_;
   Optimizer optimizer_;
   UpdateKernels update_kernels_;
-  Seconds launch_;
+  RateFactors factors_;
   Model model_;
   Device device_;
 };

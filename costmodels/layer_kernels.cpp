@@ -15,6 +15,12 @@ constexpr double kDropoutAccesses = 2.5;
 // 8; backward: two scalings in fp32 16, cast 4 + 2.
 constexpr double kLossForwardAccesses = 19;
 constexpr double kLossBackwardAccesses = 11;
+// Megatron-LM's fused softmax works on four matrices of scores at a time (megatron/model/fused_softmax.py,
+// is_kernel_available); others are cast to fp32, scaled, masked, normalised and cast back one by one: in accesses of 2
+// bytes 3, 4, 4, 4 and 3, and backward 3, 6, 4, 4 and 3.
+constexpr std::int64_t kFusedSoftmaxMatrices = 4;
+constexpr double kSoftmaxStepsForward[] = {3, 4, 4, 4, 3};
+constexpr double kSoftmaxStepsBackward[] = {3, 6, 4, 4, 3};
 
 double d(std::int64_t x) { return static_cast<double>(x); }
 std::int64_t at_least_one(double x) { return std::max<std::int64_t>(1, std::llround(std::ceil(x - 1e-9))); }
@@ -82,6 +88,18 @@ struct AttentionParts {
   }
 };
 
+/// Of the scores of so many matrices, samples x heads.
+void add_softmax(std::vector<LayerKernel>& out, double scores, std::int64_t matrices, KernelPass pass,
+                 const KernelStyle& style) {
+  const bool forward = pass == KernelPass::forward;
+  if (style.traffic == Traffic::layers || matrices % kFusedSoftmaxMatrices == 0) {
+    out.push_back(memory("softmax", (forward ? 2 : 3) * scores, pass));
+    return;
+  }
+  for (const double accesses : forward ? kSoftmaxStepsForward : kSoftmaxStepsBackward)
+    out.push_back(memory("softmax", accesses * scores, pass));
+}
+
 std::vector<LayerKernel> attention(const Layer& layer, std::int64_t batch, KernelPass pass, const KernelStyle& style) {
   const AttentionParts a(layer);
   const double scores = d(batch) * a.pairs * d(a.heads);
@@ -94,7 +112,7 @@ std::vector<LayerKernel> attention(const Layer& layer, std::int64_t batch, Kerne
   if (a.fused && style.fused_attention) return {a.whole(batch, pass)};
   if (pass == KernelPass::forward) {
     out.push_back(a.additive ? memory("attention", 2 * terms, pass) : a.scores(batch, pass));
-    if (!a.fused) out.push_back(memory("softmax", 2 * scores, pass));
+    if (!a.fused) add_softmax(out, scores, batch * a.heads, pass, style);
     if (a.dropout) out.push_back(memory("dropout", kDropoutAccesses * scores, pass));
     out.push_back(a.sum(batch, pass));
     return out;
@@ -106,7 +124,7 @@ std::vector<LayerKernel> attention(const Layer& layer, std::int64_t batch, Kerne
   if (a.additive) out.push_back(memory("attention", 3 * terms, pass));
   if (a.fused) out.push_back(a.scores(batch, pass));  // once more, instead of from memory
   if (a.dropout) out.push_back(memory("dropout", kDropoutAccesses * scores, pass));
-  if (!a.fused) out.push_back(memory("softmax", 3 * scores, pass));
+  if (!a.fused) add_softmax(out, scores, batch * a.heads, pass, style);
   return out;
 }
 

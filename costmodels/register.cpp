@@ -54,11 +54,15 @@ EntryInfo measured_info() {
 
 EntryInfo fitted_info() {
   return {"fitted", "a formula fitted to measured kernels of a device, with interpolation among them",
-          with_common({{"calibration", "", "a name in costmodels/calibrations, or a path to a YAML file", "required",
-                        "what `epocast calibrate compute` wrote"},
-                       {"launch", "s", "0..1 s", "0 s",
-                        "what the host needs to start a kernel: a pass of a layer takes at least that for each of its "
-                        "kernels"}})};
+          with_common(
+              {{"calibration", "", "a name in costmodels/calibrations, or a path to a YAML file", "required",
+                "what `epocast calibrate compute` wrote"},
+               {"launch", "s", "0..1 s", "0 s",
+                "what the host needs to start a kernel of a forward pass; one of a backward pass takes 0.3 of that; "
+                "step_time "
+                "contains it"},
+               {"product_rate", "", "0.01..10", "1", "factor on the rate at which products and attention run"},
+               {"memory_rate", "", "0.01..10", "1", "factor on the rate of kernels that move data, and of updates"}})};
 }
 
 EntryInfo im2col_info() {
@@ -128,8 +132,9 @@ std::unique_ptr<CostModel> make_fitted(const ConfigNode& options, const CostMode
   require_precision(name, calibration.rates.precision, context);
   const Device& device = measured_device(calibration.device, context);
   return std::make_unique<NominallyScaled>(
-      std::make_unique<Fitted>(std::move(calibration), name.as_string(), context.optimizer, *context.model, device,
-                               update_kernels(context), options.get("launch", Seconds(0), {0, 1})),
+      std::make_unique<Fitted>(
+          std::move(calibration), name.as_string(), context.optimizer, *context.model, device, update_kernels(context),
+          RateFactors{options.get("product_rate", 1.0, {0.01, 10}), options.get("memory_rate", 1.0, {0.01, 10})}),
       "calibration '" + name.as_string() + "'", device);
 }
 
@@ -159,6 +164,13 @@ CostModelRegistry make_cost_model_registry(const CostModelContext& context) {
   registry.add(fitted_info(), [context](const ConfigNode& options) { return make_fitted(options, context); });
   registry.add(im2col_info(), [context](const ConfigNode& options) { return make_im2col(options, context); });
   return registry;
+}
+
+HostLaunches read_launches(const ConfigNode& compute) {
+  if (!compute.is_map() || !compute.has("launch") || compute.get("cost_model", "roofline") != "fitted")
+    return HostLaunches();
+  const Seconds launch = compute.at("launch").as_seconds({0, 1});
+  return HostLaunches(compute.has("step_time") ? Seconds(0) : launch);
 }
 
 std::unique_ptr<CostModel> make_cost_model(const ConfigNode& compute, const CostModelContext& context) {

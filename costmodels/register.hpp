@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "costmodels/host_launches.hpp"
 #include "sim/config.hpp"
 #include "sim/cost_model.hpp"
 #include "sim/memory.hpp"
@@ -31,5 +32,8 @@ CostModelRegistry make_cost_model_registry(const CostModelContext& context);
 /// those common to all. Keys that nobody knows stay unread for check_all_read(). REQUIRES context.model and
 /// context.device. Throws ConfigError.
 std::unique_ptr<CostModel> make_cost_model(const ConfigNode& compute, const CostModelContext& context);
+
+/// What the host needs to start kernels, as `compute.launch` says; nothing where a measured step_time contains it.
+HostLaunches read_launches(const ConfigNode& compute);
 
 }  // namespace epocast

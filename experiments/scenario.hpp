@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "costmodels/host_launches.hpp"
 #include "costmodels/measured_collectives.hpp"
 #include "costmodels/software_stack.hpp"
 #include "experiments/calibrate/step_calibration.hpp"
@@ -57,6 +58,7 @@ struct ScenarioSetup {
   std::string strategy_name;
   Location strategy_place;  ///< of its name, for messages
   std::unique_ptr<CostModel> cost_model;
+  HostLaunches launches;
   NetworkCorrection network;
   std::optional<StepConstants> steps;  ///< fitted constants that the configuration had put in
   CollectiveSettings collective;

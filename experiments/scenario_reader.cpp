@@ -332,6 +332,7 @@ WorkloadTrace ScenarioSetup::trace(const Model& of, DeviceId device, std::int64_
   if (!(on.matrix_rate(precision).value > 0)) on.other_rates[precision] = on.peak_rate;
   WorkloadTrace out = make_trace(of, *cost_model, batch, on, precision);
   settings.apply(out);
+  launches.apply(out, of);
   return out;
 }
 
@@ -456,6 +457,7 @@ ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registri
         required(config, "model", "name a network, as in `model: vgg16`; `epocast list models` shows them"), data);
     const ConfigNode compute = read_compute(config);
     setup.cost_model = make_cost_model(compute, cost_model_context(setup, compute, data));
+    setup.launches = read_launches(compute);
     compute.check_all_read();
     const ConfigNode memory = child_or_empty(config, "memory");
     setup.memory = read_memory_settings(memory);

@@ -144,6 +144,11 @@ std::vector<TargetRow> forecast(const RunsFile& file, const TargetContext& conte
       row.tolerance = 10 * kAnchorPrecision * run.measured;
       continue;
     }
+    if (run.role == RunRole::fitted) {
+      row.role = Role::input;
+      row.fitted = true;
+      continue;
+    }
     row.seen = file.seen;
     const auto baseline = baselines.find(run.series);
     if (baseline == baselines.end()) continue;

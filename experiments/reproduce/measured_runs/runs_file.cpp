@@ -43,8 +43,9 @@ RunRole read_role(const CsvRow& row) {
   const std::string& word = row.text("role");
   if (word == "baseline") return RunRole::baseline;
   if (word == "run") return RunRole::run;
+  if (word == "fitted") return RunRole::fitted;
   if (word == "left_out") return RunRole::left_out;
-  throw row.error("role", "unknown role '" + word + "'" + name_hint(word, {"baseline", "run", "left_out"}));
+  throw row.error("role", "unknown role '" + word + "'" + name_hint(word, {"baseline", "run", "fitted", "left_out"}));
 }
 
 class Reader {
@@ -119,7 +120,7 @@ class Reader {
       if (run.role == RunRole::left_out) continue;
       if (!seen.emplace(run.series, run.settings).second)
         throw ConfigError(run.where, "", "this run of series '" + run.series + "' is there twice; keep one");
-      if (run.role == RunRole::run) with_runs.insert(run.series);
+      if (run.role == RunRole::run || run.role == RunRole::fitted) with_runs.insert(run.series);
       if (run.role == RunRole::baseline && !baselines.emplace(run.series, &run).second)
         throw ConfigError(run.where, "role",
                           fmt::format("series '{}' has a baseline already, in line {}; keep one", run.series,

@@ -20,7 +20,8 @@
 // One column has the measurement: samples_per_s, iteration_s or iteration_ms. `series`, `role`, `note`, `source` and
 // the groups' columns describe; all others are study keys, as in --set; an empty cell leaves the study's value. The
 // runs of a series are forecast with computation anchored so that its baseline takes the time measured. Without a
-// baseline they are forecast from the study alone.
+// baseline they are forecast from the study alone. Runs with the role `fitted` are those that constants of the study
+// were fitted to: their errors are shown and not counted.
 
 #include <filesystem>
 #include <optional>
@@ -34,7 +35,7 @@
 
 namespace epocast {
 
-enum class RunRole { baseline, run, left_out };
+enum class RunRole { baseline, run, fitted, left_out };
 
 struct MeasuredRun {
   std::string series;
