@@ -7,6 +7,7 @@
 #include "strategies/filter_parallel.hpp"
 #include "strategies/gossip.hpp"
 #include "strategies/hogwild.hpp"
+#include "strategies/layerwise.hpp"
 #include "strategies/layerwise_data_parallel.hpp"
 #include "strategies/local_sgd.hpp"
 #include "strategies/parameter_server.hpp"
@@ -43,6 +44,7 @@ StrategyRegistry builtin_strategies() {
   add_strategy<ShardedDataParallel>(registry);
   add_strategy<LocalSgd>(registry);
   add_strategy<LayerwiseDataParallel>(registry);
+  add_strategy<Layerwise>(registry);
   add_strategy<TwoChunkDataParallel>(registry);
   add_strategy<ParameterServer>(registry);
   registry.add(Composition::pipeline_info(), Composition::pipeline);

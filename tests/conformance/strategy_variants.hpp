@@ -77,6 +77,19 @@ inline std::map<std::string, std::vector<Variant>> strategy_variants() {
       {.options = "{gradients: pcnn, communication_cores: 1}", .collective = {A::halving_doubling, L::flow, 1e-10}});
   layerwise.push_back({.options = "{gradients: pcnn}", .collective = {A::ring, L::message, 1e-10}});
 
+  // Without shapes, operators can be divided by samples only.
+  for (const char* exchange : {"all_reduce", "host_server, server_rate: 3 GB/s", "device_servers"})
+    for (const char* overlap : {"true", "false"})
+      table["layerwise"].push_back(
+          {.options = std::string("{placement: packed, exchange: ") + exchange + ", overlap: " + overlap + "}"});
+  table["layerwise"].push_back(
+      {.options =
+           "{configuration: {conv1: {n: 1}, fc1: {n: 2, devices: [1, 3]}}, placement: spread, exchange: all_reduce}",
+       .min_workers = 4,
+       .max_workers = 4,
+       .workers = {4}});
+  table["layerwise"].push_back({.options = "{configuration: search, bandwidth: 1 GB/s}", .workers = {1, 4}});
+
   std::vector<Variant>& two_chunk = table["two_chunk_data_parallel"];
   for (const char* options : {"{k: 1, communication_cores: 1}", "{k: 2, f: 1}", "{k: 3, f: 2}", "{k: 4, f: 2}"})
     two_chunk.push_back({.options = options});

@@ -81,6 +81,7 @@ std::vector<StrategyOptions> all_strategies() {
       {"{name: gossip}", 4, false},
       {"{name: hogwild}", 1, false},
       {"{name: filter_parallel}", 2, false},
+      {"{name: layerwise}"},
       {"{name: composition, mesh: {data: rest}, synchronisation: sharded}"},
       {"{name: composition, mesh: {pipeline: 2, data: 2}, schedule: {split: even}}", 4, false},
       {"{name: collective_benchmark, bytes: 1 MB}"}};

@@ -1,0 +1,223 @@
+#include "strategies/layerwise.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "strategies/choice.hpp"
+#include "strategies/layerwise/search.hpp"
+
+namespace epocast {
+namespace {
+
+constexpr Range kDegree{1, 1e6};
+
+/// The degrees and devices of a map such as {n: 4, c: 2, devices: [0, 2]}, without a look at what they are for.
+Configuration parse(const ConfigNode& node) {
+  if (!node.is_map()) throw node.error("write degrees of parallelism as in {n: 4, c: 2}");
+  Configuration out;
+  for (const Dimension d : kAllDimensions)
+    out.degrees[d] = static_cast<int>(node.get(to_string(d), std::int64_t{1}, kDegree));
+  if (node.has("devices"))
+    for (const ConfigNode& item : node.at("devices").items())
+      out.devices.push_back(static_cast<int>(item.as_int(Range{0, 1e6})));
+  node.check_all_read();
+  return out;
+}
+
+std::string divisors_up_to(std::int64_t workers, std::int64_t limit) {
+  std::vector<std::int64_t> out;
+  for (std::int64_t degree = 1; degree <= std::min(workers, limit); ++degree)
+    if (workers % degree == 0) out.push_back(degree);
+  return fmt::format("{}", fmt::join(out, ", "));
+}
+
+const char* meaning(Dimension dimension, const LayerOperator& op) {
+  switch (dimension) {
+    case Dimension::n: return "samples";
+    case Dimension::c: return op.channel_groups == op.output.channels ? "channels" : "heads";
+    case Dimension::h: return "rows";
+    case Dimension::w: return "columns";
+    case Dimension::k: return "values to sum over";
+  }
+  return "";
+}
+
+/// Refuses what the operator or the machine cannot have; `place(d)` is where a dimension's degree is written.
+template <class Place>
+void check(const Configuration& of, const LayerOperator& op, const DimensionLimits& limits, std::size_t workers,
+           const ConfigNode& node, Place place) {
+  const auto count = static_cast<std::int64_t>(workers);
+  for (const Dimension d : kAllDimensions) {
+    const std::int64_t limit = limits[static_cast<std::size_t>(d)];
+    if (of.degrees[d] <= limit) continue;
+    throw place(d).error(
+        limit == 1 ? fmt::format("'{}' cannot be divided along {}; leave {} out", op.name, to_string(d), to_string(d))
+                   : fmt::format("'{}' has {} {}, which {} devices cannot divide; use one of {}", op.name, limit,
+                                 meaning(d, op), of.degrees[d], divisors_up_to(count, limit)));
+  }
+  const std::int64_t product = of.degrees.product();
+  if (product > count || count % product != 0)
+    throw node.error(fmt::format(
+        "the degrees {} take {} devices, which {} {} workers; their product must be one of {}", of.degrees.text(),
+        product, product > count ? "is more than the" : "does not divide the", workers, divisors_up_to(count, count)));
+  if (of.devices.empty()) return;
+  const ConfigNode devices = node.at("devices");
+  if (static_cast<std::int64_t>(of.devices.size()) != product)
+    throw devices.error(
+        fmt::format("{} devices for degrees {}, which take {}", of.devices.size(), of.degrees.text(), product));
+  for (std::size_t i = 0; i < of.devices.size(); ++i) {
+    if (of.devices[i] >= static_cast<int>(workers))
+      throw devices.error(fmt::format("there is no worker {}; they are 0 .. {}", of.devices[i], workers - 1));
+    if (std::count(of.devices.begin(), of.devices.end(), of.devices[i]) > 1)
+      throw devices.error(fmt::format("worker {} is named twice", of.devices[i]));
+  }
+}
+
+}  // namespace
+
+Degrees image_degrees(std::size_t workers) {
+  Degrees out;
+  out[Dimension::n] = static_cast<int>(workers);
+  return out;
+}
+
+Degrees one_weird_trick_degrees(const OperatorNetwork& network, std::size_t op, std::size_t workers) {
+  if (!network.at(op).is_dense) return image_degrees(workers);
+  Degrees out;
+  out[Dimension::c] = static_cast<int>(workers);
+  return out;
+}
+
+EntryInfo Layerwise::info() {
+  return {
+      "layerwise",
+      "every operator divided by degrees of its own: images, channels, rows, columns, sums (DeePa)",
+      {{"configuration", "", "image, one_weird_trick, search, or a map", "image",
+        "degrees by operator, as in {conv1: {n: 4}, fc6: {c: 2, devices: [0, 2]}}; or a rule that makes them"},
+       {"rest", "", "map", "images over all workers", "degrees of operators that the configuration leaves out"},
+       {"exchange", "", "all_reduce | host_server | device_servers", "all_reduce",
+        "how gradients of what several devices hold are added up"},
+       {"server_rate", "bytes/s", "> 0", "required", "of the server in host memory (exchange: host_server)"},
+       {"overlap", "", "true | false", "true", "gradients travel during the backward pass, or after it"},
+       {"placement", "", "packed | spread", "packed",
+        "operators with fewer devices are on the first workers, or evenly over all"},
+       {"bandwidth", "bytes/s", "> 0", "required", "of a device's link, as a search sees it (configuration: search)"},
+       {"dimensions", "", "list of n, c, h, w, k", "[n, c, h, w]", "what a search may divide"}}};
+}
+
+Layerwise::Layerwise(const ConfigNode& options) : options_(options) {
+  if (options.has("configuration") && options.at("configuration").is_map()) {
+    kind_ = Kind::given;
+    const ConfigNode map = options.at("configuration");
+    for (const std::string& name : map.keys()) parse(map.at(name));
+  } else {
+    kind_ = choose(options, "configuration",
+                   {{"image", Kind::image}, {"one_weird_trick", Kind::one_weird_trick}, {"search", Kind::search}},
+                   Kind::image);
+  }
+  if (options.has("rest")) {
+    if (kind_ != Kind::given) throw options.at("rest").error("nothing is left out unless configuration is a map");
+    parse(options.at("rest"));
+  }
+  using enum GradientExchange;
+  replay_.exchange = choose(
+      options, "exchange",
+      {{"all_reduce", all_reduce}, {"host_server", host_server}, {"device_servers", device_servers}}, all_reduce);
+  if (replay_.exchange == host_server)
+    replay_.server_rate = options.at("server_rate").as_bytes_per_second(Range{1, 1e18});
+  else if (options.has("server_rate"))
+    throw options.at("server_rate")
+        .error("only a server in host memory has a rate of its own; add exchange: host_server");
+  replay_.overlap = options.get("overlap", true);
+  search_.places =
+      choose(options, "placement", {{"packed", PlaceRule::packed}, {"spread", PlaceRule::spread}}, PlaceRule::packed);
+  search_.exchange = replay_.exchange;
+  search_.server_rate = replay_.server_rate;
+  for (const char* key : {"bandwidth", "dimensions"})
+    if (options.has(key) && kind_ != Kind::search)
+      throw options.at(key).error("only a search looks at this; set configuration: search");
+  if (kind_ != Kind::search) return;
+  search_.links.device = options.at("bandwidth").as_bytes_per_second(Range{1, 1e18});
+  if (!options.has("dimensions")) return;
+  search_.dimensions.clear();
+  for (const ConfigNode& item : options.at("dimensions").items()) {
+    const std::string word = item.as_string();
+    std::vector<std::string> words;
+    for (const Dimension d : kAllDimensions) words.emplace_back(to_string(d));
+    const auto found = std::ranges::find(words, word);
+    if (found == words.end()) throw item.error("unknown dimension '" + word + "'" + name_hint(word, words));
+    search_.dimensions.push_back(kAllDimensions[found - words.begin()]);
+  }
+}
+
+std::shared_ptr<const OperatorNetwork> Layerwise::network_of(const StrategyContext& context,
+                                                             const WorkloadTrace& trace) {
+  return std::make_shared<const OperatorNetwork>(context.model != nullptr ? *context.model : model_of(trace));
+}
+
+Configuration Layerwise::image(const OperatorNetwork& network, std::size_t op, const StrategyContext& context) const {
+  const std::size_t workers = context.workers.size();
+  const Degrees degrees =
+      kind_ == Kind::one_weird_trick ? one_weird_trick_degrees(network, op, workers) : image_degrees(workers);
+  const ConfigNode place = options_.has("configuration") ? options_.at("configuration") : options_;
+  check({degrees, {}}, network.at(op), network.limits(op, context.global_batch), workers, place,
+        [&](Dimension) { return place; });
+  return {degrees, {}};
+}
+
+Configuration Layerwise::read(const ConfigNode& node, const OperatorNetwork& network, std::size_t op,
+                              const StrategyContext& context) const {
+  Configuration out = parse(node);
+  check(out, network.at(op), network.limits(op, context.global_batch), context.workers.size(), node,
+        [&](Dimension d) { return node.has(to_string(d)) ? node.at(to_string(d)) : node; });
+  return out;
+}
+
+std::vector<Configuration> Layerwise::configurations(const StrategyContext& context, const OperatorNetwork& network,
+                                                     TileTimes& times) const {
+  std::vector<Configuration> out;
+  if (kind_ == Kind::search) {
+    const Precision precision = times.whole().precision;
+    const double value_bytes = bytes_per_value(precision);
+    try {
+      const CostTables tables = cost_tables(network, times, context.global_batch, context.workers.size(), value_bytes,
+                                            optimizer_bytes_per_value(context.optimizer, precision), search_);
+      for (const OperatorChoice& choice : search(tables).operators) out.push_back({choice.degrees, {}});
+    } catch (const SearchTooLarge& problem) {
+      throw options_.at("configuration").error(problem.what());
+    }
+    return out;
+  }
+  if (kind_ != Kind::given) {
+    for (std::size_t op = 0; op < network.size(); ++op) out.push_back(image(network, op, context));
+    return out;
+  }
+  const ConfigNode map = options_.at("configuration");
+  std::vector<std::optional<ConfigNode>> given(network.size());
+  std::vector<std::string> names;
+  for (const LayerOperator& op : network.operators()) names.push_back(op.name);
+  for (const std::string& name : map.keys()) {
+    const auto found = std::ranges::find(names, name);
+    if (found == names.end())
+      throw map.at(name).error("the network has no operator '" + name + "'" + name_hint(name, names));
+    given[static_cast<std::size_t>(found - names.begin())] = map.at(name);
+  }
+  for (std::size_t op = 0; op < network.size(); ++op)
+    out.push_back(given[op]              ? read(*given[op], network, op, context)
+                  : options_.has("rest") ? read(options_.at("rest"), network, op, context)
+                                         : image(network, op, context));
+  return out;
+}
+
+TrainingStep Layerwise::compile(const StrategyContext& context) const {
+  const WorkloadTrace trace = context.trace(context.worker_batch());
+  const std::shared_ptr<const OperatorNetwork> network = network_of(context, trace);
+  TileTimes times(context, *network);
+  const LayerwisePlan plan = make_plan(network, configurations(context, *network, times), context.global_batch,
+                                       bytes_per_value(trace.precision), context.workers.size(), search_.places);
+  return layerwise_step(context, plan, times, replay_);
+}
+
+}  // namespace epocast

@@ -1,0 +1,71 @@
+#include "strategies/layerwise/plan.hpp"
+
+namespace epocast {
+
+const char* to_string(GradientExchange exchange) {
+  switch (exchange) {
+    case GradientExchange::all_reduce: return "all_reduce";
+    case GradientExchange::host_server: return "host_server";
+    case GradientExchange::device_servers: return "device_servers";
+  }
+  return "unknown";
+}
+
+std::vector<int> devices_of(std::int64_t places, std::size_t workers, PlaceRule rule) {
+  const std::int64_t stride = rule == PlaceRule::spread ? static_cast<std::int64_t>(workers) / places : 1;
+  std::vector<int> out;
+  for (std::int64_t place = 0; place < places; ++place) out.push_back(static_cast<int>(place * stride));
+  return out;
+}
+
+LayerwisePlan make_plan(std::shared_ptr<const OperatorNetwork> network,
+                        const std::vector<Configuration>& configurations, std::int64_t batch, double value_bytes,
+                        std::size_t workers, PlaceRule rule) {
+  LayerwisePlan plan{std::move(network), {}, batch, value_bytes};
+  plan.divisions.reserve(configurations.size());
+  for (std::size_t op = 0; op < configurations.size(); ++op) {
+    const Configuration& of = configurations[op];
+    plan.divisions.emplace_back(*plan.network, op, of.degrees, batch,
+                                of.devices.empty() ? devices_of(of.degrees.product(), workers, rule) : of.devices);
+  }
+  return plan;
+}
+
+bool sends_back(const OperatorNetwork& network, const OperatorEdge& edge) {
+  return network.at(edge.from).needs_gradient;
+}
+
+Bytes exchanged(GradientExchange exchange, Bytes shard, std::size_t places) {
+  if (places < 2) return Bytes(0);
+  const auto n = static_cast<double>(places);
+  return shard * 2 * (exchange == GradientExchange::host_server ? n : n - 1);
+}
+
+PlanTraffic traffic_of(const LayerwisePlan& plan, std::size_t op, GradientExchange exchange) {
+  PlanTraffic out;
+  const Division& own = plan.divisions[op];
+  for (const OperatorEdge& edge : plan.network->edges()) {
+    if (edge.to != op) continue;
+    const Bytes bytes(sent_values(pieces(plan.divisions[edge.from], own, edge.input)) * plan.value_bytes);
+    out.forward += bytes;
+    if (sends_back(*plan.network, edge)) out.backward += bytes;
+  }
+  out.sums = Bytes(sent_values(sum_pieces(own)) * plan.value_bytes) * (own.op().needs_gradient ? 2 : 1);
+  for (const ParameterShard& shard : own.shards())
+    out.gradients += exchanged(exchange, Bytes(shard.values * plan.value_bytes), shard.places.size());
+  return out;
+}
+
+PlanTraffic traffic(const LayerwisePlan& plan, GradientExchange exchange) {
+  PlanTraffic out;
+  for (std::size_t op = 0; op < plan.divisions.size(); ++op) {
+    const PlanTraffic own = traffic_of(plan, op, exchange);
+    out.forward += own.forward;
+    out.backward += own.backward;
+    out.sums += own.sums;
+    out.gradients += own.gradients;
+  }
+  return out;
+}
+
+}  // namespace epocast

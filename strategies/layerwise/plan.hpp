@@ -1,0 +1,69 @@
+#pragma once
+// A global configuration, ready to be replayed: every operator divided, and how gradients are exchanged.
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/quantity.hpp"
+#include "strategies/layerwise/division.hpp"
+
+namespace epocast {
+
+/// Where the gradients of parameters that several places hold are added up.
+enum class GradientExchange {
+  all_reduce,      ///< by all places that hold them
+  host_server,     ///< by a parameter server in host memory, which all places of all operators share
+  device_servers,  ///< by one of the places, for each operator another one (DeePa, section 5)
+};
+
+const char* to_string(GradientExchange exchange);
+
+/// Which workers an operator with fewer places than there are workers is on.
+enum class PlaceRule {
+  packed,  ///< the first ones
+  spread,  ///< evenly over all
+};
+
+/// Worker of each place.
+std::vector<int> devices_of(std::int64_t places, std::size_t workers, PlaceRule rule);
+
+/// One operator's part of a global configuration.
+struct Configuration {
+  Degrees degrees;
+  std::vector<int> devices;  ///< worker by place; empty: by the rule
+};
+
+struct LayerwisePlan {
+  std::shared_ptr<const OperatorNetwork> network;
+  std::vector<Division> divisions;  ///< by operator
+  std::int64_t batch = 0;           ///< of all workers together
+  double value_bytes = 4;           ///< of an activation, gradient or parameter
+};
+
+/// REQUIRES: configurations within the operators' limits, on so many workers at most.
+LayerwisePlan make_plan(std::shared_ptr<const OperatorNetwork> network,
+                        const std::vector<Configuration>& configurations, std::int64_t batch, double value_bytes,
+                        std::size_t workers, PlaceRule rule);
+
+/// Bytes between different devices in one step. Of gradients: messages of all-reduces by ring or halving and doubling,
+/// or to and from servers.
+struct PlanTraffic {
+  Bytes forward;    ///< activations
+  Bytes backward;   ///< their gradients
+  Bytes sums;       ///< parts of sums forward, and their gradients backward
+  Bytes gradients;  ///< of parameters
+
+  Bytes total() const { return forward + backward + sums + gradients; }
+};
+
+/// Whether gradients of an edge's tensor are sent back: something before it is trained.
+bool sends_back(const OperatorNetwork& network, const OperatorEdge& edge);
+/// Bytes of one shard's exchange, there and back.
+Bytes exchanged(GradientExchange exchange, Bytes shard, std::size_t places);
+/// Of the operators' gradients and of the messages into it.
+PlanTraffic traffic_of(const LayerwisePlan& plan, std::size_t op, GradientExchange exchange);
+PlanTraffic traffic(const LayerwisePlan& plan, GradientExchange exchange);
+
+}  // namespace epocast

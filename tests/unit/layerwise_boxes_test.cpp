@@ -1,0 +1,325 @@
+// Which part of which tensor a part of an operator needs, element by element against the operator's own definition.
+#include <catch2/catch.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <random>
+#include <vector>
+
+#include "tests/support/layerwise.hpp"
+
+using namespace epocast;
+
+namespace {
+
+struct Element {
+  std::int64_t n = 0, c = 0, h = 0, w = 0;
+};
+
+/// Whether an element of the input goes into an element of the output, for a range of the reduction dimension.
+using Reads = std::function<bool(const Element& in, const Element& out, IndexRange k)>;
+
+struct Pair {
+  Model model;  ///< input, producer, maybe a second one, consumer
+  Reads reads;  ///< of the consumer's first input
+};
+
+std::int64_t draw(std::mt19937& random, std::int64_t least, std::int64_t most) {
+  return std::uniform_int_distribution<std::int64_t>(least, most)(random);
+}
+
+Layer producer(const char* name, const Shape& shape) {
+  Layer layer;
+  layer.name = name;
+  layer.kind = LayerKind::convolution;
+  layer.inputs = {0};
+  layer.input = shape;
+  layer.output = shape;
+  layer.kernel_height = layer.kernel_width = 1;
+  layer.needs_gradient = true;
+  layer.parameters = {{std::string(name) + ".weight", shape.channels * shape.channels}};
+  return layer;
+}
+
+bool in_window(std::int64_t in, std::int64_t out, int stride, int kernel, int padding) {
+  for (int tap = 0; tap < kernel; ++tap)
+    if (out * stride - padding + tap == in) return true;
+  return false;
+}
+
+/// A producer and one of the kinds of operators behind it, of random size.
+Pair random_pair(std::mt19937& random) {
+  Pair out;
+  Shape shape{draw(random, 1, 12), draw(random, 1, 9), draw(random, 1, 9)};
+  Layer last;
+  last.name = "last";
+  last.inputs = {1};
+  last.needs_gradient = true;
+  const auto window = [&] {
+    last.kernel_height = static_cast<int>(draw(random, 1, std::min<std::int64_t>(4, shape.height)));
+    last.kernel_width = static_cast<int>(draw(random, 1, std::min<std::int64_t>(4, shape.width)));
+    // No further apart than the windows are long: else rows between them are in the box, which nobody reads.
+    last.stride = static_cast<int>(draw(random, 1, std::min(last.kernel_height, last.kernel_width)));
+    last.padding_height = static_cast<int>(draw(random, 0, last.kernel_height / 2));
+    last.padding_width = static_cast<int>(draw(random, 0, last.kernel_width / 2));
+    last.output.height = (shape.height + 2 * last.padding_height - last.kernel_height) / last.stride + 1;
+    last.output.width = (shape.width + 2 * last.padding_width - last.kernel_width) / last.stride + 1;
+  };
+  const auto touches = [](const Layer& layer) {
+    return [layer](const Element& in, const Element& to) {
+      return in.n == to.n && in_window(in.h, to.h, layer.stride, layer.kernel_height, layer.padding_height) &&
+             in_window(in.w, to.w, layer.stride, layer.kernel_width, layer.padding_width);
+    };
+  };
+  const auto same_place = [](const Element& in, const Element& to) {
+    return in.n == to.n && in.h == to.h && in.w == to.w;
+  };
+  Layer second;
+  switch (draw(random, 0, 9)) {
+    case 0:
+      last.kind = LayerKind::convolution;
+      last.output.channels = draw(random, 1, 12);
+      window();
+      out.reads = [reads = touches(last)](const Element& in, const Element& to, IndexRange k) {
+        return reads(in, to) && k.contains(in.c);
+      };
+      break;
+    case 1: {
+      last.kind = LayerKind::convolution;
+      last.groups = static_cast<int>(draw(random, 2, 4));
+      const std::int64_t read = draw(random, 1, 3), made = draw(random, 1, 3);
+      shape.channels = last.groups * read;
+      last.output.channels = last.groups * made;
+      window();
+      out.reads = [reads = touches(last), read, made](const Element& in, const Element& to, IndexRange) {
+        return reads(in, to) && in.c / read == to.c / made;
+      };
+      break;
+    }
+    case 2:
+      last.kind = LayerKind::pooling;
+      last.output.channels = shape.channels;
+      window();
+      out.reads = [reads = touches(last)](const Element& in, const Element& to, IndexRange) {
+        return reads(in, to) && in.c == to.c;
+      };
+      break;
+    case 3:
+      last.kind = LayerKind::fully_connected;
+      last.output.channels = draw(random, 1, 16);
+      out.reads = [](const Element& in, const Element& to, IndexRange k) { return in.n == to.n && k.contains(in.c); };
+      break;
+    case 4:
+      last.kind = LayerKind::linear;
+      last.output = {draw(random, 1, 16), shape.height, shape.width};
+      out.reads = [same_place](const Element& in, const Element& to, IndexRange k) {
+        return same_place(in, to) && k.contains(in.c);
+      };
+      break;
+    case 5:
+      last.kind = LayerKind::layer_norm;
+      last.output = shape;
+      out.reads = [same_place](const Element& in, const Element& to, IndexRange) { return same_place(in, to); };
+      break;
+    case 6:
+      last.kind = LayerKind::local_response_norm;
+      last.output = shape;
+      last.neighbours = static_cast<int>(2 * draw(random, 0, 2) + 1);
+      out.reads = [same_place, reach = last.neighbours / 2](const Element& in, const Element& to, IndexRange) {
+        return same_place(in, to) && std::abs(in.c - to.c) <= reach;
+      };
+      break;
+    case 7:
+      last.kind = LayerKind::add;
+      last.output = shape;
+      last.inputs = {1, 2};
+      second = producer("second", shape);
+      out.reads = [same_place](const Element& in, const Element& to, IndexRange) {
+        return same_place(in, to) && in.c == to.c;
+      };
+      break;
+    case 8: {
+      // The producer comes second, behind so many channels of another one.
+      last.kind = LayerKind::concat;
+      Shape other = shape;
+      other.channels = draw(random, 1, 8);
+      second = producer("second", other);
+      last.inputs = {2, 1};
+      last.output = {shape.channels + other.channels, shape.height, shape.width};
+      out.reads = [same_place, before = other.channels](const Element& in, const Element& to, IndexRange) {
+        return same_place(in, to) && in.c + before == to.c;
+      };
+      break;
+    }
+    default: {
+      // Queries of several heads share a head of keys and values; what one such group reads lies together.
+      last.kind = LayerKind::attention;
+      last.kv_heads = static_cast<int>(draw(random, 1, 4));
+      const std::int64_t shared = draw(random, 1, 2), features = draw(random, 1, 3);
+      last.heads = static_cast<int>(last.kv_heads * shared);
+      shape = {last.kv_heads * (shared + 2) * features, 1, shape.width};
+      last.output = {last.heads * features, 1, shape.width};
+      out.reads = [read = (shared + 2) * features, made = shared * features](const Element& in, const Element& to,
+                                                                             IndexRange) {
+        return in.n == to.n && in.c / read == to.c / made;
+      };
+    }
+  }
+  Layer data;
+  data.name = "data";
+  data.output = shape;
+  out.model.layers = {data, producer("first", shape)};
+  if (!second.name.empty()) out.model.layers.push_back(second);
+  last.input = out.model.layers[static_cast<std::size_t>(last.inputs.front())].output;
+  out.model.layers.push_back(last);
+  return out;
+}
+
+template <class Visit>
+void for_each_element(const Box& box, Visit visit) {
+  for (std::int64_t n = box.n.begin; n < box.n.end; ++n)
+    for (std::int64_t c = box.c.begin; c < box.c.end; ++c)
+      for (std::int64_t h = box.h.begin; h < box.h.end; ++h)
+        for (std::int64_t w = box.w.begin; w < box.w.end; ++w) visit(Element{n, c, h, w});
+}
+
+}  // namespace
+
+TEST_CASE("parts of a dimension differ by one at most and are all of it", "[layerwise]") {
+  for (std::int64_t extent = 1; extent < 40; ++extent)
+    for (std::int64_t parts = 1; parts <= extent; ++parts) {
+      std::int64_t end = 0;
+      for (std::int64_t p = 0; p < parts; ++p) {
+        const IndexRange part = part_of(extent, parts, p);
+        CHECK(part.begin == end);
+        CHECK((part.size() == extent / parts || part.size() == extent / parts + 1));
+        end = part.end;
+      }
+      CHECK(end == extent);
+    }
+}
+
+TEST_CASE("a part receives what it needs, each element once, from one that holds it", "[layerwise]") {
+  std::mt19937 random(17);
+  int moved = 0;
+  for (int trial = 0; trial < 500; ++trial) {
+    const Pair pair = random_pair(random);
+    const OperatorNetwork network(pair.model);
+    const std::int64_t batch = draw(random, 1, 5);
+    const int workers = static_cast<int>(draw(random, 1, 12));
+    const std::size_t from = 0, to = network.size() - 1;
+    std::size_t input = 0;
+    while (network.at(to).inputs[input].from != from) ++input;
+    const auto divide = [&](std::size_t op) {
+      const Degrees degrees = testing::random_degrees(random, network, op, batch, workers);
+      return Division(network, op, degrees, batch, testing::random_devices(random, degrees.product(), workers));
+    };
+    const Division source = divide(from), target = divide(to);
+    INFO("trial " << trial << ": " << to_string(pair.model.layers.back().kind) << " " << source.degrees().text()
+                  << " to " << target.degrees().text());
+    const Shape& shape = network.at(from).output;
+    const auto position = [&](const Element& e) {
+      return static_cast<std::size_t>(((e.n * shape.channels + e.c) * shape.height + e.h) * shape.width + e.w);
+    };
+    const auto all = static_cast<std::size_t>(batch * shape.values());
+
+    // What is held is all of the output, each element once.
+    std::vector<int> held(all, 0);
+    for (std::size_t i = 0; i < source.places(); ++i)
+      for_each_element(source.held(i), [&](const Element& e) { ++held[position(e)]; });
+    REQUIRE(std::ranges::all_of(held, [](int times) { return times == 1; }));
+
+    const std::vector<Piece> sent = pieces(source, target, input);
+    for (std::size_t j = 0; j < target.places(); ++j) {
+      std::vector<int> wanted(all, 0), got(all, 0);
+      const Tile& tile = target.tile(j);
+      for_each_element({{0, batch}, {0, shape.channels}, {0, shape.height}, {0, shape.width}}, [&](const Element& in) {
+        bool needed = false;
+        for_each_element(tile.output, [&](const Element& out) { needed = needed || pair.reads(in, out, tile.k); });
+        wanted[position(in)] = needed ? 1 : 0;
+      });
+      for (const Piece& piece : sent) {
+        if (piece.to != j) continue;
+        const Box box = intersection(source.held(piece.from), target.needed(target.op().inputs[input], j));
+        CHECK(box.values() == piece.values);
+        CHECK(piece.local == (source.device(piece.from) == target.device(j)));
+        for_each_element(box, [&](const Element& e) { ++got[position(e)]; });
+        if (!piece.local) ++moved;
+      }
+      REQUIRE(got == wanted);
+    }
+  }
+  CHECK(moved > 1000);
+}
+
+TEST_CASE("places that add up their sums hold the sum once", "[layerwise]") {
+  // 8 images of 6 channels on 5 x 7, from 12 channels, of which three places have four each.
+  Model model;
+  Layer data = producer("data", {12, 5, 7});
+  data.kind = LayerKind::input;
+  data.inputs = {};
+  Layer conv = producer("conv", {12, 5, 7});
+  conv.output.channels = 6;
+  model.layers = {data, conv};
+  const OperatorNetwork network(model);
+  Degrees degrees;
+  degrees[Dimension::k] = 3;
+  const Division division(network, 0, degrees, 8, {0, 1, 2});
+  // Each place makes sums for all 8 x 6 x 5 x 7 = 1680 values, keeps a third of the images (2, 3, 3) and is sent that
+  // third by two others: in all 2/3 of three times 1680.
+  CHECK(division.tile(1).k == IndexRange{4, 8});
+  CHECK(division.held(0).n.size() == 2);
+  CHECK(sent_values(sum_pieces(division)) == 2 * 1680);
+}
+
+TEST_CASE("1x1 windows two apart are sent with what lies between them", "[layerwise]") {
+  Model model;
+  Layer data = producer("data", {1, 8, 8});
+  data.kind = LayerKind::input;
+  data.inputs = {};
+  Layer down = producer("down", {1, 8, 8});
+  down.inputs = {1};
+  down.output = {1, 4, 4};
+  down.stride = 2;
+  model.layers = {data, producer("first", {1, 8, 8}), down};
+  const OperatorNetwork network(model);
+  Degrees rows;
+  rows[Dimension::h] = 2;
+  const Division target(network, 1, rows, 1, {0, 1});
+  // Output rows 2 and 3 read rows 4 and 6.
+  CHECK(target.needed(target.op().inputs.front(), 1).h == IndexRange{4, 7});
+}
+
+TEST_CASE("bytes between equal configurations of a 3x3 convolution", "[layerwise]") {
+  // 64 to 64 channels on 28 x 28, 8 images, forward, 4 B a value: one tensor has 8 x 64 x 784 x 4 = 1,605,632 B.
+  Model model;
+  Layer data = producer("data", {64, 28, 28});
+  data.kind = LayerKind::input;
+  data.inputs = {};
+  Layer conv = producer("conv", {64, 28, 28});
+  conv.inputs = {1};
+  conv.kernel_height = conv.kernel_width = 3;
+  conv.padding_height = conv.padding_width = 1;
+  model.layers = {data, producer("first", {64, 28, 28}), conv};
+  const OperatorNetwork network(model);
+  const auto moved = [&](Degrees degrees) {
+    const std::vector<int> devices = devices_of(degrees.product(), 4, PlaceRule::packed);
+    return 4 *
+           sent_values(pieces(Division(network, 0, degrees, 8, devices), Division(network, 1, degrees, 8, devices), 0));
+  };
+  // Channels: each of four lacks three quarters. Rows: three borders, a row of 28 x 64 x 8 each way. Rows and columns:
+  // a row and a column of 14 for each of four, and a corner.
+  CHECK(moved({{1, 4, 1, 1, 1}}) == 3 * 1605632);
+  CHECK(moved({{1, 1, 4, 1, 1}}) == 4 * 6 * 28 * 64 * 8);
+  CHECK(moved({{1, 1, 2, 2, 1}}) == 4 * 4 * (14 + 14 + 1) * 64 * 8);
+  CHECK(moved({{4, 1, 1, 1, 1}}) == 0);
+}
+
+TEST_CASE("operators: convolution, normalisation and activation are one", "[layerwise]") {
+  CHECK(OperatorNetwork(*testing::shipped_model("inception_v3")).size() == 120);
+  const OperatorNetwork vgg(*testing::shipped_model("vgg16"));
+  CHECK(vgg.size() == 13 + 5 + 3);
+  CHECK(vgg.at(vgg.size() - 3).name == "fc6");
+  CHECK(vgg.at(vgg.size() - 3).reduction == 512);  // maps, each with its 49 positions
+  CHECK(all_degrees(16, {512, 512, 512, 512, 1}).size() == 70);
+}
