@@ -135,11 +135,13 @@ Layerwise::Layerwise(const ConfigNode& options) : options_(options) {
       choose(options, "placement", {{"packed", PlaceRule::packed}, {"spread", PlaceRule::spread}}, PlaceRule::packed);
   search_.exchange = replay_.exchange;
   search_.server_rate = replay_.server_rate;
-  for (const char* key : {"bandwidth", "dimensions"})
+  for (const char* key : {"bandwidth", "node_bandwidth", "dimensions"})
     if (options.has(key) && kind_ != Kind::search)
       throw options.at(key).error("only a search looks at this; set configuration: search");
   if (kind_ != Kind::search) return;
   search_.links.device = options.at("bandwidth").as_bytes_per_second(Range{1, 1e18});
+  if (options.has("node_bandwidth"))
+    search_.links.node = options.at("node_bandwidth").as_bytes_per_second(Range{1, 1e18});
   if (!options.has("dimensions")) return;
   search_.dimensions.clear();
   for (const ConfigNode& item : options.at("dimensions").items()) {
@@ -179,11 +181,13 @@ std::vector<Configuration> Layerwise::configurations(const StrategyContext& cont
                                                      TileTimes& times) const {
   std::vector<Configuration> out;
   if (kind_ == Kind::search) {
+    CostSettings settings = search_;
+    if (settings.links.node.value > 0) settings.links.node_of = node_numbers(context.cluster, context.workers);
     const Precision precision = times.whole().precision;
     const double value_bytes = bytes_per_value(precision);
     try {
       const CostTables tables = cost_tables(network, times, context.global_batch, context.workers.size(), value_bytes,
-                                            optimizer_bytes_per_value(context.optimizer, precision), search_);
+                                            optimizer_bytes_per_value(context.optimizer, precision), settings);
       for (const OperatorChoice& choice : search(tables).operators) out.push_back({choice.degrees, {}});
     } catch (const SearchTooLarge& problem) {
       throw options_.at("configuration").error(problem.what());

@@ -27,6 +27,7 @@ void add_platform_command(CLI::App& app, CommandContext& context);
 void add_reproduce_command(CLI::App& app, CommandContext& context);
 void add_partition_command(CLI::App& app, CommandContext& context);
 void add_place_command(CLI::App& app, CommandContext& context);
+void add_layerwise_command(CLI::App& app, CommandContext& context);
 void add_calibrate_command(CLI::App& app, CommandContext& context);
 
 /// Says so on stderr, without needing any; returns the exit code.

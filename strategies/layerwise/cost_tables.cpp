@@ -115,6 +115,16 @@ CostTable transfer_table(const OperatorNetwork& network, const OperatorEdge& edg
 
 }  // namespace
 
+std::vector<int> node_numbers(const Cluster& cluster, const std::vector<DeviceId>& workers) {
+  std::vector<int> out;
+  std::map<std::string, int> known;
+  for (const DeviceId worker : workers)
+    out.push_back(
+        known.try_emplace(cluster.devices[static_cast<std::size_t>(worker)].node, static_cast<int>(known.size()))
+            .first->second);
+  return out;
+}
+
 std::size_t CostTables::index_of(std::size_t op, const Degrees& degrees) const {
   const auto& all = operators[op].configurations;
   const auto found = std::ranges::find(all, degrees);

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "sim/cluster.hpp"
 #include "sim/quantity.hpp"
 #include "strategies/layerwise/elimination.hpp"
 #include "strategies/layerwise/plan.hpp"
@@ -20,6 +21,9 @@ struct LinkRates {
   std::vector<int> node_of;  ///< by worker; empty: all on one
   Seconds latency{0};        ///< of a message
 };
+
+/// By worker: which of the cluster's nodes it is on, numbered in the order of the workers.
+std::vector<int> node_numbers(const Cluster& cluster, const std::vector<DeviceId>& workers);
 
 /// How many bytes a pair of configurations moves, and how long that takes.
 enum class TransferRule {
