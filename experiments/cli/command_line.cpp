@@ -106,7 +106,7 @@ int run_command_line(int argc, char** argv, Registries registries) {
     add_reproduce_command(app, context);
     add_partition_command(app, context);
     add_place_command(app, context);
-  add_layerwise_command(app, context);
+    add_layerwise_command(app, context);
     add_calibrate_command(app, context);
     return run_guarded(app, context, argc, argv);
   } catch (const Interrupted& by) {
