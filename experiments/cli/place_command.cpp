@@ -19,7 +19,7 @@ constexpr int kMostDevices = 1024;
 constexpr std::size_t kMostLoads = 1U << 28;  // nodes x devices that the load trees of a mapping may hold
 
 struct PlaceArguments {
-  std::string source, import_file, output_file;
+  std::string source, import_file, output_file, platform;
   ModelGraphRequest model;
   std::string optimizer = "sgd", gradients = "minimize", times = "operators", links = "copy_engines", format = "table";
   std::string memory = "32GB", bandwidth = "150GB/s", latency = "3.4us";
@@ -108,6 +108,8 @@ int place(PlaceArguments arguments) {
   const Placement& best = report.outcomes[report.best].result().placement;
   if (!arguments.output_file.empty())
     write_file(arguments.output_file, [&](std::ostream& out) { write_placement(out, graph, best); });
+  if (!arguments.platform.empty())
+    report.simulated = simulate_placement(graph, best, report.machine.devices, arguments.platform);
   if (format == 0) write_place_table(std::cout, report);
   if (format == 1) write_place_csv(std::cout, report);
   if (format == 2) write_place_json(std::cout, report);
@@ -162,6 +164,8 @@ void add_place_command(CLI::App& app, CommandContext& context) {
                    "for a model: operators, each by itself; layers, scaled to what `fitted` says of layers")
       ->capture_default_str();
   command->add_option("--import", arguments->import_file, "replay this placement (columns node,device) instead");
+  command->add_option("--simulate", arguments->platform,
+                      "simulate the recommended placement on this platform too, message by message");
   command->add_option("--output", arguments->output_file, "write the recommended placement");
   command->add_option("--format", arguments->format, "table, csv or json")->capture_default_str();
   command->callback([arguments, &context] { context.action = [arguments] { return place(*arguments); }; });

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <numeric>
 #include <ostream>
 #include <sstream>
 #include <unordered_map>
@@ -13,11 +14,14 @@
 #include "costmodels/fitted.hpp"
 #include "costmodels/operator_times.hpp"
 #include "experiments/place/undirected.hpp"
+#include "platforms/platform_loader.hpp"
 #include "sim/data_directory.hpp"
 #include "sim/data_file.hpp"
+#include "sim/executor.hpp"
 #include "sim/text.hpp"
 #include "sim/words.hpp"
 #include "strategies/placement/list_placement.hpp"
+#include "strategies/placement/placed_step.hpp"
 #include "workloads/model_reader.hpp"
 
 namespace epocast {
@@ -63,26 +67,31 @@ constexpr Method kMethods[] = {
 
 }  // namespace
 
-NamedGraph model_graph(const ModelGraphRequest& request) {
+ModelOperators model_operators(const ModelGraphRequest& request) {
   const ConfigNode root = ConfigNode::load_text("{model: '" + request.model + "'}", "command line");
   const Model model = load_model_named(root.at("model"), data_directory());
-  const OperatorGraph graph = build_operator_graph(model, request.batch, request.options);
   const ConfigNode named = ConfigNode::load_text("{calibration: '" + request.calibration + "'}", "command line");
   const ComputeCalibration calibration = load_compute_calibration(find_data_file(
       named.at("calibration"), {"calibration", data_directory() / "costmodels" / "calibrations", ".yaml"}));
-  std::vector<double> times = operator_times(graph, model, calibration);
+  ModelOperators out{build_operator_graph(model, request.batch, request.options), {}};
+  out.seconds = operator_times(out.graph, model, calibration);
   if (request.times == OperatorTimes::layers) {
     Device device;
     device.peak_rate = calibration.rates.peak_rate;
     device.memory_bandwidth = calibration.rates.memory_bandwidth;
     const Fitted fitted(calibration, request.calibration, request.options.optimizer, model, device);
-    anchor_to_layers(graph, make_trace(model, fitted, request.batch, device), times);
+    anchor_to_layers(out.graph, make_trace(model, fitted, request.batch, device), out.seconds);
   }
+  return out;
+}
+
+NamedGraph model_graph(const ModelGraphRequest& request) {
+  const ModelOperators step = model_operators(request);
   NamedGraph out;
-  out.name = fmt::format("{}, {}", model.name, counted(request.batch, "sample"));
-  out.graph = placement_graph(graph, times);
-  out.nodes.reserve(graph.size());
-  for (std::size_t n = 0; n < graph.size(); ++n) out.nodes.push_back(node_name(graph, n));
+  out.name = fmt::format("{}, {}", step.graph.model, counted(request.batch, "sample"));
+  out.graph = placement_graph(step.graph, step.seconds);
+  out.nodes.reserve(step.graph.size());
+  for (std::size_t n = 0; n < step.graph.size(); ++n) out.nodes.push_back(node_name(step.graph, n));
   return out;
 }
 
@@ -157,6 +166,19 @@ void write_placement(std::ostream& out, const NamedGraph& graph, const Placement
   };
   out << "node,device\n";
   for (std::size_t n = 0; n < placement.size(); ++n) out << quoted(graph.nodes[n]) << ',' << placement[n] << '\n';
+}
+
+double simulate_placement(const NamedGraph& graph, const Placement& placement, int devices,
+                          const std::string& platform) {
+  const ConfigNode root = ConfigNode::load_text("{platform: '" + platform + "'}", "command line");
+  const Cluster cluster = load_platform_named(root.at("platform"), data_directory());
+  if (cluster.devices.size() < static_cast<std::size_t>(devices))
+    throw ConfigError(fmt::format("--simulate: platform '{}' has {}; use at most as many --devices", platform,
+                                  counted(cluster.devices.size(), "device")));
+  std::vector<DeviceId> used(static_cast<std::size_t>(devices));
+  std::iota(used.begin(), used.end(), DeviceId{0});
+  SimEngine engine(cluster.platform_file.string());
+  return execute(placed_step(graph.graph, placement, used, graph.nodes), cluster, engine, {.iterations = 1}).total;
 }
 
 std::string impossible_because(const NamedGraph& graph, const PlacementMachine& machine) {

@@ -27,7 +27,13 @@ struct ModelGraphRequest {
   OperatorTimes times = OperatorTimes::operators;
 };
 
+/// A training step with a time for each operation [s].
+struct ModelOperators {
+  OperatorGraph graph;
+  std::vector<double> seconds;
+};
 /// Throws ConfigError for bad input.
+ModelOperators model_operators(const ModelGraphRequest& request);
 NamedGraph model_graph(const ModelGraphRequest& request);
 
 /// Names and one-line descriptions of the methods.
@@ -49,6 +55,12 @@ MethodOutcome place_by(const std::string& method, const NamedGraph& graph, const
 /// A `node,device` CSV file, as write_placement() writes it. Throws ConfigError for what it does not place.
 Placement read_placement(const std::string& text, const std::string& file, const NamedGraph& graph, int devices);
 void write_placement(std::ostream& out, const NamedGraph& graph, const Placement& placement);
+
+/// The iteration of a placement on a platform, simulated message by message [s]; the cycle bound, which takes longer
+/// than the simulation on such graphs, is left out. `platform` is a name or a file. Call it once in a process. Throws
+/// ConfigError for too few devices.
+double simulate_placement(const NamedGraph& graph, const Placement& placement, int devices,
+                          const std::string& platform);
 
 /// Why nothing can fit, in words; empty if memory_bound() does not know.
 std::string impossible_because(const NamedGraph& graph, const PlacementMachine& machine);

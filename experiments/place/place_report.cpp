@@ -89,7 +89,9 @@ void write_place_table(std::ostream& out, const PlaceReport& report) {
     out << '\n';
   }
   const MethodOutcome& best = report.outcomes[report.best];
-  out << fmt::format("  recommended: {}\n", best.method);
+  out << fmt::format("  recommended: {}", best.method);
+  if (report.simulated) out << fmt::format("; simulated on the platform: {}", to_string(Seconds(*report.simulated)));
+  out << '\n';
   rows = {{"device", "nodes", "busy", "variables", "peak memory", "at", "largest then"}};
   for (const DeviceRow& row : device_rows(report, best.result()))
     rows.push_back({std::to_string(row.device), std::to_string(row.nodes), to_string(Seconds(to_seconds(row.busy))),
@@ -133,15 +135,16 @@ void write_place_json(std::ostream& out, const PlaceReport& report) {
                        {"peak_memory_bytes", row.peak.bytes},
                        {"peak_s", to_seconds(row.peak.time)},
                        {"largest", row.largest}});
-  const ordered_json root{{"graph", report.graph->name},
-                          {"nodes", graph.size()},
-                          {"edges", graph.edges()},
-                          {"work_s", to_seconds(graph.total_time())},
-                          {"degree_of_parallelism", degree_of_parallelism(graph)},
-                          {"communication_to_computation", communication_to_computation(graph, report.machine)},
-                          {"methods", std::move(methods)},
-                          {"recommended", report.outcomes[report.best].method},
-                          {"devices", std::move(devices)}};
+  ordered_json root{{"graph", report.graph->name},
+                    {"nodes", graph.size()},
+                    {"edges", graph.edges()},
+                    {"work_s", to_seconds(graph.total_time())},
+                    {"degree_of_parallelism", degree_of_parallelism(graph)},
+                    {"communication_to_computation", communication_to_computation(graph, report.machine)},
+                    {"methods", std::move(methods)},
+                    {"recommended", report.outcomes[report.best].method},
+                    {"devices", std::move(devices)}};
+  if (report.simulated) root["simulated_s"] = *report.simulated;
   out << root.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
 }
 

@@ -2,6 +2,7 @@
 // What `epocast place` prints.
 
 #include <iosfwd>
+#include <optional>
 #include <vector>
 
 #include "experiments/place/place_job.hpp"
@@ -13,7 +14,8 @@ struct PlaceReport {
   PlacementMachine machine;
   ReplayOptions options;
   std::vector<MethodOutcome> outcomes;
-  std::size_t best = 0;  ///< index into outcomes
+  std::size_t best = 0;                  ///< index into outcomes
+  std::optional<double> simulated = {};  ///< s an iteration of the best takes on a platform's own links
 };
 
 void write_place_table(std::ostream& out, const PlaceReport& report);

@@ -14,8 +14,12 @@ namespace {
 constexpr std::size_t kMostMoments = 1 << 15;  // times told apart; what lies between two counts at both
 constexpr std::size_t kMostReaders = 8;        // that leave together
 constexpr std::size_t kMostOfGroup = 64;
-constexpr int kMostStuck = 3;
-constexpr double kMostOfAll = 1.1;  // of all memory, beyond which no moves at about these times can help
+constexpr std::size_t kMostTargets = 4;     // that a set tries
+constexpr std::size_t kMostFailures = 200;  // sets in a row that nobody can take, until a moment is given up
+constexpr int kMostStuck = 2;
+constexpr double kMargin = 0.99;  // of the limit, down to which a moment is relieved: its neighbours are alike
+constexpr std::size_t kMostMomentsRelieved = 400;  // in a round: each costs O(V + E)
+constexpr double kMostOfAll = 1.02;                // of all memory, beyond which no moves at about these times can help
 
 /// One round: times of a replay stay as they are, nodes move.
 class Round {
@@ -40,7 +44,7 @@ class Round {
   std::size_t run() {
     std::size_t moves = 0;
     std::vector<char> hopeless(devices_, 0);
-    while (true) {
+    for (std::size_t relieved = 0; relieved < kMostMomentsRelieved; ++relieved) {
       std::size_t worst = devices_;
       for (std::size_t d = 0; d < devices_; ++d)
         if (!hopeless[d] && memory_[d].max() > limit_ && (worst == devices_ || memory_[d].max() > memory_[worst].max()))
@@ -50,6 +54,7 @@ class Round {
       moves += relieve(worst, moment);
       if (memory_[worst].max(moment, moment) > limit_) hopeless[worst] = 1;
     }
+    return moves;
   }
 
  private:
@@ -217,8 +222,8 @@ class Round {
     const double overflow = memory_[d].max(t, t) - limit_;
     for (const Candidate& c : all)
       if (c.bytes >= overflow) enough.push(c);
-    std::size_t moves = 0;
-    while (memory_[d].max(t, t) > limit_ && !(cheap.empty() && enough.empty())) {
+    std::size_t moves = 0, failures = 0;
+    while (memory_[d].max(t, t) > kMargin * limit_ && !(cheap.empty() && enough.empty())) {
       Candidate next{};
       if (enough.empty() || (!cheap.empty() && cheap.top().cost <= enough.top().cost)) {
         next = cheap.top();
@@ -228,13 +233,20 @@ class Round {
         enough.pop();
       }
       leavers(next.holder, d, t, set_);  // some may have left already
-      if (!set_.empty() && try_to_move(d, t)) ++moves;
+      if (set_.empty()) continue;
+      if (try_to_move(d, t, next)) {
+        ++moves;
+        failures = 0;
+      } else if (++failures == kMostFailures) {
+        break;
+      }
     }
     return moves;
   }
 
-  /// Moves set_ from d to another device, if one can take it and that helps at moment t.
-  bool try_to_move(std::size_t d, std::size_t t) {
+  /// Moves set_ from d to another device, if one can take it and that helps at moment t, when the
+  /// output that it reads or makes is there: where that lies already it needs no more room.
+  bool try_to_move(std::size_t d, std::size_t t, const Candidate& of) {
     std::vector<std::pair<double, std::size_t>> order;  // most traffic first, then most room
     std::vector<double> traffic(devices_, 0);
     for (const std::uint32_t n : set_) {
@@ -244,7 +256,8 @@ class Round {
         traffic[static_cast<std::size_t>(placement_[graph_.from[e]])] += graph_.bytes[e];
     }
     for (std::size_t to = 0; to < devices_; ++to)
-      if (to != d && memory_[to].max(t, t) < limit_)
+      if (to != d &&
+          memory_[to].max(t, t) + (static_cast<std::size_t>(placement_[of.holder]) == to ? 0 : of.bytes) <= limit_)
         order.emplace_back(-traffic[to] - 1e-3 * (limit_ - memory_[to].max(t, t)), to);
     std::sort(order.begin(), order.end());
     if (order.empty()) return false;
@@ -257,6 +270,7 @@ class Round {
     affected_.erase(std::unique(affected_.begin(), affected_.end()), affected_.end());
     const double before = memory_[d].max(t, t);
     const double most_before = memory_[d].max();
+    if (order.size() > kMostTargets) order.resize(kMostTargets);
     for (const auto& [minus, to] : order) {
       shift(static_cast<std::int16_t>(to));
       if (memory_[to].max() <= limit_ && memory_[d].max(t, t) < before && memory_[d].max() <= most_before) {

@@ -1,0 +1,27 @@
+// A placed graph in the network simulator comes to what the replay says, where both mean the same links: two devices,
+// of which each sends one transfer at a time.
+#include <catch2/catch.hpp>
+
+#include "strategies/placement/placed_step.hpp"
+#include "strategies/placement/replay.hpp"
+#include "tests/support/random_operators.hpp"
+#include "tests/support/simulate.hpp"
+
+using namespace epocast;
+using namespace epocast::testing;
+
+TEST_CASE("SimGrid and the replay agree on placed operator graphs") {
+  std::mt19937 random(11);
+  const Star star(2, 1e6, 0);  // a byte takes a unit
+  for (int trial = 0; trial < 30; ++trial) {
+    PlacementGraph graph = random_operators(random, 5 + random() % 30, 6);
+    for (Ticks& time : graph.time) time += static_cast<Ticks>(random() % 100'000);  // nothing ends at once by chance
+    for (std::size_t n = 0; n < graph.size(); n += 7) graph.time[n] = 0;
+    Placement placement(graph.size());
+    for (std::int16_t& d : placement) d = static_cast<std::int16_t>(random() % 2);
+    const ReplayResult replayed = replay(graph, unit_machine(2), placement, {.links = Links::copy_engines});
+    const ExecutionResult simulated = simulate(star.cluster(), placed_step(graph, placement, {0, 1}));
+    INFO("trial " << trial);
+    CHECK(simulated.total == Approx(to_seconds(replayed.makespan)).epsilon(1e-6));
+  }
+}
