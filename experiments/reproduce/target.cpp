@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "experiments/reproduce/deepa/targets.hpp"
 #include "experiments/reproduce/eserol2019/targets.hpp"
 #include "experiments/reproduce/gpipe/targets.hpp"
 #include "experiments/reproduce/hermans2017/targets.hpp"
@@ -100,9 +101,10 @@ std::vector<Target> builtin_targets() {
   for (const Target& target : hypergraph_tables()) out.push_back(target);
   for (const Target& target :
        {table_5_13(), table_5_14(), table_5_15_data_parallel(), table_5_15_model_parallel(), time_to_accuracy(),
-        lee2020::chapter3(), lee2020::chapter4(), lee2020::equations(), hermans2017::algorithms(),
-        pardnn2020::node_counts(), pardnn2020::parameters(), pardnn2020::complexity(), pardnn2020::graph_facts(),
-        pardnn2020::placement_facts(), pardnn2020::largest_batches(), gpipe::bubble()})
+        lee2020::chapter3(), lee2020::chapter4(), lee2020::equations(), deepa::table_1(), deepa::table_2(),
+        deepa::table_3(), hermans2017::algorithms(), pardnn2020::node_counts(), pardnn2020::parameters(),
+        pardnn2020::complexity(), pardnn2020::graph_facts(), pardnn2020::placement_facts(),
+        pardnn2020::largest_batches(), gpipe::bubble()})
     out.push_back(target);
   return out;
 }
