@@ -271,6 +271,7 @@ ExecutionOptions execution_options(const ScenarioSetup& setup, const PhaseSettin
 ScenarioResult run_scenario(const Scenario& scenario, const Registries& registries, const RunOptions& options) {
   ScenarioSetup setup = read_scenario(scenario, registries);
   SimEngine engine(setup.cluster.platform_file.string(), setup.network);
+  if (setup.learning) adapt_schedule(setup, engine);
 
   std::vector<PhaseRun> runs;  // of the first seed
   std::vector<ScenarioResult> by_seed;

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "costmodels/register.hpp"
+#include "experiments/batch_schedule.hpp"
 #include "experiments/default_strategy.hpp"
 #include "experiments/find_device.hpp"
 #include "experiments/learning/settings.hpp"
@@ -174,8 +175,24 @@ BatchSetting entry_batch(const ConfigNode& entry, const BatchSetting& fallback) 
   return read_batch_key(entry, "batch.").value_or(fallback);
 }
 
+/// Phases by a rule; sets `adaptive` if learning has a say in them.
+std::vector<PhaseSettings> read_rule(const ConfigNode& node, const std::vector<DeviceId>& workers,
+                                     const Strategy& strategy, std::int64_t samples, bool drop_last,
+                                     std::shared_ptr<const BatchDoubling>& adaptive) {
+  const auto rule = std::make_shared<const BatchDoubling>(read_batch_doubling(node, workers, samples));
+  node.check_all_read();
+  std::vector<PhaseSettings> phases = rule->phases(rule->adaptive() ? 1 : rule->every, samples, drop_last);
+  for (const PhaseSettings& phase : phases)
+    if (const std::int64_t divisor = strategy.batch_divisor(static_cast<std::int64_t>(phase.workers.size()));
+        phase.global_batch % divisor != 0)
+      throw node.error(
+          fmt::format("a global batch of {} cannot be divided over {} replicas", phase.global_batch, divisor));
+  if (rule->adaptive()) adaptive = rule;
+  return phases;
+}
+
 std::vector<PhaseSettings> read_phases(const ConfigNode& config, const Cluster& cluster, const Strategy& strategy,
-                                       std::int64_t samples) {
+                                       std::int64_t samples, std::shared_ptr<const BatchDoubling>& adaptive) {
   const std::vector<DeviceId> workers =
       config.has("workers") ? read_workers(config.at("workers"), cluster) : std::vector<DeviceId>{0};
   const BatchSetting batch = config.has("batch") ? read_batch(config.at("batch")) : BatchSetting{.place = config};
@@ -184,6 +201,8 @@ std::vector<PhaseSettings> read_phases(const ConfigNode& config, const Cluster& 
   const std::int64_t epochs = dataset.get("epochs", std::int64_t{1}, Range{1, static_cast<double>(kMaxEpochs)});
   if (!config.has("schedule")) return {make_phase(workers, batch, strategy, samples, epochs, drop_last)};
 
+  if (config.at("schedule").is_map())
+    return read_rule(config.at("schedule"), workers, strategy, samples, drop_last, adaptive);
   std::vector<PhaseSettings> phases;
   for (const ConfigNode& entry : config.at("schedule").items()) {
     const std::int64_t phase_epochs = entry.at("epochs").as_int(Range{1, static_cast<double>(kMaxEpochs)});
@@ -437,7 +456,8 @@ ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registri
   // ImageNet-1K (ILSVRC 2012) training images.
   setup.samples = dataset.get("samples", std::int64_t{1281167}, Range{1, kMaxCount});
   if (dataset.has("shards")) setup.shards = read_shards(dataset.at("shards"));
-  setup.phases = read_phases(config, setup.cluster, *setup.strategy, setup.samples);
+  std::shared_ptr<const BatchDoubling> adaptive;
+  setup.phases = read_phases(config, setup.cluster, *setup.strategy, setup.samples, adaptive);
   setup.network = read_network(child_or_empty(config, "network"));
   setup.collective = read_collective(child_or_empty(config, "collective"));
   setup.cached_reduction = read_cached_reduction(child_or_empty(config, "collective"));
@@ -471,7 +491,10 @@ ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registri
   for (const PhaseSettings& phase : setup.phases) workers.push_back(phase.workers);
   setup.irregularity = read_irregularity(config, setup.cluster, workers);
   if (config.has("learning") && !config.at("learning").is_null())
-    setup.learning = read_learning(config.at("learning"), setup.strategy_name, setup.phases);
+    setup.learning = read_learning(config.at("learning"), setup.strategy_name, setup.phases, adaptive);
+  if (adaptive && !setup.learning)
+    throw adaptive->place.at("every").error(
+        "learning decides when the batch doubles, but the study has no `learning` block; add one or give epochs");
   config.check_all_read();
   if (setup.stack.spread() > 0 && setup.strategy->needs_model()) {
     setup.in_step = false;  // what is compiled for this decision takes no longer than it has to

@@ -6,9 +6,11 @@
 #include <cmath>
 #include <map>
 
+#include "experiments/batch_schedule.hpp"
 #include "experiments/learning/curves.hpp"
 #include "experiments/learning/event_log.hpp"
 #include "experiments/learning/settings.hpp"
+#include "sim/executor.hpp"
 
 namespace epocast {
 namespace {
@@ -121,6 +123,37 @@ void learn(const ScenarioSetup& setup, SimEngine& engine, const std::vector<Phas
   const std::string accuracy =
       learning::make_problem(setup.learning->problem, setup.learning->options, 1)->accuracy_name();
   warn(setup, outcomes, accuracy, out);
+}
+
+void adapt_schedule(ScenarioSetup& setup, SimEngine& engine) {
+  constexpr double kSaturated = 0.1;
+  if (setup.learning->adaptive == nullptr) return;
+  const BatchDoubling& rule = *setup.learning->adaptive;
+  const PhaseSettings& first = setup.phases.front();
+  const LearningSettings& settings = *setup.learning;
+  const auto problem = learning::make_problem(settings.problem, settings.options, 1);
+  const TrainingStep step = setup.compile(first);
+  const std::int64_t per_iteration = first.global_batch * step.steps;
+  const std::int64_t iterations = (rule.epochs * problem->samples() + per_iteration - 1) / per_iteration;
+  ExecutionOptions how = execution_options(setup, first, setup.irregularity.seeds.front(), 0);
+  how.iterations = iterations;
+  const ExecutionResult timed = execute(step.graph, setup.cluster, engine, how);
+  const ParameterLog log =
+      record_parameter_log(setup, first, engine, setup.irregularity.seeds.front(), 0, iterations, &timed);
+  learning::ReplaySettings training = settings.replay();
+  training.evaluations = 1;
+  learning::Replay replay(*problem, training);
+  std::int64_t interval = 0;
+  double before = 0;
+  const std::int64_t worker_batch =
+      std::max<std::int64_t>(1, per_iteration / log.workers / log.gradients_per_iteration);
+  replay.run({&log, worker_batch, first.global_batch, 0}, [&](const CurvePoint& point) {
+    ++interval;
+    const bool saturated = interval > 1 && std::abs(point.theta - before) < kSaturated * std::abs(before);
+    before = point.theta;
+    return !saturated;
+  });
+  setup.phases = rule.phases(std::max<std::int64_t>(interval, 1), first.samples, first.drop_last);
 }
 
 }  // namespace epocast

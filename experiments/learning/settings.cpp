@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "experiments/scenario.hpp"
 
@@ -126,11 +127,13 @@ learning::ReplaySettings LearningSettings::replay() const {
 }
 
 std::shared_ptr<const LearningSettings> read_learning(const ConfigNode& node, const std::string& strategy,
-                                                      const std::vector<PhaseSettings>& phases) {
+                                                      const std::vector<PhaseSettings>& phases,
+                                                      std::shared_ptr<const BatchDoubling> adaptive) {
   if (!node.is_map())
     throw node.error("write what is learned and how fast, as in `learning: {problem: digits, rate: 0.1}`");
   LearningSettings out;
   out.place = node.where();
+  out.adaptive = std::move(adaptive);
   try {
     out.scheme = learning::scheme_of(strategy);
   } catch (const std::invalid_argument& problem) {

@@ -14,6 +14,7 @@
 
 namespace epocast {
 
+struct BatchDoubling;
 struct PhaseSettings;
 
 struct LearningSettings {
@@ -29,6 +30,7 @@ struct LearningSettings {
   std::optional<std::int64_t> epochs;  ///< of the problem's samples; absent: as many as the phase has of the data set
   int seeds = 1;                       ///< of what is drawn: data, order, first parameters
   Location place;
+  std::shared_ptr<const BatchDoubling> adaptive = {};  ///< phases that learning decides; null: they are given
 
   /// For the replay.
   learning::ReplaySettings replay() const;
@@ -37,6 +39,7 @@ struct LearningSettings {
 /// Throws ConfigError for what cannot be, such as a strategy whose effect on parameters is not known, or a batch larger
 /// than the problem's epoch.
 std::shared_ptr<const LearningSettings> read_learning(const ConfigNode& node, const std::string& strategy,
-                                                      const std::vector<PhaseSettings>& phases);
+                                                      const std::vector<PhaseSettings>& phases,
+                                                      std::shared_ptr<const BatchDoubling> adaptive);
 
 }  // namespace epocast

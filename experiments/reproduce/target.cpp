@@ -99,12 +99,27 @@ std::vector<Target> builtin_targets() {
   using namespace eserol2019;
   std::vector<Target> out{table_5_1(), table_5_2(), table_5_3(), table_5_4(), table_5_5(), table_5_6(), table_5_8()};
   for (const Target& target : hypergraph_tables()) out.push_back(target);
-  for (const Target& target :
-       {table_5_13(), table_5_14(), table_5_15_data_parallel(), table_5_15_model_parallel(), time_to_accuracy(),
-        lee2020::chapter3(), lee2020::chapter4(), lee2020::equations(), deepa::table_1(), deepa::table_2(),
-        deepa::table_3(), hermans2017::algorithms(), pardnn2020::node_counts(), pardnn2020::parameters(),
-        pardnn2020::complexity(), pardnn2020::graph_facts(), pardnn2020::placement_facts(),
-        pardnn2020::largest_batches(), gpipe::bubble()})
+  for (const Target& target : {table_5_13(),
+                               table_5_14(),
+                               table_5_15_data_parallel(),
+                               table_5_15_model_parallel(),
+                               time_to_accuracy(),
+                               lee2020::chapter3(),
+                               lee2020::chapter4(),
+                               lee2020::chapter5(),
+                               lee2020::equations(),
+                               deepa::table_1(),
+                               deepa::table_2(),
+                               deepa::table_3(),
+                               hermans2017::algorithms(),
+                               hermans2017::experiments(),
+                               pardnn2020::node_counts(),
+                               pardnn2020::parameters(),
+                               pardnn2020::complexity(),
+                               pardnn2020::graph_facts(),
+                               pardnn2020::placement_facts(),
+                               pardnn2020::largest_batches(),
+                               gpipe::bubble()})
     out.push_back(target);
   return out;
 }

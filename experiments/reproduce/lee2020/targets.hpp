@@ -9,6 +9,8 @@ namespace epocast::lee2020 {
 Target chapter3();
 /// Communication-efficient gradients: VGG-16 and ResNet-50 on up to 8192 cores.
 Target chapter4();
+/// Adaptive batch sizes: EDSR and ResNet-20 on up to 256 KNL nodes.
+Target chapter5();
 /// Equations 4.2 to 4.9 and table 4.1: messages and bytes of each step of chapter 4's exchanges.
 Target equations();
 
