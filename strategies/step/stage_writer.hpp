@@ -60,6 +60,8 @@ class StageWriter {
 
   /// A computation beside layers' passes, such as an update. Its name gets the lane's suffix.
   Lanes task(const DeviceTime& time, const Label& label, std::optional<int> priority = {});
+  /// Whether passes run in the order in which they are written.
+  bool in_program_order() const { return ordered_; }
   /// What comes next in the program waits for this.
   void wait(TaskId before, int lag = 0) { awaited_.emplace_back(before, lag); }
 

@@ -176,6 +176,17 @@ class ShardedPlace final : public PlaceSynchronisation {
         {operation, place_.name() + units_[u].name, shown});
   }
 
+  /// The pass after which parameters for this one may come; null: none. Of a program that is served as its passes
+  /// become ready, the order of writing says nothing: but a micro-batch's backward pass follows its forward pass.
+  const GatheredPass* pass_before(std::size_t p) const {
+    if (p == 0) return nullptr;
+    if (place_.stage.in_program_order() || !passes_[p].backward) return &passes_[p - 1];
+    const int micro_batch = passes_[p].turn.micro_batch;
+    const auto forward = std::ranges::find_if(
+        passes_, [&](const GatheredPass& q) { return !q.backward && q.turn.micro_batch == micro_batch; });
+    return forward == passes_.end() ? nullptr : &*forward;
+  }
+
   /// Brings parameters to all replicas, in the order in which the pass needs them: during the pass, or right behind the
   /// update.
   void gather(std::size_t p) {
@@ -193,8 +204,8 @@ class ShardedPlace final : public PlaceSynchronisation {
       if (!in_pass()) continue;
       if (i >= ahead())
         after(pass.done[i - ahead()], gathered);
-      else if (p > 0)
-        after(passes_[p - 1].done.back(), gathered);
+      else if (const GatheredPass* previous = pass_before(p))
+        after(previous->done.back(), gathered);
     }
   }
 

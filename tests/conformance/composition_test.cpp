@@ -87,13 +87,16 @@ bool is_periodic_only_by_chance(const Combination& c) {
          c.options.find("2bw") != std::string::npos;
 }
 
+TrainingStep compile(const Combination& c, const Cluster& cluster,
+                     const decltype(testing::small_transformer(4))& model) {
+  return testing::compile_transformer(cluster, kWorkers, "composition", c.options,
+                                      {model, 16, c.collective, c.recompute});
+}
+
 void check(const std::vector<Combination>& combinations) {
   const testing::Star star(kWorkers, 1e9, 5e-6);
   const auto model = testing::small_transformer(4);
-  const auto compile = [&](const Combination& c) {
-    return testing::compile_transformer(star.cluster(), kWorkers, "composition", c.options,
-                                        {model, 16, c.collective, c.recompute});
-  };
+  const auto compile = [&](const Combination& c) { return ::compile(c, star.cluster(), model); };
   constexpr std::int64_t kIterations = 40;
   const std::vector<ExecutionOptions> ways{{.iterations = kIterations, .exact = true, .fold = false},
                                            {.iterations = kIterations, .fold = false},
@@ -129,6 +132,15 @@ void check(const std::vector<Combination>& combinations) {
 }
 
 }  // namespace
+
+TEST_CASE("every combination of mesh, schedule, body and synchronisation makes a graph that can run", "[composition]") {
+  const testing::Star star(kWorkers, 1e9, 5e-6);
+  const auto model = testing::small_transformer(4);
+  for (const Combination& c : all_combinations()) {
+    INFO(c.options << (c.recompute ? " recomputed" : ""));
+    CHECK_NOTHROW(compile(c, star.cluster(), model).graph.validate(star.cluster()));
+  }
+}
 
 TEST_CASE("combinations of mesh, schedule, body and synchronisation keep the rules: a sample", "[composition]") {
   const std::vector<Combination> all = all_combinations();
