@@ -50,7 +50,13 @@ class Splitter {
     }
     counts_ = replica_counts();
     counts_stages_ = options.stages || options.memory;
-    table_.resize((layers_ + 1) * (static_cast<std::size_t>(devices_) + 1));
+    slot_.resize(static_cast<std::size_t>(devices_) + 1);
+    for (int devices = 1; devices <= devices_; ++devices) {
+      if (!fixed_.empty() && fixed_[index(devices)] == 0) continue;  // no stage begins with so many left
+      slot_[index(devices)] = left_.size();
+      left_.push_back(devices);
+    }
+    table_.resize((layers_ + 1) * left_.size());
     reach_.resize(static_cast<std::size_t>(devices_) + 1);
     nearest_.resize(static_cast<std::size_t>(devices_) + 1);
   }
@@ -77,8 +83,8 @@ class Splitter {
     for (std::size_t first = layers_; first-- > 0;) {
       if (timed_[first] == timed_[layers_]) continue;
       for (const int replicas : counts_) reach_[index(replicas)] = furthest(first, replicas, pace);
-      for (int devices = 1; devices <= devices_; ++devices) fill(first, devices);
-      for (int devices = 1; devices <= devices_; ++devices)
+      for (const int devices : left_) fill(first, devices);
+      for (const int devices : left_)
         if (!from(first, devices).empty()) nearest_[index(devices)] = first;
     }
     start_ = nullptr;
@@ -114,7 +120,7 @@ class Splitter {
 
   static std::size_t index(int i) { return static_cast<std::size_t>(i); }
   const std::vector<Continuation>& from(std::size_t first, int devices) const {
-    return table_[first * index(devices_ + 1) + index(devices)];
+    return table_[first * left_.size() + slot_[index(devices)]];
   }
 
   /// How many replicas the stage may have that begins where so many devices are left.
@@ -227,7 +233,7 @@ class Splitter {
     // With what is computed before and after this boundary in the time that all devices have.
     const double done = times_.work(first), open = times_.work(layers_) - done;
     if (open > devices * pace_ * (1 + kRounding) || done > (devices_ - devices) * pace_ * (1 + kRounding)) return;
-    std::vector<Continuation>& state = table_[first * index(devices_ + 1) + index(devices)];
+    std::vector<Continuation>& state = table_[first * left_.size() + slot_[index(devices)]];
     const std::size_t nearest = nearest_end(first);
     for (const int replicas : counts_) {
       if (replicas >= devices) break;
@@ -259,9 +265,11 @@ class Splitter {
   bool counts_stages_ = false;
   double pace_ = 0;
   bool bytes_count_ = false;
-  std::vector<int> fixed_;   ///< replicas of the stage that begins with so many devices left; or none
-  std::vector<int> counts_;  ///< numbers of replicas
-  std::vector<std::vector<Continuation>> table_;  ///< by first layer and devices
+  std::vector<int> fixed_;         ///< replicas of the stage that begins with so many devices left; or none
+  std::vector<int> counts_;        ///< numbers of replicas
+  std::vector<int> left_;          ///< how many devices can be left where a stage begins
+  std::vector<std::size_t> slot_;  ///< by devices left: place in left_
+  std::vector<std::vector<Continuation>> table_;  ///< by first layer and slot
   std::vector<std::size_t> reach_;                ///< by replicas, of a stage from the layer at hand on
   std::vector<std::size_t> nearest_;              ///< by devices: the first layer from which one can go on
   const Continuation* start_ = nullptr;
