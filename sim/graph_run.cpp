@@ -38,7 +38,7 @@ GraphRun::GraphRun(const CyclicTaskGraph& graph, const Cluster& cluster, SimEngi
       slots_(compiled_),
       fusion_(compiled_, network),
       traffic_(engine),
-      collectives_(engine, traffic_, kCollectiveTimer, kCollectiveFlow, folded),
+      collectives_(engine, traffic_, kCollectiveTimer, kCollectiveFlow, folded ? &network.symmetry() : nullptr),
       activity_(compiled_, cluster.devices.size(), engine.now()),
       versions_(graph),
       detector_(compiled_.instances, compiled_.max_lag),
@@ -57,7 +57,8 @@ GraphRun::GraphRun(const CyclicTaskGraph& graph, const Cluster& cluster, SimEngi
   if (!options.slow_links.empty())
     disturbed_links_.emplace(engine, options.slow_links, network.device_hosts(), options.elapsed);
   const bool lone_links = options.share_single_links && options.slow_links.empty();
-  engine.declare_flows(lone_links ? network.flows() : std::vector<std::pair<int, int>>{});
+  engine.declare_flows(lone_links && !folded ? network.flows() : std::vector<std::pair<int, int>>{});
+  engine.declare_flow_classes(folded ? network.symmetry().classes() : FlowClasses{});
 }
 
 // The life of an instance: offered when its tokens are there, in line on its queue, begun, finished.
@@ -221,7 +222,11 @@ void GraphRun::on_timer(std::uint64_t token) {
     if (const auto* transfer = std::get_if<Transfer>(&compiled_.task(i.task).work)) {
       const auto [from, to] = network_.ends(*transfer, i.rank);
       const double bytes = durations_.effective_bytes(i, iteration_of(i), transfer->bytes);
-      engine_.start_flow(from, to, bytes, pack(kTaskFlow, i));
+      if (compiled_.folded)
+        engine_.start_class_flow(network_.symmetry().parts(network_.transfer_set(i.task)).front().flow_class, bytes,
+                                 pack(kTaskFlow, i));
+      else
+        engine_.start_flow(from, to, bytes, pack(kTaskFlow, i));
     } else if (!interference_.slows(i) || interference_.ends(i, engine_.now())) {
       finish(i);
     }
@@ -236,7 +241,10 @@ void GraphRun::on_flow_done(std::uint64_t token) {
     const Instance i = unpack(token);
     const auto& transfer = std::get<Transfer>(compiled_.task(i.task).work);
     const auto [from, to] = network_.ends(transfer, i.rank);
-    traffic_.count(from, to, transfer.bytes.value);
+    if (compiled_.folded)
+      traffic_.count_set(network_.transfer_set(i.task), transfer.bytes.value);
+    else
+      traffic_.count(from, to, transfer.bytes.value);
     finish(i);
   }
   finish_instant();

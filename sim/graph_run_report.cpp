@@ -99,6 +99,7 @@ ExecutionResult GraphRun::run() {
   finish_instant();
   engine_.run();
   check_all_ended();
+  if (compiled_.folded) traffic_.spread(network_.symmetry());
 
   ExecutionResult result;
   const double makespan = engine_.now() - start_;

@@ -13,11 +13,6 @@
 namespace epocast {
 namespace {
 
-template <class Id>
-constexpr std::size_t idx(Id id) {
-  return static_cast<std::size_t>(id);
-}
-
 /// Collectives contend unless all communication goes through one queue, one operation at a time: each team its own, on
 /// links that others may share.
 bool collectives_may_contend(const CyclicTaskGraph& graph) {
@@ -38,7 +33,9 @@ NetworkPlan::NetworkPlan(const CyclicTaskGraph& graph, const Cluster& cluster, S
       engine_(engine),
       may_contend_(collectives_may_contend(graph)),
       networks_(graph, cluster, host_of_, engine),
-      collectives_(graph.tasks().size()) {
+      collectives_(graph.tasks().size()),
+      symmetry_(engine),
+      transfer_sets_(graph.tasks().size()) {
   for (const Device& device : cluster.devices) {
     host_of_.push_back(engine.find_host(device.name));
     if (host_of_.back() < 0)
@@ -66,7 +63,12 @@ void NetworkPlan::plan(std::uint32_t task) {
     }
     Collective here = collective;
     graph_.tune(here, graph_.tasks()[task].axis, team);
-    own.plans.push_back(static_cast<std::uint32_t>(plans_.size()));
+    const auto measured = here.measured ? std::optional(here.measured->value) : std::nullopt;
+    const auto [known, is_new] = plan_of_.try_emplace(
+        {own.teams, team, here.op, here.algorithm, here.level, here.bytes.value, here.gamma, measured, here.rings},
+        static_cast<std::uint32_t>(plans_.size()));
+    own.plans.push_back(known->second);
+    if (!is_new) continue;
     const CollectivePlan& plan = plans_.emplace_back(plan_like(task, team, here));
     overlooks_traffic_ |= may_contend_ && plan.level == CollectiveLevel::closed_form && !plan.measured;
   }
@@ -86,7 +88,10 @@ CollectivePlan NetworkPlan::plan_like(std::uint32_t task, std::uint32_t team, co
       taken.rings > most && !taken.measured && has_rings(taken.algorithm, taken.op))
     throw RingCountError(fmt::format("{} rings are more than carry anything over the links of {} ranks: at most {}",
                                      taken.rings, kind.hosts.size(), most));
-  return plan_collective(taken, kind.hosts, kind.nodes, kind.network, may_contend_, engine_);
+  CollectivePlan plan = plan_collective(taken, kind.hosts, kind.nodes, kind.network, may_contend_, engine_);
+  if (interchangeable_)  // what runs as one with others, while a folded run goes on
+    for (FlowStep& step : plan.steps) name_set(task, plan, step);
+  return plan;
 }
 
 std::vector<std::optional<CollectiveAlgorithm>> NetworkPlan::algorithms() const {
@@ -126,59 +131,108 @@ double NetworkPlan::idle_time(std::uint32_t task, std::uint32_t rank) const {
   return 0;
 }
 
-/// Whether two collectives run over groups that have devices in common but are not the same. Rank 0 of one then does
-/// not see on its links what the other's rank 0 sends.
-bool NetworkPlan::collectives_overlap(const Cluster& cluster) const {
-  std::vector<const Group*> group_of(cluster.devices.size(), nullptr);
-  for (const Task& task : graph_.tasks()) {
-    if (!std::holds_alternative<Collective>(task.work)) continue;
-    const Group& group = graph_.group(task.ranks);
-    const Group* known = group_of[idx(group.devices.front())];
-    if (known == &group || (known != nullptr && known->devices == group.devices)) continue;
-    for (const DeviceId device : group.devices)
-      if (std::exchange(group_of[idx(device)], &group) != nullptr) return true;
-  }
-  return false;
-}
-
-bool NetworkPlan::find_interchangeable(const Cluster& cluster) const {
+/// Whether, as long as flows of one task have one rate, all ranks of a group do the same at the same time.
+bool NetworkPlan::ranks_in_step(const Cluster& cluster) const {
   bool wide = false;
   for (const Group& group : graph_.groups()) {
     wide |= group.devices.size() > 1;
-    const Device& first = cluster.devices[idx(group.devices.front())];
+    const Device& first = cluster.devices[CyclicTaskGraph::index(group.devices.front())];
     for (const DeviceId device : group.devices)
-      if (!same_kind(cluster.devices[idx(device)], first)) return false;
+      if (!same_kind(cluster.devices[CyclicTaskGraph::index(device)], first)) return false;
   }
-  if (!wide || collectives_overlap(cluster) || !ranks_are_served_alike(graph_))
-    return false;  // nothing to gain; or not the same for all
+  if (!wide || !ranks_are_served_alike(graph_)) return false;  // nothing to gain; or not the same for all
   for (const Queue& queue : graph_.queues())
     if (std::adjacent_find(queue.slowdown.begin(), queue.slowdown.end(), std::not_equal_to<>()) != queue.slowdown.end())
       return false;
-  for (std::size_t t = 0; t < graph_.tasks().size(); ++t) {
+  for (std::uint32_t t = 0; t < graph_.tasks().size(); ++t) {
     const Task& task = graph_.tasks()[t];
     if (task.quorum > 0) return false;  // the order of arrival matters
     const std::size_t ranks = graph_.group(task.ranks).devices.size();
-    // A queue, a link or a parameter store that ranks share serves them in an order.
+    // A queue or a parameter store that ranks share serves them in an order.
     if (ranks > 1 && task.queue != QueueId::none && graph_.group(graph_.queue(task.queue).group).devices.size() == 1)
       return false;
-    if (std::holds_alternative<Transfer>(task.work)) return false;
-    if (task.version.store != StoreId::none && ranks > 1) return false;
-    if (std::holds_alternative<Collective>(task.work)) {
-      const CollectivePlan& plan = collective(static_cast<std::uint32_t>(t), 0);
-      if (task.axis.extent < ranks) return false;
-      if (plan.measured) continue;  // the network has no say in it
-      if (!collectives_[t].teams->all.front().network.uniform) return false;
-      // What runs as one may take another algorithm than each by itself, one that treats ranks differently.
-      if (task.queue != QueueId::none && graph_.queue(task.queue).fusion_limit.value > 0 &&
-          is_choice(std::get<Collective>(task.work).algorithm) && plan.level != CollectiveLevel::closed_form)
-        return false;
-      const auto& steps = plan.steps;
-      const bool same_for_all =
-          std::all_of(steps.begin(), steps.end(), [](const FlowStep& s) { return s.flows.is_uniform(); });
-      if (plan.level == CollectiveLevel::message) return false;
-      if (plan.level == CollectiveLevel::flow && !same_for_all) return false;
-    }
+    if (ranks > 1 && task.version.store != StoreId::none &&
+        !graph_.stores()[CyclicTaskGraph::index(task.version.store)].replicated)
+      return false;
+    if (const auto* transfer = std::get_if<Transfer>(&task.work);
+        transfer != nullptr && hosts(transfer->from).size() != hosts(transfer->to).size())
+      return false;
+    if (std::holds_alternative<Collective>(task.work) && !teams_in_step(t)) return false;
   }
+  return true;
+}
+
+/// Whether all teams of a collective do the same, each in a way that its ranks need not be told apart.
+bool NetworkPlan::teams_in_step(std::uint32_t t) const {
+  const Task& task = graph_.tasks()[t];
+  const TeamPlans& own = collectives_[t];
+  const CollectivePlan& plan = collective(t, 0);
+  for (const std::uint32_t other : own.plans)
+    if (other != own.plans.front() && !alike(plans_[other], plan)) return false;
+  if (plan.measured) return true;  // the network has no say in it
+  if (plan.level == CollectiveLevel::message) return false;
+  const bool fused = task.queue != QueueId::none && graph_.queue(task.queue).fusion_limit.value > 0;
+  if (!fused) return true;
+  // What runs as one may take another algorithm than each by itself, and other messages.
+  const bool same_for_all = std::ranges::all_of(plan.steps, [](const FlowStep& s) { return s.flows.is_uniform(); });
+  if (plan.level == CollectiveLevel::closed_form) return own.plans.size() == 1 || same_for_all;
+  return same_for_all && !is_choice(std::get<Collective>(task.work).algorithm);
+}
+
+bool NetworkPlan::find_interchangeable(const Cluster& cluster) {
+  if (!ranks_in_step(cluster)) return false;
+  for (std::uint32_t t = 0; t < graph_.tasks().size(); ++t) {
+    const Work& work = graph_.tasks()[t].work;
+    if (const auto* transfer = std::get_if<Transfer>(&work)) transfer_sets_[t] = add_set(*transfer);
+    if (std::holds_alternative<Collective>(work) && !add_sets(t)) return false;
+  }
+  return symmetry_.refine();
+}
+
+std::uint32_t NetworkPlan::add_set(const Transfer& transfer) {
+  const auto known = pair_sets_.find({transfer.from, transfer.to});
+  if (known != pair_sets_.end()) return known->second;
+  std::vector<SetFlow> flows;
+  for (std::size_t r = 0; r < hosts(transfer.from).size(); ++r)
+    flows.push_back({hosts(transfer.from)[r], hosts(transfer.to)[r]});
+  return pair_sets_[{transfer.from, transfer.to}] = symmetry_.add(std::move(flows), FlowSymmetry::Waits::rank);
+}
+
+/// Adds the sets of a collective's steps. Returns false where those are too many flows to look at.
+bool NetworkPlan::add_sets(std::uint32_t task) {
+  constexpr std::size_t kMostFlows = 1 << 22;
+  const Teams& teams = *collectives_[task].teams;
+  CollectivePlan& plan = plans_[collectives_[task].plans.front()];
+  for (FlowStep& step : plan.steps) {
+    if (step.set != FlowStep::kNoSet) continue;  // another task has the same plan
+    if (name_set(task, plan, step)) continue;
+    const bool runs = plan.level == CollectiveLevel::flow;
+    std::vector<SetFlow> flows;
+    for (std::uint32_t team = 0; team < teams.all.size(); ++team) {
+      const std::vector<int>& hosts = teams.all[team].hosts;
+      for_each_message(step.flows, static_cast<int>(hosts.size()), [&](const Message& m) {
+        flows.push_back({hosts[m.from], hosts[m.to], step.flows.is_uniform() ? 1 : m.bytes, team});
+      });
+    }
+    flows_of_sets_ += flows.size();
+    if (flows_of_sets_ > kMostFlows) return false;
+    step.set = symmetry_.add(std::move(flows), runs ? FlowSymmetry::Waits::team : FlowSymmetry::Waits::nobody);
+    step.set_bytes = step.flows.is_uniform() ? step.flows.permutation->bytes : 1;
+    if (const auto& rule = step.flows.permutation)
+      permutation_sets_.emplace(PermutationKey{&teams, runs, rule->kind, rule->operand}, step.set);
+  }
+  return true;
+}
+
+/// Gives a step that is a permutation the set that it shares with others, if that is known.
+bool NetworkPlan::name_set(std::uint32_t task, const CollectivePlan& plan, FlowStep& step) const {
+  if (!step.flows.is_uniform()) return false;
+  const Permutation& rule = *step.flows.permutation;
+  const auto known =
+      permutation_sets_.find({collectives_[task].teams, plan.level == CollectiveLevel::flow, rule.kind, rule.operand});
+  if (known == permutation_sets_.end()) return false;
+  step.set = known->second;
+  step.set_bytes = rule.bytes;
   return true;
 }
 

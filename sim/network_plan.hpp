@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "sim/collectives/algorithm_choice.hpp"
 #include "sim/collectives/plan.hpp"
 #include "sim/error.hpp"
+#include "sim/flow_symmetry.hpp"
 #include "sim/simgrid/engine.hpp"
 #include "sim/task_graph.hpp"
 #include "sim/team_networks.hpp"
@@ -57,9 +59,13 @@ class NetworkPlan {
   /// How long rank `rank` of a transfer or collective takes on an idle network [s]; 0 for computations.
   double idle_time(std::uint32_t task, std::uint32_t rank) const;
 
-  /// Whether every group may be represented by its rank 0: equal devices on a uniform star, and no communication that
-  /// treats ranks differently. REQUIRES: no noise and no slow-downs.
+  /// Whether every group may be represented by its rank 0: equal devices, and no communication that treats ranks or
+  /// teams differently. REQUIRES: no noise and no slow-downs.
   bool ranks_interchangeable() const { return interchangeable_; }
+  /// The flows of a folded run. REQUIRES: ranks_interchangeable().
+  const FlowSymmetry& symmetry() const { return symmetry_; }
+  /// Which of its sets a transfer starts.
+  std::uint32_t transfer_set(std::uint32_t task) const { return transfer_sets_[task]; }
 
  private:
   /// A collective task. Teams that are alike share a plan.
@@ -70,8 +76,12 @@ class NetworkPlan {
 
   void plan(std::uint32_t task);
   AlgorithmChoice& choice(const Team& kind) const;
-  bool find_interchangeable(const Cluster& cluster) const;
-  bool collectives_overlap(const Cluster& cluster) const;
+  bool ranks_in_step(const Cluster& cluster) const;
+  bool teams_in_step(std::uint32_t task) const;
+  bool find_interchangeable(const Cluster& cluster);
+  std::uint32_t add_set(const Transfer& transfer);
+  bool add_sets(std::uint32_t task);
+  bool name_set(std::uint32_t task, const CollectivePlan& plan, FlowStep& step) const;
 
   const CyclicTaskGraph& graph_;
   SimEngine& engine_;
@@ -80,8 +90,19 @@ class NetworkPlan {
   bool may_contend_;
   TeamNetworks networks_;
   mutable std::map<const Team*, AlgorithmChoice> choices_;  ///< by a team of each kind; they remember what they chose
+  /// What decides over a collective's plan, besides its teams.
+  using PlanKey = std::tuple<const Teams*, std::uint32_t, CollectiveOp, CollectiveAlgorithm, CollectiveLevel, double,
+                             double, std::optional<double>, int>;
+  std::map<PlanKey, std::uint32_t> plan_of_;
   std::vector<CollectivePlan> plans_;
   std::vector<TeamPlans> collectives_;  ///< by task; empty of others
+  FlowSymmetry symmetry_;
+  /// By teams and permutation: its set, where somebody waits for it and where it is only counted.
+  using PermutationKey = std::tuple<const Teams*, bool, Permutation::Kind, int>;
+  std::map<PermutationKey, std::uint32_t> permutation_sets_;
+  std::map<std::pair<GroupId, GroupId>, std::uint32_t> pair_sets_;
+  std::vector<std::uint32_t> transfer_sets_;  ///< by task
+  std::size_t flows_of_sets_ = 0;
   bool interchangeable_ = false;
   bool overlooks_traffic_ = false;
 };

@@ -1,21 +1,28 @@
 #include "sim/service_symmetry.hpp"
 
-#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <map>
+#include <utility>
 #include <vector>
 
 namespace epocast {
 namespace {
 
-/// By what a task becomes ready: its rank's own events, or those of all ranks.
-struct Feeds {
-  bool own_rank = false, all_ranks = false;
+/// By what tasks become ready, a bit each: their rank's own events, those of all ranks, those of a team along an axis.
+using Feeds = std::uint64_t;
+constexpr Feeds kOwnRank = 1, kAllRanks = 2;
 
-  bool add(const Feeds& other) {
-    const Feeds before = *this;
-    own_rank |= other.own_rank;
-    all_ranks |= other.all_ranks;
-    return own_rank != before.own_rank || all_ranks != before.all_ranks;
+/// Gives every axis a bit.
+class Axes {
+ public:
+  Feeds of(const Axis& axis) {
+    const auto [place, is_new] = bits_.try_emplace({axis.stride, axis.extent}, 2 + bits_.size());
+    return place->second < 62 ? Feeds{1} << place->second : Feeds{3} << 62;  // too many to tell apart
   }
+
+ private:
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> bits_;  ///< by stride and extent
 };
 
 bool takes_no_time(const Task& task) {
@@ -27,32 +34,39 @@ bool takes_no_time(const Task& task) {
 
 bool ranks_are_served_alike(const CyclicTaskGraph& graph) {
   const auto tasks = graph.tasks();
-  const auto is_joint = [&](TaskId task) { return graph.width_of(task) == 1; };
+  Axes axes;
+  // By task: whose event its end is; 0 of a single rank's.
+  std::vector<Feeds> joint(tasks.size());
+  for (std::size_t t = 0; t < tasks.size(); ++t)
+    joint[t] = graph.width_of(TaskId(t)) == 1 ? kAllRanks : tasks[t].axis.extent > 1 ? axes.of(tasks[t].axis) : 0;
   const std::vector<Edge> edges = graph.edges_with_program_order();
   std::vector<Feeds> feeds(tasks.size());
-  const auto feed_of = [&](TaskId before) {
-    if (is_joint(before)) return Feeds{.all_ranks = true};
-    Feeds own{.own_rank = true};
+  const auto feed_of = [&](TaskId id) {
+    const std::size_t before = CyclicTaskGraph::index(id);
+    if (joint[before] != 0) return joint[before];
     // What takes no time ends with what makes it ready.
-    if (takes_no_time(graph.task(before))) own = feeds[CyclicTaskGraph::index(before)];
-    return own;
+    return takes_no_time(graph.task(id)) ? feeds[before] : kOwnRank;
   };
   for (bool changed = true; changed;) {
     changed = false;
-    for (const Edge& edge : edges) changed |= feeds[CyclicTaskGraph::index(edge.after)].add(feed_of(edge.before));
+    for (const Edge& edge : edges) {
+      Feeds& own = feeds[CyclicTaskGraph::index(edge.after)];
+      const Feeds more = own | feed_of(edge.before);
+      changed |= more != own;
+      own = more;
+    }
   }
 
   std::vector<Feeds> by_queue(graph.queues().size());
   for (std::size_t t = 0; t < tasks.size(); ++t) {
     if (tasks[t].queue == QueueId::none) continue;
-    // A collective takes its place in line when all ranks are ready for it.
-    const Feeds feed = is_joint(TaskId(t)) ? Feeds{.all_ranks = true} : feeds[t];
-    by_queue[CyclicTaskGraph::index(tasks[t].queue)].add(feed);
+    // A collective takes its place in line when its whole team is ready for it.
+    by_queue[CyclicTaskGraph::index(tasks[t].queue)] |= joint[t] != 0 ? joint[t] : feeds[t];
   }
   for (std::size_t q = 0; q < by_queue.size(); ++q) {
     const Queue& queue = graph.queues()[q];
     const bool ordered = queue.discipline == Discipline::program_order || graph.group(queue.group).devices.size() == 1;
-    if (!ordered && by_queue[q].own_rank && by_queue[q].all_ranks) return false;
+    if (!ordered && !std::has_single_bit(by_queue[q]) && by_queue[q] != 0) return false;
   }
   return true;
 }

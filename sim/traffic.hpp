@@ -1,8 +1,10 @@
 #pragma once
 // Bytes by sender, receiver and link.
 
+#include <cstdint>
 #include <vector>
 
+#include "sim/flow_symmetry.hpp"
 #include "sim/simgrid/engine.hpp"
 
 namespace epocast {
@@ -31,6 +33,21 @@ class TrafficCounter {
     total_ += bytes;
   }
 
+  /// The same for a set of flows that was started with so many bytes; counted when spread() is called.
+  void count_set(std::uint32_t set, double bytes) { at(on_links_, set) += bytes; }
+  void count_set_off_links(std::uint32_t set, double bytes) { at(off_links_, set) += bytes; }
+  void spread(const FlowSymmetry& sets) {
+    for (std::uint32_t set = 0; set < sets.size(); ++set)
+      for (const SetFlow& flow : sets.flows(set)) {
+        if (const double bytes = at(off_links_, set); bytes > 0)
+          count_off_links(flow.from, flow.to, bytes * flow.bytes);
+        if (const double bytes = at(on_links_, set); bytes > 0 && flow.from != flow.to)
+          count(flow.from, flow.to, bytes * flow.bytes);
+      }
+    on_links_.clear();
+    off_links_.clear();
+  }
+
   const std::vector<double>& sent() const { return sent_; }          ///< by host [B]
   const std::vector<double>& received() const { return received_; }  ///< by host [B]
   const std::vector<double>& on_link() const { return on_link_; }    ///< by link [B]
@@ -45,8 +62,14 @@ class TrafficCounter {
   }
 
  private:
+  static double& at(std::vector<double>& by_set, std::uint32_t set) {
+    if (set >= by_set.size()) by_set.resize(set + 1);
+    return by_set[set];
+  }
+
   SimEngine& engine_;
   std::vector<double> sent_, received_, on_link_;
+  std::vector<double> on_links_, off_links_;  ///< by set [B]
   double total_ = 0;
 };
 

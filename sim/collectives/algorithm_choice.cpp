@@ -25,7 +25,7 @@ constexpr int kMostPairwiseRanks = 256;
 /// Runs a collective on an idle network, for its time. The engine's clock goes on meanwhile.
 class LoneRun final : SimEngine::Listener {
  public:
-  explicit LoneRun(SimEngine& engine) : engine_(engine), traffic_(engine), runner_(engine, traffic_, 0, 1, false) {}
+  explicit LoneRun(SimEngine& engine) : engine_(engine), traffic_(engine), runner_(engine, traffic_, 0, 1, nullptr) {}
 
   double seconds(const CollectivePlan& plan, const std::vector<int>& hosts) {
     const double start = engine_.now();

@@ -7,10 +7,10 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "sim/rounding.hpp"
+
 namespace epocast {
 namespace {
-
-bool nearly_equal(double a, double b) { return std::abs(a - b) <= 1e-12 * std::max(std::abs(a), std::abs(b)); }
 
 /// Ranks have links of their own if the first link of a route depends on its source only, the last on its target only,
 /// and no link serves two ranks. Two targets for each source and two sources for each target tell.

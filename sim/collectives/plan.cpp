@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <utility>
 
 #include "sim/collectives/schedule_time.hpp"
+#include "sim/rounding.hpp"
 
 namespace epocast {
 namespace {
@@ -60,7 +62,26 @@ void plan_messages_on_rings(CollectivePlan& plan, const std::vector<int>& hosts,
                             time_of_busiest_link(plan.schedule, plan.hosts, engine));
 }
 
+bool alike(const FlowStep& a, const FlowStep& b) {
+  if (!nearly_equal(a.delay, b.delay) || a.flows.repeat != b.flows.repeat ||
+      a.flows.is_uniform() != b.flows.is_uniform())
+    return false;
+  if (a.flows.is_uniform())
+    return a.flows.permutation->kind == b.flows.permutation->kind &&
+           a.flows.permutation->operand == b.flows.permutation->operand &&
+           a.flows.permutation->bytes == b.flows.permutation->bytes;
+  return std::ranges::equal(a.flows.messages, b.flows.messages, [](const Message& m, const Message& n) {
+    return m.from == n.from && m.to == n.to && m.bytes == n.bytes;
+  });
+}
+
 }  // namespace
+
+bool alike(const CollectivePlan& a, const CollectivePlan& b) {
+  return a.algorithm == b.algorithm && a.level == b.level && a.level != CollectiveLevel::message &&
+         a.measured == b.measured && a.gamma == b.gamma && nearly_equal(a.idle_time, b.idle_time) &&
+         std::ranges::equal(a.steps, b.steps, [](const FlowStep& s, const FlowStep& t) { return alike(s, t); });
+}
 
 CollectivePlan plan_collective(const Collective& collective, const std::vector<int>& hosts,
                                const std::vector<int>& node_of, const GroupNetwork& network, bool may_contend,

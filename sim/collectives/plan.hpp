@@ -2,6 +2,7 @@
 // Chooses how a collective is simulated and prepares it: which level, which flows, how long it takes on an idle
 // network.
 
+#include <cstdint>
 #include <vector>
 
 #include "sim/collective.hpp"
@@ -15,6 +16,11 @@ namespace epocast {
 struct FlowStep {
   double delay = 0;  ///< s: latencies of the rounds that the step stands for, and their reductions
   Round flows;       ///< bytes of all repetitions together
+  /// In a folded run: which set of flows it starts (sim/flow_symmetry.hpp), and that set's bytes.
+  std::uint32_t set = kNoSet;
+  double set_bytes = 0;
+
+  static constexpr std::uint32_t kNoSet = ~std::uint32_t{0};
 };
 
 /// A collective ready to run.
@@ -28,6 +34,9 @@ struct CollectivePlan {
   double gamma = 0;             ///< s per byte reduced
   bool measured = false;        ///< closed form only: the time is a measurement; the links are not used
 };
+
+/// Whether ranks see no difference between two plans but the links that they use: equal steps, to rounding.
+bool alike(const CollectivePlan& a, const CollectivePlan& b);
 
 /// Plans a collective over ranks on `hosts`. Where the network has several rings, ring collectives (and the stage of
 /// hierarchical ones inside the nodes) run all of them at once, each with its share of the vector. `may_contend`: other

@@ -51,11 +51,7 @@ std::uint64_t CollectiveRunner::on_timer(std::uint64_t token) {
   Active& active = *active_[event.slot];
   switch (active.plan->level) {
     case CollectiveLevel::closed_form: {
-      for (const FlowStep& step : active.plan->steps)
-        for_each_message(step.flows, static_cast<int>(active.hosts->size()), [&](const Message& m) {
-          const int from = (*active.hosts)[m.from], to = (*active.hosts)[m.to];
-          active.plan->measured ? traffic_.count_off_links(from, to, m.bytes) : traffic_.count(from, to, m.bytes);
-        });
+      for (const FlowStep& step : active.plan->steps) count(active, step);
       return end(event.slot);
     }
     case CollectiveLevel::message: {
@@ -86,11 +82,21 @@ std::uint64_t CollectiveRunner::on_flow_done(std::uint64_t token) {
     return active.pending == 0 ? end(event.slot) : kNone;
   }
   if (--active.pending > 0) return kNone;
-  for_each_message(active.plan->steps[active.step].flows, static_cast<int>(active.hosts->size()),
-                   [&](const Message& m) { traffic_.count((*active.hosts)[m.from], (*active.hosts)[m.to], m.bytes); });
+  count(active, active.plan->steps[active.step]);
   if (++active.step == active.plan->steps.size()) return end(event.slot);
   start_step(event.slot);
   return kNone;
+}
+
+void CollectiveRunner::count(const Active& active, const FlowStep& step) {
+  const bool off_links = active.plan->measured;
+  if (symmetry_ != nullptr && step.set != FlowStep::kNoSet)
+    return off_links ? traffic_.count_set_off_links(step.set, step.set_bytes)
+                     : traffic_.count_set(step.set, step.set_bytes);
+  for_each_message(step.flows, static_cast<int>(active.hosts->size()), [&](const Message& m) {
+    const int from = (*active.hosts)[m.from], to = (*active.hosts)[m.to];
+    off_links ? traffic_.count_off_links(from, to, m.bytes) : traffic_.count(from, to, m.bytes);
+  });
 }
 
 std::uint64_t CollectiveRunner::end(std::uint32_t slot) {
@@ -107,19 +113,19 @@ void CollectiveRunner::start_step(std::uint32_t slot) {
 
 std::uint64_t CollectiveRunner::start_flows(std::uint32_t slot) {
   Active& active = *active_[slot];
-  const Round& flows = active.plan->steps[active.step].flows;
-  const int ranks = static_cast<int>(active.hosts->size());
+  const FlowStep& step = active.plan->steps[active.step];
   const std::uint64_t token = pack(flow_tag_, {.slot = slot});
   active.pending = 0;
-  const auto start = [&](const Message& m) {
-    ++active.pending;
-    engine_.start_flow((*active.hosts)[m.from], (*active.hosts)[m.to], m.bytes, token);
-  };
-  if (folded_ && flows.is_uniform()) {
-    const Permutation& rule = *flows.permutation;
-    start({0, rule.target_of(0, ranks), rule.bytes, 0});
+  if (symmetry_ != nullptr) {
+    for (const FlowSymmetry::Part& part : symmetry_->parts(step.set)) {
+      ++active.pending;
+      engine_.start_class_flow(part.flow_class, part.bytes * step.set_bytes, token);
+    }
   } else {
-    for_each_message(flows, ranks, start);
+    for_each_message(step.flows, static_cast<int>(active.hosts->size()), [&](const Message& m) {
+      ++active.pending;
+      engine_.start_flow((*active.hosts)[m.from], (*active.hosts)[m.to], m.bytes, token);
+    });
   }
   return kNone;
 }

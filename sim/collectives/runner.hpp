@@ -15,11 +15,11 @@ namespace epocast {
 /// that the owner can hand their events back.
 class CollectiveRunner {
  public:
-  /// `timer_tag`, `flow_tag`: upper 16 bits of this runner's tokens. With `folded`, only rank 0's flow of a uniform
-  /// step is simulated; the other ranks' are equal by symmetry and only counted.
+  /// `timer_tag`, `flow_tag`: upper 16 bits of this runner's tokens. With `symmetry`, of a
+  /// folded run, one flow of each class of a step is simulated, for all teams; it outlives this.
   CollectiveRunner(SimEngine& engine, TrafficCounter& traffic, std::uint16_t timer_tag, std::uint16_t flow_tag,
-                   bool folded)
-      : engine_(engine), traffic_(traffic), timer_tag_(timer_tag), flow_tag_(flow_tag), folded_(folded) {}
+                   const FlowSymmetry* symmetry)
+      : engine_(engine), traffic_(traffic), timer_tag_(timer_tag), flow_tag_(flow_tag), symmetry_(symmetry) {}
 
   /// Starts a collective now. `plan` and `hosts` must outlive it; `id` comes back when it ends.
   void start(const CollectivePlan& plan, const std::vector<int>& hosts, std::uint64_t id);
@@ -64,6 +64,7 @@ class CollectiveRunner {
 
   std::uint64_t end(std::uint32_t slot);
 
+  void count(const Active& active, const FlowStep& step);
   void start_step(std::uint32_t slot);
   std::uint64_t start_flows(std::uint32_t slot);
 
@@ -79,7 +80,7 @@ class CollectiveRunner {
   SimEngine& engine_;
   TrafficCounter& traffic_;
   std::uint16_t timer_tag_, flow_tag_;
-  bool folded_;
+  const FlowSymmetry* symmetry_;  ///< null: every message is one of its own
   std::vector<std::unique_ptr<Active>> active_;
   std::vector<std::uint32_t> free_;
 };

@@ -13,14 +13,20 @@
 #include <filesystem>
 #include <limits>
 #include <map>
+#include <optional>
 #include <simgrid/kernel/Timer.hpp>
 #include <simgrid/kernel/resource/Action.hpp>
+#include <simgrid/kernel/routing/NetPoint.hpp>
+#include <simgrid/kernel/routing/NetZoneImpl.hpp>
 #include <simgrid/s4u.hpp>
 #include <stdexcept>
+#include <typeinfo>
 #include <unordered_map>
 #include <utility>
 
+#include "sim/class_flows.hpp"
 #include "sim/simgrid/shared_link.hpp"
+#include "sim/simgrid/shortest_routes.hpp"
 #include "sim/simgrid/single_bottleneck.hpp"
 #include "sim/simgrid/timer_queue.hpp"
 
@@ -49,6 +55,18 @@ constexpr double kQuantaPerByte = 1024;
 
 constexpr double kSmallestTolerance = 1e-12;  // s
 
+namespace {
+
+LinkSharing sharing_of(const s4u::Link& link) {
+  switch (link.get_sharing_policy()) {
+    case s4u::Link::SharingPolicy::SHARED: return LinkSharing::kShared;
+    case s4u::Link::SharingPolicy::FATPIPE: return LinkSharing::kFatpipe;
+    default: return LinkSharing::kOther;
+  }
+}
+
+}  // namespace
+
 struct SimEngine::Impl {
   struct Host {
     s4u::Host* handle;
@@ -58,6 +76,7 @@ struct SimEngine::Impl {
     s4u::Link* handle;
     double latency;    // as in the file [s]
     double bandwidth;  // as in the file, corrected [B/s]
+    LinkSharing sharing;
   };
   struct Flow {
     s4u::CommPtr comm;
@@ -75,11 +94,12 @@ struct SimEngine::Impl {
 
   void load_platform(const std::string& path);
   void index_links();
+  void learn_shortest_routes();
   std::uint64_t pair_key(int src, int dst) const {
     return static_cast<std::uint64_t>(src) * hosts.size() + static_cast<std::uint64_t>(dst);
   }
   Route compute_route(const s4u::Host& src, const s4u::Host& dst) const;
-  double next_date() const;
+  double next_date();
   void arm();
   void disarm();
   void go_on();
@@ -104,12 +124,22 @@ struct SimEngine::Impl {
   std::vector<Link> links;
   std::unordered_map<std::string_view, int> host_index;  // views into hosts
   std::unordered_map<const s4u::Link*, int> link_index;
+#if SIMGRID_VERSION < 33300
+  struct Connection {
+    const ::simgrid::kernel::routing::NetPoint *from, *to;
+    std::vector<::simgrid::kernel::resource::StandardLinkImpl*> links;
+    bool symmetrical;
+  };
+  std::vector<Connection> connections;  // of the platform, while it is loaded
+#endif
+  mutable std::optional<ShortestRoutes> shortest;   // of a platform whose routes they are
   std::unordered_map<std::uint64_t, Route> routes;  // key: src * host count + dst
   Listener* listener = nullptr;
 
   TimerQueue timers;
   std::vector<SharedLink> shared_links;
   std::unordered_map<std::uint64_t, std::size_t> shared_link_of;  // key: as of routes
+  std::optional<ClassFlows> class_flows;
   TimerQueue shared_link_ends;  // dates at which a shared link is to be looked at; token: its index
   double background_date = std::numeric_limits<double>::infinity();
   std::function<double(double)> background;
@@ -158,6 +188,7 @@ SimEngine::Impl::Impl(const std::string& platform_xml_path, NetworkCorrection ne
   current = this;
   load_platform(platform_xml_path);
   index_links();
+  learn_shortest_routes();
 #if SIMGRID_VERSION < 33300
   using SignalSource = s4u::Activity;
 #else
@@ -191,6 +222,12 @@ void SimEngine::Impl::load_platform(const std::string& path) {
   if (!std::filesystem::is_regular_file(path)) throw std::runtime_error(path + ": no such file");
   static std::vector<s4u::Host*> created;
   s4u::Host::on_creation_cb([](s4u::Host& host) { created.push_back(&host); });
+#if SIMGRID_VERSION < 33300
+  ::simgrid::kernel::routing::NetZoneImpl::on_route_creation.connect(
+      [this](bool symmetrical, const auto* from, const auto* to, const auto*, const auto*, const auto& links) {
+        connections.push_back({from, to, links, symmetrical});
+      });
+#endif
   try {
     engine->load_platform(path);
   } catch (const std::exception& error) {
@@ -215,13 +252,66 @@ void SimEngine::Impl::index_links() {
     if (!(link->get_bandwidth() > 0 && link->get_latency() >= 0))
       throw std::runtime_error("link " + link->get_name() + ": bandwidth is not positive or latency is negative");
     link_index.emplace(link, static_cast<int>(links.size()));
-    links.push_back({link, link->get_latency(), link->get_bandwidth() * correction.efficiency});
+    links.push_back({link, link->get_latency(), link->get_bandwidth() * correction.efficiency, sharing_of(*link)});
     link->set_latency(0);  // the caller charges it
     link->set_bandwidth(links.back().bandwidth * kQuantaPerByte);
   }
 }
 
+/// Takes over the search for routes where SimGrid would go through all of a large network for each source.
+void SimEngine::Impl::learn_shortest_routes() {
+#if SIMGRID_VERSION < 33300
+  const std::vector<Connection> all = std::exchange(connections, {});
+  const s4u::NetZone* const zone = hosts.front().handle->get_englobing_zone();
+  const std::string_view kind = typeid(*zone->get_impl()).name();
+  if (kind.find("DijkstraZone") == std::string_view::npos) return;
+  for (const Host& host : hosts)
+    if (host.handle->get_englobing_zone() != zone) return;
+  std::unordered_map<const void*, int> index;
+  std::unordered_map<std::string_view, int> by_name;
+  for (const auto& [link, number] : link_index) {
+    index.emplace(link->get_impl(), number);
+    by_name.emplace(link->get_name(), number);
+  }
+  const auto other_way = [&](int link) {
+    std::string name = links[static_cast<std::size_t>(link)].handle->get_name();
+    constexpr std::string_view kUp = "_UP", kDown = "_DOWN";
+    if (name.ends_with(kUp))
+      name.replace(name.size() - kUp.size(), kUp.size(), kDown);
+    else if (name.ends_with(kDown))
+      name.replace(name.size() - kDown.size(), kDown.size(), kUp);
+    const auto found = by_name.find(name);
+    return found == by_name.end() ? link : found->second;
+  };
+  ShortestRoutes routes_of_zone;
+  const auto id = [](const void* point) { return reinterpret_cast<std::uint64_t>(point); };
+  for (const Connection& connection : all) {
+    std::vector<int> there, back;
+    for (const auto* link : connection.links) there.push_back(index.at(link));
+    for (const int link : there) back.insert(back.begin(), other_way(link));
+    routes_of_zone.connect(id(connection.from), id(connection.to), std::move(there));
+    if (connection.symmetrical) routes_of_zone.connect(id(connection.to), id(connection.from), std::move(back));
+  }
+  if (routes_of_zone.single_links()) shortest = std::move(routes_of_zone);
+#endif
+}
+
 Route SimEngine::Impl::compute_route(const s4u::Host& src, const s4u::Host& dst) const {
+  Route route;
+  route.latency = correction.message_overhead;
+  route.bandwidth = std::numeric_limits<double>::infinity();
+  const auto cross = [&](int index) {
+    route.links.push_back(index);
+    route.latency += links[static_cast<std::size_t>(index)].latency;
+    route.bandwidth = std::min(route.bandwidth, links[static_cast<std::size_t>(index)].bandwidth);
+  };
+  if (shortest && &src != &dst) {
+    const auto id = [](const s4u::Host& host) { return reinterpret_cast<std::uint64_t>(host.get_netpoint()); };
+    if (const auto found = shortest->find(id(src), id(dst))) {
+      for (const int link : *found) cross(link);
+      return route;
+    }
+  }
   std::vector<s4u::Link*> handles;
   double extra_latency = 0;
   const auto fail = [&](const std::string& problem) {
@@ -234,22 +324,15 @@ Route SimEngine::Impl::compute_route(const s4u::Host& src, const s4u::Host& dst)
   }
   if (handles.empty()) fail("no link");
   if (extra_latency != 0) fail("latency that belongs to no link");  // Vivaldi coordinates; flows would pay it
-  Route route;
-  route.latency = correction.message_overhead;
-  route.bandwidth = std::numeric_limits<double>::infinity();
-  for (const s4u::Link* link : handles) {
-    const int index = link_index.at(link);
-    route.links.push_back(index);
-    route.latency += links[index].latency;
-    route.bandwidth = std::min(route.bandwidth, links[index].bandwidth);
-  }
+  for (const s4u::Link* link : handles) cross(link_index.at(link));
   return route;
 }
 
-double SimEngine::Impl::next_date() const {
+double SimEngine::Impl::next_date() {
   double date = std::numeric_limits<double>::infinity();
   if (!timers.empty()) date = timers.next_date();
   if (!shared_link_ends.empty()) date = std::min(date, shared_link_ends.next_date());
+  if (class_flows) date = std::min(date, class_flows->next_end());
   const bool idle = date == std::numeric_limits<double>::infinity() && flows_under_way == 0;
   return idle ? date : std::min(date, background_date);
 }
@@ -301,6 +384,10 @@ void SimEngine::Impl::collect(double date) {
   const double due = date + tolerance(date);
   while (!timers.empty() && timers.next_date() <= due)
     timers.pop_bucket([&](std::uint64_t token) { batch.push_back({listener->order(token, false), token, false}); });
+  if (class_flows)
+    class_flows->end_flows(date, due - date, [&](std::uint64_t token) {
+      batch.push_back({listener->order(token, true), token, true});
+    });
   while (!shared_link_ends.empty() && shared_link_ends.next_date() <= due) {
     const double looked_for = shared_link_ends.next_date();
     shared_link_ends.pop_bucket([&](std::uint64_t index) {
@@ -323,7 +410,8 @@ void SimEngine::Impl::fire() {
   if (background_date <= date + tolerance(date)) deliver([&] { background_date = background(date); });
   const double due = date + tolerance(date);
   const bool timers_only = batch.empty() && !timers.empty() && timers.next_date() <= due &&
-                           (shared_link_ends.empty() || shared_link_ends.next_date() > due);
+                           (shared_link_ends.empty() || shared_link_ends.next_date() > due) &&
+                           (!class_flows || class_flows->next_end() > due);
   if (timers_only &&
       timers.only_one_in_order(due, [this](std::uint64_t token) { return listener->order(token, false); })) {
     // The usual case: workers in lock-step, in their order anyway.
@@ -408,19 +496,20 @@ const std::string& SimEngine::link_name(int link) const { return impl_->links.at
 double SimEngine::link_bandwidth(int link) const { return impl_->links.at(link).bandwidth; }
 double SimEngine::link_latency(int link) const { return impl_->links.at(link).latency; }
 
-LinkSharing SimEngine::link_sharing(int link) const {
-  switch (impl_->links.at(link).handle->get_sharing_policy()) {
-    case s4u::Link::SharingPolicy::SHARED: return LinkSharing::kShared;
-    case s4u::Link::SharingPolicy::FATPIPE: return LinkSharing::kFatpipe;
-    default: return LinkSharing::kOther;
-  }
-}
+LinkSharing SimEngine::link_sharing(int link) const { return impl_->links.at(link).sharing; }
 
 const Route& SimEngine::route(int src, int dst) {
   const std::uint64_t key = impl_->pair_key(src, dst);
   if (const auto found = impl_->routes.find(key); found != impl_->routes.end()) return found->second;
   Route route = impl_->compute_route(*impl_->hosts.at(src).handle, *impl_->hosts.at(dst).handle);
   return impl_->routes.emplace(key, std::move(route)).first->second;
+}
+
+Route SimEngine::route_by_simgrid(int src, int dst) {
+  auto taken = std::exchange(impl_->shortest, std::nullopt);
+  Route route = impl_->compute_route(*impl_->hosts.at(src).handle, *impl_->hosts.at(dst).handle);
+  impl_->shortest = std::move(taken);
+  return route;
 }
 
 double SimEngine::now() const { return impl_->clock; }
@@ -481,6 +570,17 @@ void SimEngine::declare_flows(const std::vector<std::pair<int, int>>& pairs) {
       impl_->shared_link_of.emplace(impl_->pair_key(src, dst), impl_->shared_links.size());
     impl_->shared_links.emplace_back(link_bandwidth(group.link));
   }
+}
+
+void SimEngine::declare_flow_classes(const FlowClasses& classes) {
+  impl_->class_flows.reset();
+  if (!classes.classes.empty()) impl_->class_flows.emplace(classes);
+}
+
+void SimEngine::start_class_flow(std::uint32_t flow_class, double bytes, std::uint64_t token) {
+  // As exact as start_flow().
+  impl_->class_flows->start(now(), flow_class, std::nearbyint(bytes * kQuantaPerByte) / kQuantaPerByte, token);
+  impl_->arm();
 }
 
 void SimEngine::set_current_bandwidth(int link, double bandwidth) {

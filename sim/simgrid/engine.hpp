@@ -10,6 +10,8 @@
 
 namespace epocast {
 
+struct FlowClasses;
+
 /// The way a message takes from one host to another.
 struct Route {
   std::vector<int> links;  ///< Link indices in the order of travel; a split-duplex link is two links, up and down.
@@ -87,6 +89,9 @@ class SimEngine {
   /// link joins the two (but Dijkstra routing crashes).
   const Route& route(int src, int dst);
 
+  /// The same as SimGrid's own search finds it, for tests.
+  Route route_by_simgrid(int src, int dst);
+
   double now() const;  ///< [s]
 
   void set_listener(Listener& listener);  ///< REQUIRES: before run(); the listener outlives it.
@@ -104,6 +109,12 @@ class SimEngine {
   /// have only one bottleneck then need no solver, which is much faster where many share it; dates are the same up to
   /// rounding. No pairs: nothing is known. REQUIRES: no flow is under way.
   void declare_flows(const std::vector<std::pair<int, int>>& pairs);
+
+  /// Declares classes of flows for start_class_flow(), until the next call. They meet no flow of start_flow().
+  /// REQUIRES: no flow is under way.
+  void declare_flow_classes(const FlowClasses& classes);
+  /// start_flow() for one flow that stands for its class: all of the class start now, and end together.
+  void start_class_flow(std::uint32_t flow_class, double bytes, std::uint64_t token);
 
   /// Changes a link's bandwidth [B/s] from now on, for what is under way as well; link_bandwidth() and routes keep the
   /// nominal one. REQUIRES: bandwidth > 0 and at most the nominal one; no flows were declared that cross it.

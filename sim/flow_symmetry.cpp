@@ -1,0 +1,129 @@
+#include "sim/flow_symmetry.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "sim/mix_bits.hpp"
+
+namespace epocast {
+namespace {
+
+std::uint64_t bits(double value) { return std::bit_cast<std::uint64_t>(value); }
+std::uint64_t mix(std::uint64_t a, std::uint64_t b) { return mix_bits(mix_bits(a) + b); }
+
+std::size_t colours(const std::vector<std::uint64_t>& of) {
+  return std::unordered_set<std::uint64_t>(of.begin(), of.end()).size();
+}
+
+}  // namespace
+
+std::uint32_t FlowSymmetry::add(std::vector<SetFlow> flows, Waits waits) {
+  const auto number = static_cast<std::uint32_t>(sets_.size());
+  const std::size_t first = routes_.size();
+  if (waits != Waits::nobody)
+    for (const SetFlow& flow : flows) {
+      const Route* route = flow.from == flow.to ? nullptr : &engine_.route(flow.from, flow.to);
+      routes_.push_back(route);
+      // Ranks pay their latency by themselves.
+      flow_.push_back(mix(mix(number, bits(flow.bytes)), route == nullptr ? 0 : bits(route->latency)));
+    }
+  sets_.push_back({std::move(flows), waits, first, {}});
+  return number;
+}
+
+bool FlowSymmetry::refine() {
+  link_.resize(static_cast<std::size_t>(engine_.link_count()));
+  for (std::size_t l = 0; l < link_.size(); ++l)
+    link_[l] = mix(bits(engine_.link_bandwidth(static_cast<int>(l))),
+                   static_cast<std::uint64_t>(engine_.link_sharing(static_cast<int>(l))));
+  std::vector<std::uint64_t> around;
+  for (std::size_t known = 0, now = 1; now > known;) {
+    known = colours(flow_) + colours(link_);
+    around.assign(link_.size(), 0);
+    for (std::size_t f = 0; f < flow_.size(); ++f)
+      if (routes_[f] != nullptr)
+        for (const int l : routes_[f]->links) around[static_cast<std::size_t>(l)] += mix_bits(flow_[f]);
+    for (std::size_t l = 0; l < link_.size(); ++l) link_[l] = mix(link_[l], around[l]);
+    for (std::size_t f = 0; f < flow_.size(); ++f) {
+      std::uint64_t way = 0;
+      if (routes_[f] != nullptr)
+        for (const int l : routes_[f]->links) way += mix_bits(link_[static_cast<std::size_t>(l)]);
+      flow_[f] = mix(flow_[f], way);
+    }
+    now = colours(flow_) + colours(link_);
+  }
+  for (const Set& set : sets_)
+    if (!teams_are_alike(set)) return false;
+  for (const Route* route : routes_)
+    if (route != nullptr)
+      for (const int l : route->links)
+        if (engine_.link_sharing(l) == LinkSharing::kOther) return false;
+  number_classes();
+  return true;
+}
+
+bool FlowSymmetry::teams_are_alike(const Set& set) const {
+  if (set.waits == Waits::nobody) return true;
+  const std::uint64_t* colour = flow_.data() + set.first;
+  if (set.waits == Waits::rank)
+    return std::all_of(colour, colour + set.flows.size(), [&](std::uint64_t c) { return c == *colour; });
+  // The sum of a team's colours tells which it has, and how many of each.
+  std::unordered_map<std::uint32_t, std::uint64_t> of_team;
+  for (std::size_t f = 0; f < set.flows.size(); ++f) of_team[set.flows[f].team] += mix_bits(colour[f]);
+  return std::all_of(of_team.begin(), of_team.end(),
+                     [&](const auto& entry) { return entry.second == of_team.begin()->second; });
+}
+
+void FlowSymmetry::number_classes() {
+  std::unordered_map<std::uint64_t, std::uint32_t> orbit_of, class_of;
+  for (Set& set : sets_) {
+    if (set.waits == Waits::nobody) continue;
+    for (std::size_t f = set.first; f < set.first + set.flows.size(); ++f) {
+      const Route* route = routes_[f];
+      if (route == nullptr) continue;  // no time, no link
+      const auto [place, is_new] = class_of.try_emplace(flow_[f], static_cast<std::uint32_t>(classes_.classes.size()));
+      if (!is_new) continue;
+      set.parts.push_back({place->second, set.flows[f - set.first].bytes});
+      FlowClass& own = classes_.classes.emplace_back();
+      own.most = std::numeric_limits<double>::infinity();
+      for (const int l : route->links) {
+        const double bandwidth = engine_.link_bandwidth(l);
+        if (engine_.link_sharing(l) == LinkSharing::kFatpipe) {
+          own.most = std::min(own.most, bandwidth);
+          continue;
+        }
+        const std::uint64_t colour = link_[static_cast<std::size_t>(l)];
+        const auto orbit = orbit_of.try_emplace(colour, static_cast<std::uint32_t>(classes_.bandwidth.size()));
+        if (orbit.second) classes_.bandwidth.push_back(bandwidth);
+        if (std::ranges::find(own.crossings, orbit.first->second, &FlowClass::Crossing::orbit) == own.crossings.end())
+          own.crossings.push_back({orbit.first->second, 0});
+      }
+    }
+  }
+  // How many flows of a class one link of an orbit carries: all that cross the orbit, by the number of its links.
+  std::unordered_map<std::uint64_t, double> links_of;
+  std::vector<bool> used(link_.size(), false);
+  for (const Route* route : routes_)
+    if (route != nullptr)
+      for (const int l : route->links) used[static_cast<std::size_t>(l)] = true;
+  for (std::size_t l = 0; l < link_.size(); ++l)
+    if (used[l]) links_of[link_[l]] += 1;
+  std::vector<double> links(classes_.bandwidth.size());
+  for (const auto& [colour, orbit] : orbit_of) links[orbit] = links_of[colour];
+  for (std::size_t f = 0; f < flow_.size(); ++f) {
+    if (routes_[f] == nullptr) continue;
+    FlowClass& own = classes_.classes[class_of[flow_[f]]];
+    for (const int l : routes_[f]->links) {
+      if (engine_.link_sharing(l) == LinkSharing::kFatpipe) continue;
+      const std::uint32_t orbit = orbit_of[link_[static_cast<std::size_t>(l)]];
+      std::ranges::find(own.crossings, orbit, &FlowClass::Crossing::orbit)->flows += 1;
+    }
+  }
+  for (FlowClass& own : classes_.classes)
+    for (FlowClass::Crossing& crossing : own.crossings) crossing.flows /= links[crossing.orbit];
+}
+
+}  // namespace epocast

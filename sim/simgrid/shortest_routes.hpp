@@ -1,0 +1,55 @@
+#pragma once
+// Shortest routes over a network of hosts, switches and links.
+
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+namespace epocast {
+
+/// What a zone with Dijkstra routing answers, at the cost of a few switches instead of the whole network: SimGrid goes
+/// through every host of a pod for every host that sends.
+///
+/// A route has the fewest links. Of several, SimGrid's search takes points in the order of their distance, then of
+/// their numbers, and the first to reach a point stays its predecessor: so from the target backwards, each time the
+/// neighbour with the smallest number that is one step closer to the source.
+class ShortestRoutes {
+ public:
+  /// Adds a connection that crosses `links`, in this direction only. Points are numbered as they are first mentioned.
+  /// `from`, `to`: any ids, e.g. addresses.
+  void connect(std::uint64_t from, std::uint64_t to, std::vector<int> links);
+
+  /// Whether every connection is one link, which find() takes for granted.
+  bool single_links() const { return single_links_; }
+
+  /// The links from one point to another; none if there is no way, or one of the points is not known.
+  /// REQUIRES: single_links(), from != to.
+  std::optional<std::vector<int>> find(std::uint64_t from, std::uint64_t to);
+
+ private:
+  struct Connection {
+    std::uint32_t point = 0;
+    int link = -1;
+  };
+  /// What a search from one end knows.
+  struct Side {
+    std::vector<std::uint32_t> search, distance;  ///< by point: of which search `distance` is
+    std::vector<std::uint32_t> frontier;
+    std::uint32_t depth = 0;
+  };
+
+  std::uint32_t point(std::uint64_t id);
+  bool knows(const Side& side, std::uint32_t point) const { return side.search[point] == searches_; }
+  void begin(Side& side, std::uint32_t point);
+  /// Goes one step further. Returns the points that it reached and the other side knows.
+  std::vector<std::uint32_t> expand(Side& side, const Side& other, const std::vector<std::vector<Connection>>& ways);
+
+  std::unordered_map<std::uint64_t, std::uint32_t> number_;  ///< of a point
+  std::vector<std::vector<Connection>> out_, in_;            ///< by point
+  bool single_links_ = true;
+  std::uint32_t searches_ = 0;
+  Side ahead_, back_;
+};
+
+}  // namespace epocast
