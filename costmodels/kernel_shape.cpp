@@ -13,7 +13,7 @@
 namespace epocast {
 namespace {
 
-constexpr double kBytesPerValue = 4;          // fp32
+constexpr double kBytesPerFloat = 4;          // fp32
 constexpr std::int64_t kLargest = 1LL << 40;  // of any dimension; products still fit a double
 
 template <class... Visitors>
@@ -23,32 +23,32 @@ struct Overloaded : Visitors... {
 template <class... Visitors>
 Overloaded(Visitors...) -> Overloaded<Visitors...>;
 
-double d(std::int64_t x) { return static_cast<double>(x); }
-double log2_of(std::int64_t x) { return std::log2(d(x)); }
+double real(std::int64_t x) { return static_cast<double>(x); }
+double log2_of(std::int64_t x) { return std::log2(real(x)); }
 
 /// Twice the work where one number covers both gradients.
 double passes(KernelPass pass) { return pass == KernelPass::backward ? 2 : 1; }
 
 KernelWork work_of(const ConvolutionShape& s, KernelPass pass) {
-  const double taps = d(s.kernel_height * s.kernel_width);
-  const double channels = d(s.channels) / d(s.groups);
-  const double outputs = d(s.batch) * d(s.out_height) * d(s.out_width);
+  const double taps = real(s.kernel_height * s.kernel_width);
+  const double channels = real(s.channels) / real(s.groups);
+  const double outputs = real(s.batch) * real(s.out_height) * real(s.out_width);
   KernelWork w;
-  w.flop = passes(pass) * 2 * outputs * d(s.filters) * channels * taps;
-  w.bytes =
-      passes(pass) * kBytesPerValue *
-      (d(s.batch) * d(s.channels) * d(s.height) * d(s.width) + outputs * d(s.filters) + d(s.filters) * channels * taps);
+  w.flop = passes(pass) * 2 * outputs * real(s.filters) * channels * taps;
+  w.bytes = passes(pass) * kBytesPerFloat *
+            (real(s.batch) * real(s.channels) * real(s.height) * real(s.width) + outputs * real(s.filters) +
+             real(s.filters) * channels * taps);
   if (pass == KernelPass::backward_data) {
-    w.m = d(s.batch) * d(s.height) * d(s.width);
-    w.n = d(s.channels);
-    w.k = d(s.filters) / d(s.groups) * taps;
+    w.m = real(s.batch) * real(s.height) * real(s.width);
+    w.n = real(s.channels);
+    w.k = real(s.filters) / real(s.groups) * taps;
   } else if (pass == KernelPass::backward_weights) {
     w.m = channels * taps;
-    w.n = d(s.filters);
+    w.n = real(s.filters);
     w.k = outputs;
   } else {
     w.m = outputs;
-    w.n = d(s.filters);
+    w.n = real(s.filters);
     w.k = channels * taps;
   }
   const std::int64_t size = s.kernel_height * s.kernel_width;
@@ -63,12 +63,12 @@ KernelWork work_of(const ConvolutionShape& s, KernelPass pass) {
 
 KernelWork work_of(const GemmShape& s, KernelPass pass) {
   KernelWork w;
-  w.m = d(s.m);
-  w.n = d(s.n);
-  w.k = d(s.k);
-  w.count = d(s.count);
+  w.m = real(s.m);
+  w.n = real(s.n);
+  w.k = real(s.k);
+  w.count = real(s.count);
   w.flop = passes(pass) * 2 * w.m * w.n * w.k * w.count;
-  w.bytes = passes(pass) * kBytesPerValue * (w.m * w.n + w.m * w.k + w.n * w.k) * w.count;
+  w.bytes = passes(pass) * kBytesPerFloat * (w.m * w.n + w.m * w.k + w.n * w.k) * w.count;
   w.kernel_class = std::string(s.transpose_a ? "t" : "n") + (s.transpose_b ? "t" : "n");
   w.features = {std::log2(w.m), std::log2(w.n), std::log2(w.k), s.transpose_a ? 3.0 : 0.0, s.transpose_b ? 3.0 : 0.0};
   return w;
@@ -76,18 +76,18 @@ KernelWork work_of(const GemmShape& s, KernelPass pass) {
 
 KernelWork work_of(const RecurrentShape& s, KernelPass pass) {
   KernelWork w;
-  w.m = d(s.gates * s.hidden);
-  w.n = d(s.batch);
-  w.k = d(s.hidden);
-  w.repeats = d(s.steps);
+  w.m = real(s.gates * s.hidden);
+  w.n = real(s.batch);
+  w.k = real(s.hidden);
+  w.repeats = real(s.steps);
   w.flop = passes(pass) * 2 * w.m * w.n * w.k * w.repeats;
   // Weights are read anew in every step: a persistent kernel, which keeps them in registers, is faster than this.
-  w.bytes = passes(pass) * kBytesPerValue * (w.m * w.n + w.m * w.k + w.n * w.k) * w.repeats;
+  w.bytes = passes(pass) * kBytesPerFloat * (w.m * w.n + w.m * w.k + w.n * w.k) * w.repeats;
   if (pass == KernelPass::backward_weights) {  // one product over all steps
-    w.n = d(s.hidden);
-    w.k = d(s.batch) * d(s.steps);
+    w.n = real(s.hidden);
+    w.k = real(s.batch) * real(s.steps);
     w.repeats = 1;
-    w.bytes = kBytesPerValue * (w.m * w.n + w.m * w.k + w.n * w.k);
+    w.bytes = kBytesPerFloat * (w.m * w.n + w.m * w.k + w.n * w.k);
   }
   w.kernel_class = s.gates == 1 ? "vanilla" : s.gates == 3 ? "gru" : s.gates == 4 ? "lstm" : "other";
   w.features = {log2_of(s.hidden), log2_of(s.batch), log2_of(s.steps), 3 * log2_of(s.gates)};
@@ -96,7 +96,7 @@ KernelWork work_of(const RecurrentShape& s, KernelPass pass) {
 
 KernelWork work_of(const MemoryShape& s, KernelPass pass) {
   KernelWork w;
-  w.bytes = passes(pass) * kBytesPerValue * d(s.values);
+  w.bytes = passes(pass) * kBytesPerFloat * real(s.values);
   w.kernel_class = s.op;
   w.features = {log2_of(s.values)};
   return w;
@@ -105,23 +105,23 @@ KernelWork work_of(const MemoryShape& s, KernelPass pass) {
 KernelWork work_of(const AttentionShape& s, KernelPass pass) {
   KernelWork w;
   const bool backward = pass != KernelPass::forward;
-  const double heads = d(s.batch * s.heads);
-  const double pairs = s.causal ? d(s.queries) * d(s.queries + 1) / 2 : d(s.queries) * d(s.keys);
-  w.m = d(s.queries);
-  w.n = d(s.keys);
-  w.k = d(s.key_features);
+  const double heads = real(s.batch * s.heads);
+  const double pairs = s.causal ? real(s.queries) * real(s.queries + 1) / 2 : real(s.queries) * real(s.keys);
+  w.m = real(s.queries);
+  w.n = real(s.keys);
+  w.k = real(s.key_features);
   w.count = heads;
   w.scores = heads * pairs;
-  w.longest_row = d(s.keys) * d(s.queries) / pairs;
+  w.longest_row = real(s.keys) * real(s.queries) / pairs;
   // Forward: scores and weighted sum. Backward: scores again, gradients of softmax, values, queries and keys (Dao et
   // al. 2022, Algorithm 4).
   w.flop = 2 * w.scores *
-           (backward ? 3 * d(s.key_features) + 2 * d(s.value_features) : d(s.key_features + s.value_features));
-  const double of_queries = heads * d(s.queries) * d(s.key_features + s.value_features);
-  const double of_keys = d(s.batch * s.kv_heads) * d(s.keys) * d(s.key_features + s.value_features);
+           (backward ? 3 * real(s.key_features) + 2 * real(s.value_features) : real(s.key_features + s.value_features));
+  const double of_queries = heads * real(s.queries) * real(s.key_features + s.value_features);
+  const double of_keys = real(s.batch * s.kv_heads) * real(s.keys) * real(s.key_features + s.value_features);
   // Backward reads all four and the output's gradient, and writes three gradients.
-  w.bytes = kBytesPerValue * (backward ? 2 * of_queries + 2 * of_keys : of_queries + of_keys);
-  if (s.cached) w.copied_bytes = 2 * kBytesPerValue * of_keys;
+  w.bytes = kBytesPerFloat * (backward ? 2 * of_queries + 2 * of_keys : of_queries + of_keys);
+  if (s.cached) w.copied_bytes = 2 * kBytesPerFloat * of_keys;
   w.kernel_class = s.causal ? "causal" : "full";
   w.features = {std::log2(heads), std::log2(w.m), std::log2(w.n), log2_of(s.key_features),
                 log2_of(s.kv_heads * s.batch)};
@@ -274,8 +274,8 @@ KernelWork kernel_work(const KernelShape& shape) {
 RepeatedGemm as_products(const RecurrentShape& s, KernelPass pass) {
   const std::int64_t rows = s.gates * s.hidden;
   if (pass == KernelPass::backward_weights) return {{s.hidden, rows, s.batch * s.steps, false, true}, 1};
-  if (pass == KernelPass::forward) return {{rows, s.batch, s.hidden, true, false}, d(s.steps)};
-  return {{s.hidden, s.batch, rows, false, false}, d(s.steps)};
+  if (pass == KernelPass::forward) return {{rows, s.batch, s.hidden, true, false}, real(s.steps)};
+  return {{s.hidden, s.batch, rows, false, false}, real(s.steps)};
 }
 
 }  // namespace epocast

@@ -13,7 +13,7 @@
 namespace epocast {
 namespace {
 
-constexpr Range kPositive{1e-30, 1e30};
+constexpr Range kPositiveTime{1e-30, 1e30};
 constexpr Range kRanks{2, 1e7};
 constexpr Range kBytes{1, 1e15};
 
@@ -25,15 +25,18 @@ CollectiveOp parse_op(const ConfigNode& node) {
   }
 }
 
-FittedParameter read_triple(const ConfigNode& node, const char* name, const char* unit) {
+FittedParameter read_limits(const ConfigNode& node, const char* name, const char* unit) {
   const std::vector<ConfigNode> items = node.items();
   if (items.size() != 3) throw node.error("must be [value, low, high]");
-  return {name, unit, items[0].as_double(kPositive), items[1].as_double(kPositive), items[2].as_double(kPositive)};
+  return {name, unit, items[0].as_double(kPositiveTime), items[1].as_double(kPositiveTime),
+          items[2].as_double(kPositiveTime)};
 }
 
-std::string triple(const FittedParameter& p) { return fmt::format("[{:.6g}, {:.6g}, {:.6g}]", p.value, p.low, p.high); }
+std::string limits_text(const FittedParameter& p) {
+  return fmt::format("[{:.6g}, {:.6g}, {:.6g}]", p.value, p.low, p.high);
+}
 
-NetworkQuality read_quality(const ConfigNode& node) {
+NetworkQuality read_network_quality(const ConfigNode& node) {
   constexpr Range kCount{0, 1e9};
   constexpr Range kError{0, 1e6};
   NetworkQuality q;
@@ -62,7 +65,7 @@ void read_across_nodes(const ConfigNode& node, NetworkFit& fit) {
     const std::vector<ConfigNode> constants = protocols[i].items();
     if (constants.size() != kProtocolConstants) throw protocols[i].error("must be [base, level, step, beta]");
     for (std::size_t c = 0; c < kProtocolConstants; ++c)
-      (*fit.protocols)[i * kProtocolConstants + c] = constants[c].as_double(kPositive);
+      (*fit.protocols)[i * kProtocolConstants + c] = constants[c].as_double(kPositiveTime);
   }
   const std::vector<ConfigNode> ranks = node.at("measured").at("ranks").items();
   const std::vector<ConfigNode> bytes = node.at("measured").at("bytes").items();
@@ -83,15 +86,15 @@ NetworkFit read_fit(const ConfigNode& node) {
     read_across_nodes(node, fit);
     return fit;
   }
-  fit.quality = read_quality(node.at("quality"));
-  fit.alpha = read_triple(node.at("alpha"), "alpha", "s");
+  fit.quality = read_network_quality(node.at("quality"));
+  fit.alpha = read_limits(node.at("alpha"), "alpha", "s");
   fit.gamma = node.at("gamma").as_double({0, 1});
   for (const ConfigNode& knot : node.at("knots").items()) {
     fit.knots.push_back(knot.as_double(kBytes));
     if (fit.knots.size() > 1 && fit.knots.back() <= fit.knots[fit.knots.size() - 2])
       throw knot.error("knots must rise");
   }
-  for (const ConfigNode& beta : node.at("betas").items()) fit.betas.push_back(read_triple(beta, "beta", "s/B"));
+  for (const ConfigNode& beta : node.at("betas").items()) fit.betas.push_back(read_limits(beta, "beta", "s/B"));
   if (fit.knots.empty() || fit.betas.size() != fit.knots.size())
     throw node.at("betas").error("must have one element for each of the knots");
   const ConfigNode speed = node.at("speed");
@@ -100,7 +103,7 @@ NetworkFit read_fit(const ConfigNode& node) {
     const auto [end, failed] = std::from_chars(key.data(), key.data() + key.size(), ranks);
     if (failed != std::errc{} || end != key.data() + key.size() || ranks < 2)
       throw speed.at(key).error("must stand under a number of ranks from 2 up");
-    fit.speed[ranks] = read_triple(speed.at(key), "speed", "");
+    fit.speed[ranks] = read_limits(speed.at(key), "speed", "");
   }
   for (const ConfigNode& point : node.at("points").items()) {
     const std::vector<ConfigNode> items = point.items();
@@ -143,11 +146,11 @@ void write_fit(std::string& out, const NetworkFit& fit) {
                  "    quality: {{points: {}, fitted: {}, held_out: {}, alpha_beta_error: {:.4g}, error: {:.4g}, "
                  "error_90: {:.4g}}}\n",
                  q.points, q.fitted, q.held_out, q.alpha_beta, q.error, q.ninetieth);
-  fmt::format_to(to, "    alpha: {}\n    gamma: {:.6g}\n    knots: [{:.10g}]\n    betas:\n", triple(fit.alpha),
+  fmt::format_to(to, "    alpha: {}\n    gamma: {:.6g}\n    knots: [{:.10g}]\n    betas:\n", limits_text(fit.alpha),
                  fit.gamma, fmt::join(fit.knots, ", "));
-  for (const FittedParameter& beta : fit.betas) fmt::format_to(to, "      - {}\n", triple(beta));
+  for (const FittedParameter& beta : fit.betas) fmt::format_to(to, "      - {}\n", limits_text(beta));
   fmt::format_to(to, "    speed:\n");
-  for (const auto& [ranks, value] : fit.speed) fmt::format_to(to, "      {}: {}\n", ranks, triple(value));
+  for (const auto& [ranks, value] : fit.speed) fmt::format_to(to, "      {}: {}\n", ranks, limits_text(value));
   const InterpolationSettings& s = fit.residuals.settings();
   fmt::format_to(to, "    interpolation: {{amplitude: {:.6g}, noise: {:.6g}, lengths: [{:.6g}]}}\n    points:\n",
                  s.amplitude, s.noise, fmt::join(s.lengths, ", "));

@@ -10,8 +10,8 @@
 namespace epocast {
 namespace {
 
-constexpr double kErrorScale = 0.1;
-constexpr double kLargestResidual = 1;
+constexpr double kNetworkErrorScale = 0.1;
+constexpr double kLargestNetworkResidual = 1;
 constexpr std::size_t kSizesPerRanks = 24;
 constexpr std::size_t kFewSizes = 8;
 constexpr double kNeighbourSpread = 0.1;  // of ln beta and ln speed; chosen on the KNL table, see docs/calibration.md
@@ -113,8 +113,8 @@ void interpolate_residuals(NetworkFit& fit, const InterpolationSettings& setting
   std::vector<double> values;
   for (const CollectiveTiming& p : fit.points) {
     at.push_back(coordinates(p.ranks, p.bytes));
-    values.push_back(
-        std::clamp(std::log(p.time.value / fit.formula(p.ranks, p.bytes)), -kLargestResidual, kLargestResidual));
+    values.push_back(std::clamp(std::log(p.time.value / fit.formula(p.ranks, p.bytes)), -kLargestNetworkResidual,
+                                kLargestNetworkResidual));
   }
   fit.residuals = ResidualInterpolation(settings, std::move(at), std::move(values));
 }
@@ -152,20 +152,22 @@ NetworkFit fit_network(const std::vector<CollectiveTiming>& points, double gamma
     for (const CollectiveTiming& p : points) out.push_back(std::log(fit.formula(p.ranks, p.bytes) / p.time.value));
     // Neighbours are expected to be alike, but a protocol may switch between them: the loss forgives single large
     // steps.
-    const auto alike = [&](double a, double b) { out.push_back(std::log(a / b) * kErrorScale / kNeighbourSpread); };
+    const auto alike = [&](double a, double b) {
+      out.push_back(std::log(a / b) * kNetworkErrorScale / kNeighbourSpread);
+    };
     for (std::size_t k = 1; k < fit.betas.size(); ++k) alike(fit.betas[k].value, fit.betas[k - 1].value);
     for (auto it = std::next(fit.speed.begin()); it != fit.speed.end(); ++it)
       alike(it->second.value, std::prev(it)->second.value);
     return out;
   };
-  take(fit_robustly(parameters, errors, kErrorScale).parameters);
+  take(fit_robustly(parameters, errors, kNetworkErrorScale).parameters);
 
   std::vector<Coordinates> at;
   std::vector<double> residuals;
   for (const CollectiveTiming& p : points) {
     at.push_back(coordinates(p.ranks, p.bytes));
-    residuals.push_back(
-        std::clamp(std::log(p.time.value / fit.formula(p.ranks, p.bytes)), -kLargestResidual, kLargestResidual));
+    residuals.push_back(std::clamp(std::log(p.time.value / fit.formula(p.ranks, p.bytes)), -kLargestNetworkResidual,
+                                   kLargestNetworkResidual));
   }
   interpolate_residuals(fit, fit_interpolation(at, residuals));
   return fit;
@@ -209,7 +211,7 @@ class OneLine {
       for (const CollectiveTiming& p : points) out.push_back(std::log(time(p) / p.time.value));
       return out;
     };
-    take(fit_robustly(parameters, errors, kErrorScale).values());
+    take(fit_robustly(parameters, errors, kNetworkErrorScale).values());
   }
   double time(const CollectiveTiming& p) const {
     const RingWork work = ring_work(p.op, p.ranks);

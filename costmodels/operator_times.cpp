@@ -17,9 +17,9 @@
 namespace epocast {
 namespace {
 
-constexpr double kBytesPerValue = 4;
-constexpr double kMemoryEfficiency = 0.8;  // as fitted.cpp
-constexpr double kOverhead = 5e-6;         // s a kernel; engineering estimate, as fitted.cpp
+constexpr double kBytesPerOperand = 4;
+constexpr double kOperatorMemoryEfficiency = 0.8;  // as fitted.cpp
+constexpr double kOperatorOverhead = 5e-6;         // s a kernel; engineering estimate, as fitted.cpp
 
 std::int64_t whole(double x) { return std::max<std::int64_t>(1, std::llround(x)); }
 
@@ -39,7 +39,7 @@ class Times {
     }
     const double bytes = graph_.bytes_read[n] + graph_.bytes_written[n];
     if (bytes < kHostBytes || graph_.bytes_written[n] == 0) return 0;
-    return kOverhead + bytes / (kMemoryEfficiency * calibration_.rates.memory_bandwidth.value);
+    return kOperatorOverhead + bytes / (kOperatorMemoryEfficiency * calibration_.rates.memory_bandwidth.value);
   }
 
  private:
@@ -59,8 +59,8 @@ class Times {
       at[smaller] = i;
     }
     if (at[0] > at[1]) std::swap(size[0], size[1]);
-    return {std::max(1.0, size[0] / kBytesPerValue), std::max(1.0, size[1] / kBytesPerValue),
-            std::max(1.0, graph_.output_bytes[n] / kBytesPerValue)};
+    return {std::max(1.0, size[0] / kBytesPerOperand), std::max(1.0, size[1] / kBytesPerOperand),
+            std::max(1.0, graph_.output_bytes[n] / kBytesPerOperand)};
   }
 
   KernelShape product(std::size_t n, bool is_single) const {

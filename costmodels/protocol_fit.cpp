@@ -7,8 +7,8 @@
 namespace epocast {
 namespace {
 
-constexpr double kErrorScale = 0.12;  // of ln time
-constexpr double kSpread = 1;         // of ln of a constant before seeing data
+constexpr double kProtocolErrorScale = 0.12;  // of ln time
+constexpr double kSpread = 1;                 // of ln of a constant before seeing data
 
 double wire(CollectiveOp op, GroupShape group) {
   const double p = group.ranks;
@@ -76,7 +76,7 @@ ProtocolConstants fit_protocols(CollectiveOp op, const std::vector<GroupTiming>&
       out.push_back(std::log(protocols_time(constants, op, t.group, t.bytes) / t.time));
     return out;
   };
-  return take(fit_robustly(parameters, errors, kErrorScale).values());
+  return take(fit_robustly(parameters, errors, kProtocolErrorScale).values());
 }
 
 std::vector<double> left_out_errors(CollectiveOp op, const std::vector<GroupTiming>& timings) {

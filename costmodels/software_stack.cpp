@@ -9,8 +9,8 @@
 namespace epocast {
 namespace {
 
-constexpr double kMemoryEfficiency = 0.8;  // share of the memory bandwidth that copies reach; as in the roofline model
-constexpr double kFp32 = 4;                // bytes
+constexpr double kCopyEfficiency = 0.8;  // share of the memory bandwidth that copies reach; as in the roofline model
+constexpr double kFp32 = 4;              // bytes
 
 }  // namespace
 
@@ -79,7 +79,7 @@ std::vector<SoftwareStack::Default> SoftwareStack::defaults(const std::string& s
 }
 
 double SoftwareStack::copy_time(const Device& device) const {
-  return copies_ / (kMemoryEfficiency * device.memory_bandwidth.value);
+  return copies_ / (kCopyEfficiency * device.memory_bandwidth.value);
 }
 
 void SoftwareStack::apply(WorkloadTrace& trace, std::int64_t workers, bool in_step) const {

@@ -19,7 +19,7 @@ const std::vector<std::string> kHeaderKeys{"device", "source",      "precision",
                                            "date",   "repetitions", "spread",    "note",    "other_layers"};
 constexpr double kMaxSeconds = 1e6;  // one layer of one batch; beyond that a unit was mistaken
 
-std::string trim(const std::string& text) {
+std::string strip(const std::string& text) {
   const auto first = text.find_first_not_of(" \t\r");
   if (first == std::string::npos) return "";
   return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
@@ -33,7 +33,7 @@ class TimingsReader {
     std::string text;
     while (std::getline(in_, text)) {
       ++line_;
-      const std::string trimmed = trim(text);
+      const std::string trimmed = strip(text);
       if (trimmed.empty()) continue;
       if (trimmed.front() == '#') {
         read_header(trimmed.substr(1));
@@ -68,17 +68,17 @@ class TimingsReader {
       const std::size_t blanks = std::min(field.find_first_not_of(" \t\r"), field.size());
       starts_.push_back(static_cast<int>(from + blanks + 1));
       from += field.size() + 1;
-      field = trim(field);
+      field = strip(field);
     }
     return fields;
   }
 
   void read_header(const std::string& text) {
     const auto colon = text.find(':');
-    const std::string key = trim(text.substr(0, colon));
+    const std::string key = strip(text.substr(0, colon));
     if (colon == std::string::npos || std::ranges::find(kHeaderKeys, key) == kHeaderKeys.end())
       fail("", "a comment must be '# KEY: VALUE'; unknown key '" + key + "'" + name_hint(key, kHeaderKeys));
-    const std::string value = trim(text.substr(colon + 1));
+    const std::string value = strip(text.substr(colon + 1));
     if (key == "note") return;
     if (!out_.header.emplace(key, value).second) fail(key, "is given twice; keep one");
     if (key == "precision" && value != "fp32")

@@ -8,7 +8,7 @@ namespace {
 using nlohmann::ordered_json;
 
 template <class T>
-ordered_json or_null(const std::optional<T>& value) {
+ordered_json value_or_null(const std::optional<T>& value) {
   return value ? ordered_json(*value) : ordered_json(nullptr);
 }
 
@@ -61,7 +61,7 @@ struct Write {
   }
   template <class T>
   void operator()(const char* key, const std::optional<T>& value) const {
-    json[key] = or_null(value);
+    json[key] = value_or_null(value);
   }
 };
 

@@ -37,9 +37,9 @@ constexpr int kScalableUnit = 32;  // nodes
 constexpr double kPort = 50;       // per direction [GB/s]
 constexpr const char* kSpeed = "66.9Tf";
 
-class Writer {
+class PodWriter {
  public:
-  Writer(const Family& family, int nodes, double oversubscription)
+  PodWriter(const Family& family, int nodes, double oversubscription)
       : family_(family), nodes_(nodes), oversubscription_(oversubscription) {}
 
   std::string write() {
@@ -174,7 +174,7 @@ std::string pod_platform(const std::string& family, int nodes, double oversubscr
     throw ConfigError(fmt::format("nodes: expected 1 to {}, got {}", kMostPodNodes, nodes));
   if (!(oversubscription >= 1 && oversubscription <= 1000))
     throw ConfigError(fmt::format("oversubscription: expected 1 to 1000, got {:g}", oversubscription));
-  return Writer(*found, nodes, oversubscription).write();
+  return PodWriter(*found, nodes, oversubscription).write();
 }
 
 }  // namespace epocast

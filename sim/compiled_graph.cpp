@@ -9,11 +9,6 @@
 namespace epocast {
 namespace {
 
-template <class Id>
-constexpr std::size_t idx(Id id) {
-  return static_cast<std::size_t>(id);
-}
-
 /// Along which axis the tasks of a queue are, if it is one for all.
 struct QueueUse {
   std::optional<Axis> axis;
@@ -26,7 +21,7 @@ struct QueueUse {
 void assign_slots(const CyclicTaskGraph& graph, CompiledGraph& out) {
   std::vector<QueueUse> use(graph.queues().size());
   for (const Task& task : graph.tasks())
-    if (task.queue != QueueId::none) use[idx(task.queue)].add(task.axis);
+    if (task.queue != QueueId::none) use[CyclicTaskGraph::index(task.queue)].add(task.axis);
 
   std::vector<std::int32_t> first(graph.queues().size(), -1);
   for (std::size_t q = 0; q < graph.queues().size(); ++q) {
@@ -45,11 +40,11 @@ void assign_slots(const CyclicTaskGraph& graph, CompiledGraph& out) {
   }
   for (std::size_t t = 0; t < out.tasks.size(); ++t) {
     const Task& task = graph.tasks()[t];
-    if (task.queue == QueueId::none || first[idx(task.queue)] < 0) continue;
+    if (task.queue == QueueId::none || first[CyclicTaskGraph::index(task.queue)] < 0) continue;
     CompiledTask& compiled = out.tasks[t];
-    compiled.first_slot = first[idx(task.queue)];
+    compiled.first_slot = first[CyclicTaskGraph::index(task.queue)];
     compiled.one_slot = out.folded || graph.group(graph.queue(task.queue).group).devices.size() == 1;
-    if (!compiled.one_slot && use[idx(task.queue)].mixed) compiled.slots = task.axis;
+    if (!compiled.one_slot && use[CyclicTaskGraph::index(task.queue)].mixed) compiled.slots = task.axis;
   }
 }
 

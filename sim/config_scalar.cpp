@@ -15,7 +15,7 @@
 
 namespace epocast {
 
-using Kind = detail::ConfigTree::Kind;
+using NodeKind = detail::ConfigTree::Kind;
 
 namespace {
 

@@ -6,7 +6,7 @@
 namespace epocast {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kNoDate = std::numeric_limits<double>::infinity();
 
 /// The first repetition that can have a boundary after `date`. One less than it seems: rounding may deceive.
 double first_repetition(const SlowWindow& window, double date) {
@@ -29,14 +29,14 @@ double SlowWindow::next_change(double date) const {
   for (double k = first;; ++k) {
     if (from + k * period > date) return from + k * period;
     if (until + k * period > date) return until + k * period;
-    if (period == 0) return kNever;
+    if (period == 0) return kNoDate;
   }
 }
 
 double last_change(const std::vector<Disturbance>& disturbances) {
   double last = 0;
   for (const auto& [device, window] : disturbances)
-    last = std::max(last, window.period > 0 ? kNever : std::isfinite(window.until) ? window.until : window.from);
+    last = std::max(last, window.period > 0 ? kNoDate : std::isfinite(window.until) ? window.until : window.from);
   return last;
 }
 
@@ -53,7 +53,7 @@ double Pace::factor(DeviceId device, double date) const {
 }
 
 double Pace::next_change(DeviceId device, double date) const {
-  double next = kNever;
+  double next = kNoDate;
   for (const SlowWindow& window : windows_[static_cast<std::size_t>(device)])
     next = std::min(next, window.next_change(date));
   return next;
@@ -64,7 +64,7 @@ double Pace::end_of(DeviceId device, double start, double work) const {
   for (double date = start;;) {
     const double slow = factor(device, date), next = next_change(device, date);
     if (work * slow <= next - date) return date + work * slow;  // false if it stands still for a while
-    if (next == kNever) return kNever;
+    if (next == kNoDate) return kNoDate;
     work -= (next - date) / slow;
     date = next;
   }
@@ -72,7 +72,7 @@ double Pace::end_of(DeviceId device, double start, double work) const {
 
 double Pace::resumes(DeviceId device, double date) const {
   if (steady(device)) return date;
-  while (date < kNever && factor(device, date) == kNever) date = next_change(device, date);
+  while (date < kNoDate && factor(device, date) == kNoDate) date = next_change(device, date);
   return date;
 }
 

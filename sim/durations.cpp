@@ -6,11 +6,6 @@
 namespace epocast {
 namespace {
 
-template <class Id>
-constexpr std::size_t idx(Id id) {
-  return static_cast<std::size_t>(id);
-}
-
 /// An average should see this many repetitions of what is periodic.
 constexpr double kRepetitions = 10;
 
@@ -37,7 +32,7 @@ double Durations::usual(Instance i) const {
   const DeviceTime& duration = std::get<Compute>(graph_.task(i.task).work).duration;
   double time = (duration.is_same() ? duration.longest() : duration.on(worker(i))).value;
   if (time == 0) return 0;
-  if (!options_.slowdown.empty()) time *= options_.slowdown[idx(worker(i))];
+  if (!options_.slowdown.empty()) time *= options_.slowdown[CyclicTaskGraph::index(worker(i))];
   const QueueId queue = graph_.task(i.task).queue;
   if (queue == QueueId::none) return time;
   const auto& shared = graph_.graph->queue(queue).slowdown;

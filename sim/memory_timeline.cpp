@@ -19,7 +19,7 @@ struct Buffer {
   bool touched = false;
 };
 
-struct Step {
+struct MemoryStep {
   Pass pass = Pass::forward;
   std::size_t layer = 0;
 };
@@ -45,7 +45,7 @@ class Program {
       if (layers_[l].parameters.value > 0) steps_.push_back({Pass::update, l});
   }
 
-  const std::vector<Step>& steps() const { return steps_; }
+  const std::vector<MemoryStep>& steps() const { return steps_; }
   const std::vector<Buffer>& buffers() const { return buffers_; }
   /// Whether a buffer stays in memory from forward to backward.
   bool is_kept(const Buffer& b) const {
@@ -148,7 +148,7 @@ class Program {
   std::vector<int> output_, inner_, gradient_;  ///< by layer, the latest buffer
   std::vector<int> owners_;                     ///< by buffer
   std::vector<Buffer> buffers_;
-  std::vector<Step> steps_;
+  std::vector<MemoryStep> steps_;
 };
 
 MemoryUse resident(const WorkloadTrace& trace, Optimizer optimizer, const StageRange& stage) {
@@ -187,7 +187,7 @@ std::vector<MemoryMoment> memory_timeline(const WorkloadTrace& trace, Optimizer 
   std::vector<MemoryMoment> timeline;
   timeline.reserve(program.steps().size());
   for (std::size_t s = 0; s < program.steps().size(); ++s) {
-    const Step& step = program.steps()[s];
+    const MemoryStep& step = program.steps()[s];
     const auto of = [&](const Buffer& b) -> Bytes& {
       return b.purpose == Purpose::gradient ? use.activation_gradients : use.activations;
     };

@@ -10,7 +10,7 @@
 namespace epocast {
 namespace {
 
-using Kind = ParameterEvent::Kind;
+using EventKind = ParameterEvent::Kind;
 
 /// An event that each execution of a task brings with it.
 struct Rule {
@@ -105,13 +105,13 @@ void Rules::add_server_rules() {
     const std::string_view what = operation(t);
     const std::int32_t piece = piece_of(t);
     const bool on_server = role(t) == QueueRole::server;
-    if (what == "pull") add(t, {.kind = Kind::read, .piece = piece});
+    if (what == "pull") add(t, {.kind = EventKind::read, .piece = piece});
     if (what == "apply" || (what == "update" && on_server && !has_rounds_))
-      add(t, {.kind = Kind::commit, .at_end = true, .piece = piece});
-    if (what == "accumulate") add(t, {.kind = Kind::accumulate, .at_end = true, .piece = piece});
+      add(t, {.kind = EventKind::commit, .at_end = true, .piece = piece});
+    if (what == "accumulate") add(t, {.kind = EventKind::accumulate, .at_end = true, .piece = piece});
     if (on_server && has_rounds_ && (what == "update" || what == "average")) {
-      add(t, {.kind = Kind::close, .piece = piece, .for_all = true});
-      add(t, {.kind = Kind::write, .at_end = true, .piece = piece, .for_all = true});
+      add(t, {.kind = EventKind::close, .piece = piece, .for_all = true});
+      add(t, {.kind = EventKind::write, .at_end = true, .piece = piece, .for_all = true});
     }
   }
 }
@@ -122,8 +122,8 @@ void Rules::add_version_rules() {
     const VersionEffect& effect = graph_.tasks()[t].version;
     if (effect.store == StoreId::none) continue;
     const auto piece = static_cast<std::int32_t>(effect.store);
-    if (effect.kind == VersionEffect::read_at_start) add(t, {.kind = Kind::read, .piece = piece});
-    if (effect.kind == VersionEffect::write_at_end) add(t, {.kind = Kind::commit, .at_end = true, .piece = piece});
+    if (effect.kind == VersionEffect::read_at_start) add(t, {.kind = EventKind::read, .piece = piece});
+    if (effect.kind == VersionEffect::write_at_end) add(t, {.kind = EventKind::commit, .at_end = true, .piece = piece});
   }
 }
 
@@ -132,7 +132,7 @@ void Rules::add_worker_rules(std::int64_t steps) {
   bool in_backward = false;
   std::optional<std::size_t> last_update;
   const auto end_updates = [&] {
-    if (last_update) add(*last_update, {.kind = Kind::step, .at_end = true});
+    if (last_update) add(*last_update, {.kind = EventKind::step, .at_end = true});
     last_update.reset();
   };
   for (std::size_t t = 0; t < rules_.size(); ++t) {
@@ -141,7 +141,7 @@ void Rules::add_worker_rules(std::int64_t steps) {
     if (what == "backward") {
       if (!in_backward) {
         end_updates();
-        add(t, {.kind = Kind::gradient});
+        add(t, {.kind = EventKind::gradient});
         ++gradients_;
       }
       in_backward = true;
@@ -152,10 +152,10 @@ void Rules::add_worker_rules(std::int64_t steps) {
       last_update = t;
     } else if (what == "local steps") {
       const int repeat = static_cast<int>(steps) - 1;
-      add(t, {.kind = Kind::gradient, .at_end = true, .repeat = repeat});
+      add(t, {.kind = EventKind::gradient, .at_end = true, .repeat = repeat});
       gradients_ += repeat;
     } else if (what == "elastic" || what == "normalise") {
-      add(t, {.kind = Kind::prepare, .at_end = true});
+      add(t, {.kind = EventKind::prepare, .at_end = true});
     }
   }
   end_updates();
@@ -170,10 +170,10 @@ void Rules::add_replica_rules() {
              operation(CyclicTaskGraph::index(edge.before)) == "update";
     });
     if (!of_parameters) continue;
-    add(t, {.kind = Kind::reduce, .at_end = true, .for_all = true});
+    add(t, {.kind = EventKind::reduce, .at_end = true, .for_all = true});
     for (const Edge& edge : graph_.edges())
       if (CyclicTaskGraph::index(edge.before) == t && edge.lag == 1)
-        add(CyclicTaskGraph::index(edge.after), {.kind = Kind::mix});
+        add(CyclicTaskGraph::index(edge.after), {.kind = EventKind::mix});
   }
 }
 
@@ -187,15 +187,15 @@ void Rules::add_neighbour_rules() {
       partners.clear();
       for (const DeviceId device : to)
         partners.push_back(static_cast<std::int32_t>(std::ranges::find(from, device) - from.begin()));
-      add(t, {.kind = Kind::send});
+      add(t, {.kind = EventKind::send});
     } else if (partners.empty()) {
       continue;
     } else if (what == "reply") {
-      add(t, {.kind = Kind::answer});
+      add(t, {.kind = EventKind::answer});
     } else if (what == "average at neighbour") {
-      add(t, {.kind = Kind::merge_sent, .at_end = true});
+      add(t, {.kind = EventKind::merge_sent, .at_end = true});
     } else if (what == "average") {
-      add(t, {.kind = Kind::merge, .at_end = true});
+      add(t, {.kind = EventKind::merge, .at_end = true});
     } else {
       continue;
     }
@@ -261,9 +261,9 @@ ParameterLog make_parameter_log(const CyclicTaskGraph& graph, std::int64_t steps
                            rules.partner(interval.task, rank)};
       for (int k = 0; k < rule.repeat; ++k) {
         placed.push_back({event, begins, interval.task});
-        if (rule.kind != Kind::gradient || !rule.at_end) continue;
+        if (rule.kind != EventKind::gradient || !rule.at_end) continue;
         placed.push_back(placed.back());
-        placed.back().event.kind = Kind::step;
+        placed.back().event.kind = EventKind::step;
       }
     }
   }

@@ -11,18 +11,13 @@
 namespace epocast {
 namespace {
 
-template <class Id>
-constexpr std::size_t idx(Id id) {
-  return static_cast<std::size_t>(id);
-}
-
 bool is_size(double value) { return std::isfinite(value) && value >= 0; }
 
 /// Tasks on one cycle whose edges all have lag 0, or nothing. Iterative depth-first search with colours.
 std::vector<std::size_t> find_zero_lag_cycle(std::size_t tasks, const std::vector<Edge>& edges) {
   std::vector<std::vector<std::size_t>> next(tasks);
   for (const Edge& e : edges)
-    if (e.lag == 0) next[idx(e.before)].push_back(idx(e.after));
+    if (e.lag == 0) next[CyclicTaskGraph::index(e.before)].push_back(CyclicTaskGraph::index(e.after));
 
   enum Colour : char { white, grey, black };
   std::vector<Colour> colour(tasks, white);
@@ -86,7 +81,7 @@ StoreId CyclicTaskGraph::add_store(std::string name, bool replicated) {
 }
 
 TaskId CyclicTaskGraph::compute(QueueId queue, DeviceTime duration, Label label) {
-  return compute_for(queues_.at(idx(queue)).group, queue, std::move(duration), std::move(label));
+  return compute_for(queues_.at(CyclicTaskGraph::index(queue)).group, queue, std::move(duration), std::move(label));
 }
 
 TaskId CyclicTaskGraph::compute_for(GroupId ranks, QueueId queue, DeviceTime duration, Label label) {
@@ -103,7 +98,7 @@ TaskId CyclicTaskGraph::transfer(GroupId ranks, QueueId queue, Transfer transfer
 }
 
 TaskId CyclicTaskGraph::collective(QueueId queue, Collective collective, Label label) {
-  const auto all = static_cast<std::uint32_t>(groups_.at(idx(collective.group)).devices.size());
+  const auto all = static_cast<std::uint32_t>(groups_.at(CyclicTaskGraph::index(collective.group)).devices.size());
   return collective_along({.stride = 1, .extent = all}, queue, collective, std::move(label));
 }
 
@@ -120,7 +115,7 @@ TaskId CyclicTaskGraph::collective_along(Axis axis, QueueId queue, Collective co
 
 TaskId CyclicTaskGraph::barrier_along(Axis axis, GroupId ranks, Label label) {
   const TaskId barrier = compute_for(ranks, QueueId::none, Seconds(0), std::move(label));
-  tasks_[idx(barrier)].axis = axis;
+  tasks_[CyclicTaskGraph::index(barrier)].axis = axis;
   return barrier;
 }
 
@@ -161,7 +156,7 @@ std::vector<Edge> CyclicTaskGraph::edges_with_program_order() const {
   std::vector<std::vector<TaskId>> in_order(queues_.size());
   for (std::size_t t = 0; t < tasks_.size(); ++t)
     if (const QueueId q = tasks_[t].queue; q != QueueId::none && queue(q).discipline == Discipline::program_order)
-      in_order[idx(q)].push_back(TaskId(t));
+      in_order[CyclicTaskGraph::index(q)].push_back(TaskId(t));
   for (const auto& sequence : in_order) {
     for (std::size_t i = 1; i < sequence.size(); ++i) all.push_back({sequence[i - 1], sequence[i], 0});
     if (sequence.size() > 1) all.push_back({sequence.back(), sequence.front(), 1});
@@ -172,7 +167,7 @@ std::vector<Edge> CyclicTaskGraph::edges_with_program_order() const {
 void CyclicTaskGraph::validate(const Cluster& cluster) const {
   if (tasks_.empty()) throw GraphError("the task graph has no tasks");
 
-  const auto size_of = [&](GroupId id) { return groups_.at(idx(id)).devices.size(); };
+  const auto size_of = [&](GroupId id) { return groups_.at(CyclicTaskGraph::index(id)).devices.size(); };
   for (const Group& group : groups_) {
     if (group.devices.empty()) throw GraphError(fmt::format("group '{}' has no devices", group.name));
     std::set<DeviceId> seen;
@@ -185,7 +180,8 @@ void CyclicTaskGraph::validate(const Cluster& cluster) const {
     }
   }
   for (const Queue& queue : queues_) {
-    if (idx(queue.group) >= groups_.size()) throw GraphError(fmt::format("queue '{}' has no group", queue.name));
+    if (CyclicTaskGraph::index(queue.group) >= groups_.size())
+      throw GraphError(fmt::format("queue '{}' has no group", queue.name));
     if (!queue.slowdown.empty() && queue.slowdown.size() != size_of(queue.group))
       throw GraphError(fmt::format("queue '{}' of {} ranks has a slowdown for {}", queue.name, size_of(queue.group),
                                    queue.slowdown.size()));
@@ -197,14 +193,16 @@ void CyclicTaskGraph::validate(const Cluster& cluster) const {
   for (std::size_t t = 0; t < tasks_.size(); ++t) {
     const Task& task = tasks_[t];
     const std::string name = task.label.text();
-    if (idx(task.ranks) >= groups_.size()) throw GraphError(fmt::format("task '{}' has no group of ranks", name));
+    if (CyclicTaskGraph::index(task.ranks) >= groups_.size())
+      throw GraphError(fmt::format("task '{}' has no group of ranks", name));
     const std::size_t ranks = size_of(task.ranks);
     if (!task.axis.divides(static_cast<std::uint32_t>(ranks)))
       throw GraphError(fmt::format("task '{}' of {} ranks is along an axis of stride {} and extent {}", name, ranks,
                                    task.axis.stride, task.axis.extent));
 
     if (task.queue != QueueId::none) {
-      if (idx(task.queue) >= queues_.size()) throw GraphError(fmt::format("task '{}' is on an unknown queue", name));
+      if (CyclicTaskGraph::index(task.queue) >= queues_.size())
+        throw GraphError(fmt::format("task '{}' is on an unknown queue", name));
       const Queue& q = queue(task.queue);
       const std::size_t queue_ranks = size_of(q.group);
       if (queue_ranks != ranks && queue_ranks != 1)
@@ -216,9 +214,9 @@ void CyclicTaskGraph::validate(const Cluster& cluster) const {
             fmt::format("task '{}' cannot be fused with others on queue '{}': only collectives can, first "
                         "come first served or by priority",
                         name, q.name));
-      if (q.fusion_limit.value > 0 && fused[idx(task.queue)].value_or(task.axis) != task.axis)
+      if (q.fusion_limit.value > 0 && fused[CyclicTaskGraph::index(task.queue)].value_or(task.axis) != task.axis)
         throw GraphError(fmt::format("'{}' is fused with collectives of other teams on queue '{}'", name, q.name));
-      if (q.fusion_limit.value > 0) fused[idx(task.queue)] = task.axis;
+      if (q.fusion_limit.value > 0) fused[CyclicTaskGraph::index(task.queue)] = task.axis;
       if (q.discipline == Discipline::program_order && queue_ranks != ranks)
         throw GraphError(fmt::format(
             "task '{}' of {} ranks shares the one queue '{}', which has no program order among ranks; make it "
@@ -227,7 +225,7 @@ void CyclicTaskGraph::validate(const Cluster& cluster) const {
     } else if (std::holds_alternative<Compute>(task.work) && std::get<Compute>(task.work).duration.any()) {
       throw GraphError(fmt::format("computation '{}' is on no queue", name));
     }
-    if (task.version.store != StoreId::none && idx(task.version.store) >= stores_.size())
+    if (task.version.store != StoreId::none && CyclicTaskGraph::index(task.version.store) >= stores_.size())
       throw GraphError(fmt::format("task '{}' names an unknown parameter store", name));
 
     if (const auto* compute = std::get_if<Compute>(&task.work)) {
@@ -238,13 +236,13 @@ void CyclicTaskGraph::validate(const Cluster& cluster) const {
       for (const DeviceId device : group(task.queue == QueueId::none ? task.ranks : queue(task.queue).group).devices)
         if (!compute->duration.knows(device))
           throw GraphError(fmt::format("nothing says how long computation '{}' takes on device '{}'", name,
-                                       cluster.devices[idx(device)].name));
+                                       cluster.devices[CyclicTaskGraph::index(device)].name));
     } else if (const auto* transfer = std::get_if<Transfer>(&task.work)) {
       if (!is_size(transfer->bytes.value))
         throw GraphError(fmt::format("transfer '{}' has {} bytes", name, transfer->bytes.value));
       if (task.axis.extent > 1) throw GraphError(fmt::format("transfer '{}' is along an axis", name));
       for (const GroupId end : {transfer->from, transfer->to})
-        if (idx(end) >= groups_.size() || (size_of(end) != ranks && size_of(end) != 1))
+        if (CyclicTaskGraph::index(end) >= groups_.size() || (size_of(end) != ranks && size_of(end) != 1))
           throw GraphError(fmt::format("transfer '{}' of {} ranks has an end of another size", name, ranks));
       const auto& from = group(transfer->from).devices;
       const auto& to = group(transfer->to).devices;
@@ -270,7 +268,7 @@ void CyclicTaskGraph::validate(const Cluster& cluster) const {
   }
 
   for (const Edge& e : edges_) {
-    if (idx(e.before) >= tasks_.size() || idx(e.after) >= tasks_.size())
+    if (CyclicTaskGraph::index(e.before) >= tasks_.size() || CyclicTaskGraph::index(e.after) >= tasks_.size())
       throw GraphError("an edge names an unknown task");
     const std::string text = fmt::format("'{}' -> '{}'", task(e.before).label.text(), task(e.after).label.text());
     if (e.lag < 0) throw GraphError(fmt::format("edge {} has lag {}", text, e.lag));
@@ -299,7 +297,8 @@ void CyclicTaskGraph::validate(const Cluster& cluster) const {
       throw GraphError(fmt::format("join '{}' of {} ranks has a quorum of {}", name, ranks, tasks_[t].quorum));
   }
   for (const Obsolescence& o : obsolescences_) {
-    if (idx(o.task) >= tasks_.size() || idx(o.join) >= tasks_.size()) throw GraphError("obsolescence of no task");
+    if (CyclicTaskGraph::index(o.task) >= tasks_.size() || CyclicTaskGraph::index(o.join) >= tasks_.size())
+      throw GraphError("obsolescence of no task");
     if (width_of(o.join) != 1 || std::holds_alternative<Collective>(task(o.task).work))
       throw GraphError(
           fmt::format("task '{}' cannot become obsolete when '{}' starts: the one must be a task of "

@@ -13,10 +13,10 @@ namespace epocast {
 namespace {
 
 /// The task graph of a network that is spread over devices.
-class Builder {
+class FilterGraphBuilder {
  public:
-  Builder(const WorkloadTrace& trace, const FilterParts& parts, SpreadNetwork network, const StrategyContext& context,
-          int in_flight, double copy)
+  FilterGraphBuilder(const WorkloadTrace& trace, const FilterParts& parts, SpreadNetwork network,
+                     const StrategyContext& context, int in_flight, double copy)
       : trace_(trace), parts_(parts), network_(std::move(network)), in_flight_(in_flight), copy_(copy) {
     for (int d = 0; d < parts.devices(); ++d) {
       const std::string name = fmt::format("part {}", d);
@@ -227,7 +227,7 @@ TrainingStep FilterParallel::compile(const StrategyContext& context) const {
     step.memory.push_back({fmt::format("part {}", d),
                            {context.workers[static_cast<std::size_t>(d)]},
                            memory_of(trace, parts, network, d, in_flight_, context.optimizer)});
-  step.graph = Builder(trace, parts, network, context, in_flight_, copy_).build();
+  step.graph = FilterGraphBuilder(trace, parts, network, context, in_flight_, copy_).build();
   return step;
 }
 

@@ -8,11 +8,11 @@
 namespace epocast {
 namespace {
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
+std::size_t to_index(int i) { return static_cast<std::size_t>(i); }
 
 /// A vertex per channel and one for the sum, or a single one.
 int fine_vertices_per_filter(const FilterNetwork& network, int layer) {
-  return network.layers[at(layer)].filters == 1 || layer == 0 ? 1 : network.channels(layer) + 1;
+  return network.layers[to_index(layer)].filters == 1 || layer == 0 ? 1 : network.channels(layer) + 1;
 }
 
 bool contains(const std::vector<int>& layers, int layer) {
@@ -23,16 +23,16 @@ bool contains(const std::vector<int>& layers, int layer) {
 std::vector<std::vector<int>> readers_by(const FilterNetwork& network, std::vector<int> FilterLayer::*relation) {
   std::vector<std::vector<int>> out(network.layers.size());
   for (std::size_t l = 0; l < network.layers.size(); ++l)
-    for (const int read : network.layers[l].*relation) out[at(read)].push_back(static_cast<int>(l));
+    for (const int read : network.layers[l].*relation) out[to_index(read)].push_back(static_cast<int>(l));
   return out;
 }
 
 /// Channels of a layer's filters that come before those of the layer it reads as number `position`.
 int first_channel(const FilterNetwork& network, int layer, int read) {
   int channel = 0;
-  for (const int r : network.layers[at(layer)].reads) {
+  for (const int r : network.layers[to_index(layer)].reads) {
     if (r == read) return channel;
-    channel += network.layers[at(r)].filters;
+    channel += network.layers[to_index(r)].filters;
   }
   return channel;
 }
@@ -40,7 +40,7 @@ int first_channel(const FilterNetwork& network, int layer, int read) {
 std::pair<int, int> locate(const std::vector<int>& offsets, int vertex) {
   const auto next = std::upper_bound(offsets.begin(), offsets.end(), vertex);
   const auto layer = static_cast<int>(next - offsets.begin()) - 1;
-  return {layer, vertex - offsets[at(layer)]};
+  return {layer, vertex - offsets[to_index(layer)]};
 }
 
 }  // namespace
@@ -52,7 +52,7 @@ double FilterNetwork::work() const {
 
 int FilterNetwork::channels(int layer) const {
   int sum = 0;
-  for (const int read : layers[at(layer)].reads) sum += layers[at(read)].filters;
+  for (const int read : layers[to_index(layer)].reads) sum += layers[to_index(read)].filters;
   return sum;
 }
 
@@ -91,13 +91,13 @@ Hypergraph coarse_grain(const FilterNetwork& network) {
     if (mixed_by[l].empty() && paired_by[l].empty()) continue;
     std::vector<int> pins{0};
     for (const int reader : mixed_by[l])
-      for (int v = offset[at(reader)]; v < offset[at(reader) + 1]; ++v) pins.push_back(v);
+      for (int v = offset[to_index(reader)]; v < offset[to_index(reader) + 1]; ++v) pins.push_back(v);
     const std::size_t common = pins.size();
     for (int i = 0; i < layer.filters; ++i) {
       pins.resize(common);
       pins.front() = offset[l] + i;
       for (const int reader : paired_by[l]) {
-        const int v = offset[at(reader)] + i;
+        const int v = offset[to_index(reader)] + i;
         if (std::find(pins.begin(), pins.end(), v) == pins.end()) pins.push_back(v);
       }
       graph.add_net(layer.sent / layer.filters, pins);
@@ -125,18 +125,19 @@ Hypergraph fine_grain(const FilterNetwork& network) {
     for (int i = 0; i < layer.filters; ++i) {
       const int first = offset[l] + i * each[l], result = first + each[l] - 1;
       if (each[l] > 1) {
-        pins.resize(at(each[l]));
+        pins.resize(to_index(each[l]));
         std::iota(pins.begin(), pins.end(), first);
         graph.add_net(layer.raw / layer.filters, pins);
       }
       if (mixed_by[l].empty() && paired_by[l].empty()) continue;
       pins.assign(1, result);
       for (const int reader : mixed_by[l]) {
-        const int channel = each[at(reader)] > 1 ? first_channel(network, reader, static_cast<int>(l)) + i : 0;
-        for (int j = 0; j < network.layers[at(reader)].filters; ++j)
-          pins.push_back(offset[at(reader)] + j * each[at(reader)] + channel);
+        const int channel = each[to_index(reader)] > 1 ? first_channel(network, reader, static_cast<int>(l)) + i : 0;
+        for (int j = 0; j < network.layers[to_index(reader)].filters; ++j)
+          pins.push_back(offset[to_index(reader)] + j * each[to_index(reader)] + channel);
       }
-      for (const int reader : paired_by[l]) pins.push_back(offset[at(reader)] + (i + 1) * each[at(reader)] - 1);
+      for (const int reader : paired_by[l])
+        pins.push_back(offset[to_index(reader)] + (i + 1) * each[to_index(reader)] - 1);
       std::sort(pins.begin(), pins.end());
       pins.erase(std::unique(pins.begin(), pins.end()), pins.end());
       graph.add_net(layer.sent / layer.filters, pins);
@@ -151,20 +152,20 @@ Partition refine_grain(const FilterNetwork& network, const Partition& coarse) {
   for (std::size_t l = 0; l < network.layers.size(); ++l) {
     const int each = fine_vertices_per_filter(network, static_cast<int>(l));
     for (int i = 0; i < network.layers[l].filters; ++i)
-      out.part_of.insert(out.part_of.end(), at(each), coarse.part_of[vertex++]);
+      out.part_of.insert(out.part_of.end(), to_index(each), coarse.part_of[vertex++]);
   }
   return out;
 }
 
 std::string coarse_vertex_name(const FilterNetwork& network, int vertex) {
   const auto [layer, filter] = locate(coarse_offsets(network), vertex);
-  const FilterLayer& of = network.layers[at(layer)];
+  const FilterLayer& of = network.layers[to_index(layer)];
   return of.filters == 1 ? fmt::format("layer '{}'", of.name) : fmt::format("filter {} of '{}'", filter, of.name);
 }
 
 std::string fine_vertex_name(const FilterNetwork& network, int vertex) {
   const auto [layer, place] = locate(fine_offsets(network), vertex);
-  const FilterLayer& of = network.layers[at(layer)];
+  const FilterLayer& of = network.layers[to_index(layer)];
   if (of.filters == 1) return fmt::format("layer '{}'", of.name);
   const int each = fine_vertices_per_filter(network, layer);
   if (each == 1) return fmt::format("filter {} of '{}'", place / each, of.name);

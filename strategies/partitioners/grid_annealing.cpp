@@ -13,7 +13,7 @@
 namespace epocast {
 namespace {
 
-constexpr double kStepsPerStart = 4e6;
+constexpr double kStepsPerGrid = 4e6;
 
 /// Cells of one part that change hands together.
 struct Segment {
@@ -329,7 +329,7 @@ class GridSearch {
   std::optional<double> anneal(GridState& state, const std::vector<double>& limits, int start, double length,
                                double heat) const {
     return GridAnnealing(state, limits, slack_, options_.seed + static_cast<std::uint64_t>(start))
-        .run(length * kStepsPerStart * options_.effort, heat);
+        .run(length * kStepsPerGrid * options_.effort, heat);
   }
 
   void keep(const GridState& state, std::optional<double> cost) {

@@ -11,12 +11,13 @@
 namespace epocast {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kNoSplit = std::numeric_limits<double>::infinity();
 
 /// Dynamic programme over (stages so far, layers so far).
-class Splitter {
+class UnequalSplitter {
  public:
-  Splitter(const WorkloadTrace& trace, const SplitOptions& options, const std::vector<const WorkloadTrace*>& of_stage)
+  UnequalSplitter(const WorkloadTrace& trace, const SplitOptions& options,
+                  const std::vector<const WorkloadTrace*>& of_stage)
       : options_(options), stages_(of_stage.size()), layers_(trace.layers.size()), timed_(count_timed(trace)) {
     for (const Bytes bytes : cut_bytes(trace)) cut_.push_back(bytes.value);
     for (std::size_t s = 0; s < stages_; ++s) {
@@ -29,8 +30,8 @@ class Splitter {
 
   ContiguousSplit split() {
     const auto slowest_of = [](double so_far, double stage, double /*sent*/) { return std::max(so_far, stage); };
-    const double pace = solve(kNever, slowest_of);
-    if (pace == kNever) throw SplitError(problem());
+    const double pace = solve(kNoSplit, slowest_of);
+    if (pace == kNoSplit) throw SplitError(problem());
     // Slower ones by rounding only are as good.
     solve(pace * (1 + 1e-12), [](double so_far, double /*stage*/, double sent) { return so_far + sent; });
     ContiguousSplit out{{}, Seconds(pace), Bytes(0)};
@@ -65,13 +66,13 @@ class Splitter {
   /// The least cost of all splits in which nothing is slower than `limit`; from_ then has the way there.
   template <class Cost>
   double solve(double limit, Cost cost) {
-    std::vector<double> before(layers_ + 1, kNever);
+    std::vector<double> before(layers_ + 1, kNoSplit);
     before[0] = 0;
     from_.assign(stages_, std::vector<std::size_t>(layers_ + 1, 0));
     for (std::size_t s = 0; s < stages_; ++s) {
-      std::vector<double> after(layers_ + 1, kNever);
+      std::vector<double> after(layers_ + 1, kNoSplit);
       for (std::size_t first = 0; first < layers_; ++first) {
-        if (before[first] == kNever) continue;
+        if (before[first] == kNoSplit) continue;
         for (std::size_t last = first + 1; last <= layers_; ++last) {
           if (timed_[last] == timed_[first]) continue;
           const double own = time(s, first, last);
@@ -104,7 +105,7 @@ class Splitter {
 
 ContiguousSplit split_unequal(const WorkloadTrace& trace, const SplitOptions& options,
                               const std::vector<const WorkloadTrace*>& of_stage) {
-  return Splitter(trace, options, of_stage).split();
+  return UnequalSplitter(trace, options, of_stage).split();
 }
 
 }  // namespace epocast

@@ -7,12 +7,12 @@ namespace {
 
 /// Forward passes of stage s before its first backward pass, and by how many micro-batches it delays weights'
 /// gradients.
-struct Shape {
+struct ScheduleShape {
   int warm_up = 0;
   int delay = 0;
 };
 
-Shape shape_of(PipelineSchedule schedule, int stages, int stage, int micro_batches) {
+ScheduleShape shape_of(PipelineSchedule schedule, int stages, int stage, int micro_batches) {
   switch (schedule) {
     case PipelineSchedule::naive:
     case PipelineSchedule::gpipe: return {micro_batches, 0};

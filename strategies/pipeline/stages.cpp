@@ -13,11 +13,11 @@ namespace epocast {
 namespace {
 
 /// Time, and number of layers that take any, before each boundary.
-struct Work {
+struct TimedLayers {
   std::vector<double> time{0};
   std::vector<int> layers{0};
 
-  explicit Work(const WorkloadTrace& trace) {
+  explicit TimedLayers(const WorkloadTrace& trace) {
     for (const LayerTrace& layer : trace.layers) {
       const double seconds = (layer.times.forward + layer.times.backward()).longest().value;
       time.push_back(time.back() + seconds);
@@ -27,7 +27,7 @@ struct Work {
 };
 
 /// Halves layers [first, last) of `chunks` chunks, and so on; an odd number of chunks is halved into unequal shares.
-void bisect(const Work& work, const std::vector<Bytes>& cut, std::size_t first, std::size_t last, int chunks,
+void bisect(const TimedLayers& work, const std::vector<Bytes>& cut, std::size_t first, std::size_t last, int chunks,
             std::vector<std::size_t>& boundaries) {
   if (chunks == 1) return;
   const int left = chunks / 2, right = chunks - left;
@@ -48,7 +48,7 @@ void bisect(const Work& work, const std::vector<Bytes>& cut, std::size_t first, 
 }
 
 /// The n-th of `chunks` chunks begins with layer round(n x layers / chunks) of those that take time.
-std::vector<std::size_t> even_boundaries(const Work& work, int chunks) {
+std::vector<std::size_t> even_boundaries(const TimedLayers& work, int chunks) {
   std::vector<std::size_t> boundaries{0};
   const int layers = work.layers.back();
   for (int chunk = 1; chunk < chunks; ++chunk) {
@@ -82,14 +82,14 @@ Bytes LayerSums::recomputed(std::size_t first, std::size_t last) const {
 }
 
 void check_enough_layers(const WorkloadTrace& trace, int chunks) {
-  if (const int timed = Work(trace).layers.back(); timed < chunks)
+  if (const int timed = TimedLayers(trace).layers.back(); timed < chunks)
     throw SplitError(
         fmt::format("the network has {} that {} time", counted(timed, "layer"), timed == 1 ? "takes" : "take"));
 }
 
 std::vector<std::size_t> halve_layers(const WorkloadTrace& trace, int chunks) {
   check_enough_layers(trace, chunks);
-  const Work work(trace);
+  const TimedLayers work(trace);
   std::vector<std::size_t> boundaries{0};
   bisect(work, cut_bytes(trace), 0, trace.layers.size(), chunks, boundaries);
   boundaries.push_back(trace.layers.size());
@@ -98,7 +98,7 @@ std::vector<std::size_t> halve_layers(const WorkloadTrace& trace, int chunks) {
 
 std::vector<std::size_t> divide_layers_evenly(const WorkloadTrace& trace, int chunks) {
   check_enough_layers(trace, chunks);
-  std::vector<std::size_t> boundaries = even_boundaries(Work(trace), chunks);
+  std::vector<std::size_t> boundaries = even_boundaries(TimedLayers(trace), chunks);
   boundaries.push_back(trace.layers.size());
   return boundaries;
 }

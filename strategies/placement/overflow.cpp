@@ -22,11 +22,11 @@ constexpr std::size_t kMostMomentsRelieved = 400;  // in a round: each costs O(V
 constexpr double kMostOfAll = 1.02;                // of all memory, beyond which no moves at about these times can help
 
 /// One round: times of a replay stay as they are, nodes move.
-class Round {
+class OverflowRound {
  public:
-  Round(const PlacementGraph& graph, const PlacementMachine& machine, std::span<const Ticks> transfer,
-        std::span<const std::vector<std::uint32_t>> members, const ReplayResult& times, double limit,
-        Placement& placement)
+  OverflowRound(const PlacementGraph& graph, const PlacementMachine& machine, std::span<const Ticks> transfer,
+                std::span<const std::vector<std::uint32_t>> members, const ReplayResult& times, double limit,
+                Placement& placement)
       : graph_(graph),
         transfer_(transfer),
         members_(members),
@@ -350,7 +350,7 @@ OverflowResult resolve_overflow(const PlacementGraph& graph, const PlacementMach
     if (stuck == kMostStuck) break;
     lowest = out.rounds == 0 ? peak : std::min(lowest, peak);
     if (out.rounds > 0) limit *= 0.985;  // moves change times: aim lower
-    Round(graph, machine, transfer, members, times, limit, placement).run();
+    OverflowRound(graph, machine, transfer, members, times, limit, placement).run();
   }
   for (std::size_t n = 0; n < before.size(); ++n)
     if (before[n] != placement[n]) ++out.moved_nodes;

@@ -16,9 +16,9 @@ namespace {
 
 constexpr std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-class Builder {
+class StepBuilder {
  public:
-  Builder(const StepPlan& plan, const StrategyContext& context)
+  StepBuilder(const StepPlan& plan, const StrategyContext& context)
       : plan_(plan), context_(context), programs_(programs_of(plan)) {
     for (auto* passes : {&forward_, &backward_})
       passes->assign(plan.chunks.size(), std::vector<Pass>(at(plan.micro_batches)));
@@ -383,7 +383,7 @@ std::vector<StageProgram> programs_of(const StepPlan& plan) {
 
 CyclicTaskGraph step_graph(const StepPlan& plan, const StrategyContext& context, const Synchronisation& synchronisation,
                            std::vector<DeviceMemory>& memory) {
-  return Builder(plan, context).build(synchronisation, memory);
+  return StepBuilder(plan, context).build(synchronisation, memory);
 }
 
 }  // namespace epocast
