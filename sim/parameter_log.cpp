@@ -14,7 +14,7 @@ using EventKind = ParameterEvent::Kind;
 
 /// An event that each execution of a task brings with it.
 struct Rule {
-  Kind kind{};
+  EventKind kind{};
   bool at_end = false;
   std::int32_t piece = ParameterEvent::kAll;
   bool for_all = false;  ///< of ranks

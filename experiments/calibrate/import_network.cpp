@@ -10,9 +10,9 @@ constexpr Range kRanks{2, 1e7};
 constexpr Range kBytes{1, 1e15};
 
 /// Collects all-reduces and refuses duplicates.
-class Collector {
+class NetworkCollector {
  public:
-  explicit Collector(NetworkMeasurements& out) : out_(out) {}
+  explicit NetworkCollector(NetworkMeasurements& out) : out_(out) {}
 
   void add(const CsvRow& row, const std::string& library, const std::string& ranks, Seconds time) {
     CollectiveTiming timing{CollectiveOp::all_reduce,         library, static_cast<int>(row.whole(ranks, kRanks)),
@@ -41,7 +41,7 @@ NetworkMeasurements import_deepbench_allreduce(const CsvTable& table, const Impo
   out.source = table.has("source_path") ? text("source_repo") + " " + text("source_path") + " " + text("source_commit")
                                         : table.file();
   out.date = text("result_date");
-  Collector collector(out);
+  NetworkCollector collector(out);
   for (const CsvRow* row : rows)
     collector.add(*row, row->text("algorithm"), "procs", Seconds(row->seconds("time_ms", 1e-3)));
   return out;
@@ -56,7 +56,7 @@ NetworkMeasurements import_nccl(const CsvTable& table, const ImportOptions& opti
   out.interconnect = out.device;
   out.source = table.has("source_repo") ? rows.front()->text("source_repo") + " " + rows.front()->text("source_commit")
                                         : table.file();
-  Collector collector(out);
+  NetworkCollector collector(out);
   for (const CsvRow* row : rows) collector.add(*row, "NCCL", "n_gpus", Seconds(row->seconds("out_of_place_us", 1e-6)));
   return out;
 }

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kFewShapes = 20;  // below, intervals and errors mean little
 
-std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+std::string in_percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
 std::string value_text(double value, const std::string& unit) {
   return unit == "s" ? to_string(Seconds(value)) : fmt::format("{:.4g}", value);
@@ -38,10 +38,10 @@ std::vector<std::string> quality_row(const std::string& name, const FitQuality& 
   return {name,
           std::to_string(q.points),
           std::to_string(q.shapes),
-          percent(q.roofline),
-          percent(q.physical),
-          percent(q.final),
-          percent(q.ninetieth)};
+          in_percent(q.roofline),
+          in_percent(q.physical),
+          in_percent(q.final),
+          in_percent(q.ninetieth)};
 }
 
 }  // namespace
@@ -111,11 +111,11 @@ void print_report(std::ostream& out, const std::vector<NetworkFit>& fits) {
                                               "one alpha and beta", "piecewise", "90th percentile"}};
   for (const NetworkFit& f : fits) {
     const NetworkQuality& q = f.quality;
-    const auto error = [&](double share) { return q.held_out > 0 ? percent(share) : "untested"; };
+    const auto error = [&](double share) { return q.held_out > 0 ? in_percent(share) : "untested"; };
     rows.push_back({std::string(to_string(f.op)) + ", " + f.library, std::to_string(q.points), std::to_string(q.fitted),
                     std::to_string(q.held_out), f.protocols ? "" : error(q.alpha_beta), error(q.error),
                     error(q.ninetieth)});
-    if (f.protocols && q.small > 0) rows.push_back({"  below 1 MB", "", "", "", "", percent(q.small), ""});
+    if (f.protocols && q.small > 0) rows.push_back({"  below 1 MB", "", "", "", "", in_percent(q.small), ""});
   }
   out << align_columns(rows) << '\n';
   rows = {{"fit", "constant", "value", "95 % from", "to"}};

@@ -37,7 +37,7 @@ auto option(const std::string& name, const std::string& text, Parse parse) {
   }
 }
 
-std::size_t choose(const std::string& name, const std::string& word, const std::vector<std::string>& words) {
+std::size_t index_of_word(const std::string& name, const std::string& word, const std::vector<std::string>& words) {
   const auto found = std::find(words.begin(), words.end(), word);
   if (found == words.end()) throw ConfigError(name + ": unknown word '" + word + "'" + name_hint(word, words));
   return static_cast<std::size_t>(found - words.begin());
@@ -63,8 +63,9 @@ NamedGraph graph_of(PlaceArguments& arguments) {
   arguments.model.model = arguments.source;
   arguments.model.options.optimizer = option("--optimizer", arguments.optimizer, parse_optimizer);
   arguments.model.options.gradients = option("--gradients", arguments.gradients, parse_gradient_use);
-  arguments.model.times = choose("--times", arguments.times, {"operators", "layers"}) == 0 ? OperatorTimes::operators
-                                                                                           : OperatorTimes::layers;
+  arguments.model.times = index_of_word("--times", arguments.times, {"operators", "layers"}) == 0
+                              ? OperatorTimes::operators
+                              : OperatorTimes::layers;
   return model_graph(arguments.model);
 }
 
@@ -83,10 +84,10 @@ void check_sizes(const NamedGraph& graph, const PlacementMachine& machine) {
 }
 
 int place(PlaceArguments arguments) {
-  const std::size_t format = choose("--format", arguments.format, {"table", "csv", "json"});
+  const std::size_t format = index_of_word("--format", arguments.format, {"table", "csv", "json"});
   PlaceReport report;
   report.options.links =
-      choose("--links", arguments.links, {"apart", "copy_engines"}) == 0 ? Links::apart : Links::copy_engines;
+      index_of_word("--links", arguments.links, {"apart", "copy_engines"}) == 0 ? Links::apart : Links::copy_engines;
   report.machine = machine_of(arguments);
   const NamedGraph graph = graph_of(arguments);
   check_sizes(graph, report.machine);
