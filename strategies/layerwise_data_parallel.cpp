@@ -29,10 +29,10 @@ AllReduce::Settings all_reduce_settings(Overlap overlap) {
 }
 
 /// One compilation of what is not summed everywhere: the program of one iteration, written pass by pass.
-class Writer {
+class LayerwiseWriter {
  public:
-  Writer(CyclicTaskGraph& graph, const StrategyContext& context, const WorkloadTrace& trace, Gradients gradients,
-         Overlap overlap, std::vector<LayerTrace> whole_batch)
+  LayerwiseWriter(CyclicTaskGraph& graph, const StrategyContext& context, const WorkloadTrace& trace,
+                  Gradients gradients, Overlap overlap, std::vector<LayerTrace> whole_batch)
       : context_(context),
         trace_(trace),
         units_(parameter_units(trace)),
@@ -188,7 +188,7 @@ TrainingStep LayerwiseDataParallel::compile(const StrategyContext& context) cons
   std::vector<LayerTrace> whole_batch;
   if (gradients_ == Gradients::pcnn) whole_batch = cores_.slowed_trace(context, context.global_batch).layers;
   TrainingStep step;
-  Writer writer(step.graph, context, trace, gradients_, overlap_, std::move(whole_batch));
+  LayerwiseWriter writer(step.graph, context, trace, gradients_, overlap_, std::move(whole_batch));
   writer.write();
   step.memory.push_back({"worker", context.workers, writer.memory()});
   return step;

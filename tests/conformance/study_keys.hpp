@@ -201,6 +201,7 @@ inline std::vector<std::string> keys_without_effects() {
           "steps",
           "network",
           "sweep",
+          "learning",
           "noise.trace",
           "collective.calibration",
           "collective.calibration.library"};
