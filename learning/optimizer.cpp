@@ -4,8 +4,8 @@
 
 namespace epocast::learning {
 
-void Optimizer::step(std::vector<double>& parameters, std::size_t begin, std::span<const double> gradient,
-                     double rate) {
+void ParameterOptimizer::step(std::vector<double>& parameters, std::size_t begin, std::span<const double> gradient,
+                              double rate) {
   const std::size_t size = gradient.size();
   if (settings_.kind == OptimizerSettings::sgd) {
     if (settings_.momentum == 0) {

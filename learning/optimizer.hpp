@@ -15,9 +15,9 @@ struct OptimizerSettings {
 };
 
 /// One optimizer's memory of all parameters. Pieces of them can be stepped one by one.
-class Optimizer {
+class ParameterOptimizer {
  public:
-  explicit Optimizer(const OptimizerSettings& settings) : settings_(settings) {}
+  explicit ParameterOptimizer(const OptimizerSettings& settings) : settings_(settings) {}
 
   /// Moves the values [begin, begin + gradient.size()) of `parameters` along the gradient, by `rate`.
   void step(std::vector<double>& parameters, std::size_t begin, std::span<const double> gradient, double rate);

@@ -76,10 +76,10 @@ void Replay::start_phase(const ReplayPhase& phase) {
   // Who stays keeps its optimizer's memory.
   const auto count = static_cast<std::size_t>(phase.log->workers);
   while (workers_.size() > count) workers_.pop_back();
-  while (workers_.size() < count) workers_.emplace_back(Optimizer(worker_settings(settings_)));
+  while (workers_.size() < count) workers_.emplace_back(ParameterOptimizer(worker_settings(settings_)));
   const bool own = settings_.scheme.family != Scheme::synchronous;
   for (Worker& worker : workers_) {
-    Optimizer optimizer = std::move(worker.optimizer);
+    ParameterOptimizer optimizer = std::move(worker.optimizer);
     worker = Worker(std::move(optimizer));
     if (own) worker.own = centre_;
     if (settings_.scheme.family == Scheme::elastic) worker.centre = centre_;

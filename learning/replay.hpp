@@ -100,14 +100,14 @@ class Replay {
     int gradients = 0;  ///< in it
   };
   struct Worker {
-    explicit Worker(Optimizer memory) : optimizer(std::move(memory)) {}
+    explicit Worker(ParameterOptimizer memory) : optimizer(std::move(memory)) {}
     Values own;                              ///< parameters that it computes with
     Values gradient;                         ///< its last one
     Values centre;                           ///< as it has pulled it, for elastic averaging
     std::deque<Contribution> contributions;  ///< not applied yet, or not everywhere
     std::deque<Values> sent;                 ///< to neighbours, who have not averaged them yet
     Values answer;                           ///< of its neighbour
-    Optimizer optimizer;
+    ParameterOptimizer optimizer;
     std::int64_t drawn = 0;                    ///< gradients of the phase
     int steps = 0;                             ///< of its own, in this iteration
     std::optional<std::int64_t> unmixed = {};  ///< the iteration whose mean it has still to take
@@ -140,7 +140,7 @@ class Replay {
   Problem& problem_;
   ReplaySettings settings_;
   Values initial_, centre_;
-  Optimizer server_;
+  ParameterOptimizer server_;
   std::vector<Worker> workers_;
   std::map<std::int64_t, Round> rounds_;
   std::vector<std::int64_t> closed_;  ///< by piece: the last round that takes no more

@@ -36,7 +36,7 @@ class Layerwise final : public Strategy {
                                             TileTimes& times) const;
   /// What a search looks at; its links are those of the options, if they are given.
   const CostSettings& cost_settings() const { return search_; }
-  const ReplaySettings& replay_settings() const { return replay_; }
+  const LayerwiseSettings& replay_settings() const { return replay_; }
   bool searches() const { return kind_ == Kind::search; }
 
  private:
@@ -48,7 +48,7 @@ class Layerwise final : public Strategy {
 
   ConfigNode options_;
   Kind kind_ = Kind::image;
-  ReplaySettings replay_;
+  LayerwiseSettings replay_;
   CostSettings search_;
 };
 

@@ -15,7 +15,7 @@ using ByPlace = std::vector<TaskId>;
 
 class Writer {
  public:
-  Writer(const StrategyContext& context, const LayerwisePlan& plan, TileTimes& times, const ReplaySettings& settings)
+  Writer(const StrategyContext& context, const LayerwisePlan& plan, TileTimes& times, const LayerwiseSettings& settings)
       : context_(context), plan_(plan), times_(times), settings_(settings) {
     for (std::size_t d = 0; d < context.workers.size(); ++d) {
       const std::string name = fmt::format("device {}", d);
@@ -376,7 +376,7 @@ class Writer {
   const StrategyContext& context_;
   const LayerwisePlan& plan_;
   TileTimes& times_;
-  ReplaySettings settings_;
+  LayerwiseSettings settings_;
   CyclicTaskGraph graph_;
   std::vector<Device> devices_;
   std::vector<std::vector<Need>> needs_;  ///< by operator that needs
@@ -427,7 +427,7 @@ MemoryUse memory_of(int device, const LayerwisePlan& plan, TileTimes& times, Opt
 }  // namespace
 
 TrainingStep layerwise_step(const StrategyContext& context, const LayerwisePlan& plan, TileTimes& times,
-                            const ReplaySettings& settings) {
+                            const LayerwiseSettings& settings) {
   TrainingStep step;
   step.graph = Writer(context, plan, times, settings).write();
   for (std::size_t d = 0; d < context.workers.size(); ++d) {

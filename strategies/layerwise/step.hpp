@@ -7,7 +7,7 @@
 
 namespace epocast {
 
-struct ReplaySettings {
+struct LayerwiseSettings {
   GradientExchange exchange = GradientExchange::all_reduce;
   BytesPerSecond server_rate{0};  ///< of the server in host memory, there and back together
   bool overlap = true;            ///< gradients travel during the backward pass; else all after it
@@ -17,6 +17,6 @@ struct ReplaySettings {
 /// sent by those that hold it, one message after the other from each device; gradients of activations return the same
 /// way. Adds memory by device to the step.
 TrainingStep layerwise_step(const StrategyContext& context, const LayerwisePlan& plan, TileTimes& times,
-                            const ReplaySettings& settings);
+                            const LayerwiseSettings& settings);
 
 }  // namespace epocast

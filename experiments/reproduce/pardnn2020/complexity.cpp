@@ -72,7 +72,7 @@ std::vector<TargetRow> run(const TargetContext&) {
                     .simulated = std::log(large.at(cell.keys[0]) / small.at(cell.keys[0])) /
                                  std::log(static_cast<double>(kLarge) / static_cast<double>(kSmall)),
                     .role = Role::bound,
-                    .tolerance = 0.75,  // logarithms, caches, and a machine that does other things too
+                    .tolerance = 0.5,  // for logarithms and caches
                     .note = "from 40,000 to 320,000 nodes on 8 devices"});
   return rows;
 }
@@ -84,7 +84,10 @@ Target complexity() {
           .table = "table_4_1",
           .description = "growth of each stage's time with the graph",
           .mape_bound = {},
-          .run = run};
+          .run = run,
+          .known_misses = {
+              {"mapping: growth of time", 120, "1.63: fractions of a second, beside which its fixed search counts"},
+              {"refinement: growth of time", 120, "1.51, for the same reason"}}};
 }
 
 }  // namespace epocast::pardnn2020
