@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 namespace epocast {
 namespace {
@@ -56,27 +57,71 @@ std::int64_t largest_batch(const ScenarioSetup& setup, PhaseSettings phase, cons
   return good;
 }
 
-std::string remedies(const ScenarioSetup& setup, const PhaseSettings& phase) {
-  MemorySettings recompute = setup.memory;
-  recompute.recompute = {Recompute::Segments::sqrt};
-  const bool keeps_all = setup.memory.recompute.segments == Recompute::Segments::none;
+constexpr std::size_t kMostRemedies = 4;
+
+/// "batch.per_worker: 24 would fit; with this batch use one of memory.recompute: full (1.2 s an iteration), ..".
+std::string advice(const ScenarioSetup& setup, const PhaseSettings& phase, const std::vector<Remedy>& remedies) {
   const std::int64_t batch = largest_batch(setup, phase, setup.memory);
-  const bool enough = keeps_all && fits(setup, phase, recompute);
-  if (batch > 0 && enough)
-    return fmt::format("batch.per_worker: {} would fit, or memory.recompute: sqrt with this batch", batch);
-  if (batch > 0) return fmt::format("batch.per_worker: {} would fit", batch);
-  if (enough) return "memory.recompute: sqrt would fit";
-  if (keeps_all)
-    if (const std::int64_t smaller = largest_batch(setup, phase, recompute); smaller > 0)
-      return fmt::format("memory.recompute: sqrt with batch.per_worker: {} would fit", smaller);
-  return "no smaller batch would fit; use devices with more memory or a strategy that divides the network";
+  std::string smaller = batch > 0 ? fmt::format("batch.per_worker: {} would fit", batch) : "";
+  if (remedies.empty()) {
+    if (batch > 0) return smaller;
+    MemorySettings recompute = setup.memory;
+    recompute.recompute = {Recompute::Segments::sqrt};
+    recompute.of_layers = LayerRecompute::none;
+    const std::int64_t fewer = largest_batch(setup, phase, recompute);
+    if (fewer > 0) return fmt::format("memory.recompute: sqrt with batch.per_worker: {} would fit", fewer);
+    return "no smaller batch would fit; use devices with more memory or a strategy that divides the network";
+  }
+  std::string out = smaller + (batch > 0 ? "; with this batch use " : "use ");
+  if (remedies.size() > 1) out += "one of ";
+  for (std::size_t r = 0; r < std::min(remedies.size(), kMostRemedies); ++r)
+    out += fmt::format("{}{} ({} an iteration)", r > 0 ? ", " : "", remedies[r].text,
+                       to_string(Seconds(remedies[r].iteration_s)));
+  return out;
 }
 
 }  // namespace
 
 Bytes memory_excess(const TrainingStep& step, const Cluster& cluster) { return find_shortage(step, cluster).excess; }
 
-std::string memory_advice(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs) {
+std::vector<MemoryChange> memory_changes(const ConfigNode& study) {
+  std::vector<MemoryChange> out;
+  const auto add = [&](const std::string& key, const std::string& value) {
+    out.push_back({key + ": " + value, {{key, ConfigNode::load_text(value, study.where().file)}}});
+  };
+  const bool recomputes =
+      study.has("memory") && study.at("memory").is_map() && study.at("memory").get("recompute", "none") != "none";
+  if (!recomputes)
+    for (const char* how : {"selective", "full", "sqrt"}) add("memory.recompute", how);
+  if (!study.has("strategy") || !study.at("strategy").is_map() || !study.at("strategy").has("mesh")) return out;
+  const ConfigNode strategy = study.at("strategy");
+  const ConfigNode mesh = strategy.at("mesh");
+  const auto extent = [&](const char* axis) {
+    return mesh.has(axis) && mesh.at(axis).is_scalar() && mesh.at(axis).as_string() != "rest"
+               ? mesh.at(axis).as_int(Range{1, 1e6})
+               : 1;
+  };
+  if (strategy.has("schedule") && strategy.at("schedule").is_map() && strategy.at("schedule").has("micro_batches"))
+    add("strategy.schedule.micro_batches",
+        std::to_string(2 * strategy.at("schedule").at("micro_batches").as_int(Range{1, 1e5})));
+  const bool sharded = strategy.has("synchronisation") &&
+                       (strategy.at("synchronisation").is_scalar()
+                            ? strategy.at("synchronisation").as_string()
+                            : strategy.at("synchronisation").get("name", "")) == std::string("sharded");
+  if (!sharded) add("strategy.synchronisation", "{name: sharded, stage: 1}");
+  if (extent("tensor") > 1) add("strategy.body", "{name: tensor, sequence_parallel: true}");
+  // More devices for each replica; data takes what is left.
+  for (const char* axis : {"tensor", "pipeline"}) {
+    const std::string twice = std::to_string(2 * extent(axis));
+    out.push_back({fmt::format("strategy.mesh.{}: {}", axis, twice),
+                   {{std::string("strategy.mesh.") + axis, ConfigNode::load_text(twice, study.where().file)},
+                    {"strategy.mesh.data", ConfigNode::load_text("rest", study.where().file)}}});
+  }
+  return out;
+}
+
+std::string memory_advice(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs,
+                          const std::vector<Remedy>& remedies) {
   Shortage worst;
   std::size_t phase = 0;
   for (std::size_t p = 0; p < runs.size(); ++p)
@@ -91,7 +136,7 @@ std::string memory_advice(const ScenarioSetup& setup, const std::vector<PhaseRun
                      worst.others > 0 ? fmt::format(" ({} {} less)", counted(worst.others, "other"),
                                                     worst.others == 1 ? "lacks" : "lack")
                                       : "",
-                     remedies(setup, setup.phases[phase]));
+                     advice(setup, setup.phases[phase], remedies));
 }
 
 }  // namespace epocast

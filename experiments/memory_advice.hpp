@@ -9,9 +9,26 @@
 
 namespace epocast {
 
+/// Another setting of a study that may need less memory with the same batch.
+struct MemoryChange {
+  std::string text;  ///< "memory.recompute: full"
+  std::vector<std::pair<std::string, ConfigNode>> settings;
+};
+
+/// Recomputation that the study does not use yet; of a composition also smaller micro-batches, sharded optimizers, and
+/// teams and pipelines of twice as many devices. Whether they fit, or go together at all, is to be tried.
+std::vector<MemoryChange> memory_changes(const ConfigNode& study);
+
+/// A change that was simulated, and fits.
+struct Remedy {
+  std::string text;
+  double iteration_s = 0;
+};
+
 /// A sentence for the phase that exceeds its devices' memory most: by how much, and what would help (the largest batch
-/// per worker that fits, or computing activations again); "" if everything fits.
-std::string memory_advice(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs);
+/// per worker that fits, and with the same batch `remedies`, fastest first); "" if everything fits.
+std::string memory_advice(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs,
+                          const std::vector<Remedy>& remedies);
 
 /// The most by which a device's need exceeds its memory; 0 if everything fits.
 Bytes memory_excess(const TrainingStep& step, const Cluster& cluster);

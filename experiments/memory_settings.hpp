@@ -10,8 +10,13 @@
 
 namespace epocast {
 
+/// What Megatron-LM forgets (Korthikanti et al. 2022, section 5): the insides of attention, or all of a transformer
+/// layer but its input.
+enum class LayerRecompute { none, attention, layers };
+
 struct MemorySettings {
   Recompute recompute;
+  LayerRecompute of_layers = LayerRecompute::none;  ///< instead of `recompute`
   std::optional<Bytes> workspace;  ///< of every kernel that multiplies weights; none: as LayerTrace::workspace has it
   double reserve_share = 0;        ///< of a device's memory
   Bytes reserve;                   ///< on top of that

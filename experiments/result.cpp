@@ -51,6 +51,9 @@ void for_each_column(Result& r, Visit visit) {
   visit("accuracy", r.accuracy);
   visit("time_to_target_s", r.time_to_target_s);
   visit("epochs_to_target", r.epochs_to_target);
+  visit("tokens_per_s", r.tokens_per_s);
+  visit("mfu", r.mfu);
+  visit("hfu", r.hfu);
 }
 
 struct Write {

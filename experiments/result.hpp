@@ -47,6 +47,8 @@ struct ScenarioResult {
   std::optional<double> accuracy;          ///< then: share of right answers, or PSNR [dB]
   std::optional<double> time_to_target_s;  ///< absent if any seed misses the target
   std::optional<double> epochs_to_target;
+  std::optional<double> tokens_per_s;  ///< of networks that read words
+  std::optional<double> mfu, hfu;  ///< shares of the devices' peak: FLOP that the model needs, and that are computed
 
   // Not columns: for people.
   std::string error;          ///< why there is no result; everything above but study and scenario is void then

@@ -12,6 +12,7 @@
 #include "experiments/explain.hpp"
 #include "experiments/learning/learning_run.hpp"
 #include "experiments/memory_advice.hpp"
+#include "experiments/model_work.hpp"
 #include "experiments/phase_run.hpp"
 #include "experiments/rounding_noise.hpp"
 #include "experiments/seeds.hpp"
@@ -64,6 +65,19 @@ std::optional<double> efficiency(const ScenarioSetup& setup, const std::vector<P
   return alone / together;
 }
 
+/// Tokens, and shares of the peak rate of the last phase's devices.
+void add_utilisation(const ScenarioSetup& setup, ScenarioResult& out) {
+  if (const std::int64_t tokens = tokens_per_sample(setup.model); tokens > 0)
+    out.tokens_per_s = out.samples_per_s * static_cast<double>(tokens);
+  double peak = 0;
+  for (const DeviceId worker : setup.phases.back().workers)
+    peak += setup.cluster.devices[static_cast<std::size_t>(worker)].matrix_rate(setup.precision).value;
+  const ProductFlop flop = product_flop(setup.model, setup.memory);
+  if (!(peak > 0) || !(flop.model > 0)) return;
+  out.mfu = out.samples_per_s * flop.model / peak;
+  out.hfu = out.samples_per_s * (flop.model + flop.recomputed) / peak;
+}
+
 void summarize(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs, ScenarioResult& out) {
   const auto& phases = setup.phases;
   // With a schedule, batch and workers are those of the last phase; times are averages over all.
@@ -112,6 +126,7 @@ void summarize(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs, Sc
     out.mean_staleness = mean([](const PhaseRun& run) { return run.result.metrics.mean_staleness.value_or(0); });
   }
   if (!setup.model.layers.empty() && setup.strategy->needs_model()) {
+    add_utilisation(setup, out);
     double peak = 0;
     for (const PhaseRun& run : runs)
       for (const DeviceMemory& memory : run.step.memory) peak = std::max(peak, memory.use.total().value);
@@ -134,7 +149,8 @@ bool locks_in_phase(const ScenarioSetup& setup, const PhaseSettings& phase, cons
   return server_is_full || (run.result.bound && run.result.iteration > (1 + kShare) * run.result.bound->seconds);
 }
 
-void warn(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs, ScenarioResult& out) {
+void warn(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs, const std::vector<Remedy>& remedies,
+          ScenarioResult& out) {
   const auto add = [&](const std::vector<std::string>& caveats) {
     for (const std::string& caveat : caveats)
       if (std::find(out.warnings.begin(), out.warnings.end(), caveat) == out.warnings.end())
@@ -155,7 +171,7 @@ void warn(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs, Scenari
            "0.05, seeds: 5}`"});
   for (const MeasuredCollectives& measured : setup.measured_collectives)
     for (const PhaseRun& run : runs) add(measured.caveats(run.step.graph, setup.cluster));
-  if (out.fits_memory && !*out.fits_memory) out.warnings.push_back(memory_advice(setup, runs));
+  if (out.fits_memory && !*out.fits_memory) out.warnings.push_back(memory_advice(setup, runs, remedies));
   for (std::size_t p = 0; p < runs.size(); ++p)
     for (std::size_t w = 0; w < runs[p].result.workers.size(); ++w)
       if (const WorkerReport& worker = runs[p].result.workers[w]; worker.stopped)
@@ -268,6 +284,33 @@ ExecutionOptions execution_options(const ScenarioSetup& setup, const PhaseSettin
   return how;
 }
 
+namespace {
+
+/// Changes of a scenario that does not fit, of those that fit: how long an iteration then takes, shortest first.
+std::vector<Remedy> try_remedies(const Scenario& scenario, const Registries& registries, SimEngine& engine) {
+  std::vector<Remedy> out;
+  for (const MemoryChange& change : memory_changes(scenario.config())) {
+    Scenario other = scenario;
+    other.settings.insert(other.settings.end(), change.settings.begin(), change.settings.end());
+    try {
+      ScenarioSetup setup = read_scenario(other, registries);
+      const auto fits = [&](const PhaseSettings& phase) {
+        return memory_excess(setup.compile(phase), setup.cluster).value <= 0;
+      };
+      if (!std::ranges::all_of(setup.phases, fits)) continue;
+      const std::vector<PhaseRun> runs = run_phases(setup, engine, {}, setup.irregularity.seeds.front(), nullptr, {});
+      out.push_back(
+          {change.text, per_iteration(runs, [](const PhaseRun& r) { return r.per_step(r.result.iteration); })});
+    } catch (const std::runtime_error&) {
+      continue;  // the strategy cannot do it
+    }
+  }
+  std::ranges::stable_sort(out, {}, &Remedy::iteration_s);
+  return out;
+}
+
+}  // namespace
+
 ScenarioResult run_scenario(const Scenario& scenario, const Registries& registries, const RunOptions& options) {
   ScenarioSetup setup = read_scenario(scenario, registries);
   SimEngine engine(setup.cluster.platform_file.string(), setup.network);
@@ -305,7 +348,9 @@ ScenarioResult run_scenario(const Scenario& scenario, const Registries& registri
   }
   if (options.details) out.details = details(setup, runs, by_seed);
   if (setup.learning) learn(setup, engine, runs, out);
-  warn(setup, runs, out);
+  std::vector<Remedy> remedies;
+  if (out.fits_memory && !*out.fits_memory) remedies = try_remedies(scenario, registries, engine);
+  warn(setup, runs, remedies, out);
   if (!options.trace_file.empty()) trace.write(options.trace_file);
   return out;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <variant>
 
@@ -11,6 +12,7 @@
 #include "experiments/default_strategy.hpp"
 #include "experiments/find_device.hpp"
 #include "experiments/learning/settings.hpp"
+#include "experiments/model_work.hpp"
 #include "experiments/scenario.hpp"
 #include "experiments/stack_settings.hpp"
 #include "platforms/platform_loader.hpp"
@@ -212,6 +214,21 @@ std::vector<PhaseSettings> read_phases(const ConfigNode& config, const Cluster& 
   if (phases.empty())
     throw config.at("schedule").error("a schedule needs at least one phase, as in `- {epochs: 10, batch.global: 64}`");
   return phases;
+}
+
+/// `tokens: 300e9`: so many samples of the network's length.
+std::int64_t samples_of_tokens(const ConfigNode& config, const ConfigNode& dataset, const std::filesystem::path& data) {
+  const ConfigNode node = dataset.at("tokens");
+  const double tokens = node.as_double(Range{1, 1e18});
+  if (dataset.has("samples")) throw dataset.at("samples").error("tokens already say how much there is; leave out one");
+  if (!config.has("model")) throw node.error("tokens are counted by a network that reads words; name a model");
+  const Model model = load_model_named(config.at("model"), data);
+  const std::int64_t each = tokens_per_sample(model);
+  if (each == 0)
+    throw node.error("network '" + model.name + "' reads no words, so that no tokens are counted; give samples");
+  const double samples = std::ceil(tokens / static_cast<double>(each));
+  if (samples > kMaxCount) throw node.error(fmt::format("{:.3g} samples are too many; give fewer tokens", samples));
+  return static_cast<std::int64_t>(samples);
 }
 
 NetworkCorrection read_network(const ConfigNode& node) {
@@ -454,7 +471,8 @@ ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registri
 
   const ConfigNode dataset = child_or_empty(config, "dataset");
   // ImageNet-1K (ILSVRC 2012) training images.
-  setup.samples = dataset.get("samples", std::int64_t{1281167}, Range{1, kMaxCount});
+  setup.samples = dataset.has("tokens") ? samples_of_tokens(config, dataset, data)
+                                        : dataset.get("samples", std::int64_t{1281167}, Range{1, kMaxCount});
   if (dataset.has("shards")) setup.shards = read_shards(dataset.at("shards"));
   std::shared_ptr<const BatchDoubling> adaptive;
   setup.phases = read_phases(config, setup.cluster, *setup.strategy, setup.samples, adaptive);

@@ -40,7 +40,30 @@ void add(Rows& rows, const std::string& name, const NetworkCalibration& c) {
                     std::to_string(fit.quality.points), percent(fit.quality.error), percent(fit.quality.ninetieth)});
 }
 
+/// Of rows as add() makes them.
+std::string sureness(const Rows& rows) {
+  std::string out;
+  for (const std::vector<std::string>& row : rows) {
+    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", row[3], row[5]);
+    if (!row[6].empty()) out += fmt::format(" (90th percentile {})", row[6]);
+    if (row[5] == "unknown") out += " (" + row[4] + ")";
+  }
+  return out;
+}
+
 }  // namespace
+
+std::string how_sure(const ComputeCalibration& calibration) {
+  Rows rows;
+  add(rows, "", calibration);
+  return sureness(rows);
+}
+
+std::string how_sure(const NetworkCalibration& calibration) {
+  Rows rows;
+  add(rows, "", calibration);
+  return sureness(rows);
+}
 
 void print_calibrations(std::ostream& out, const std::filesystem::path& folder) {
   Rows rows{{"calibration", "device", "precision", "operation", "measured", "median error", "90th percentile"}};

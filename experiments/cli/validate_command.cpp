@@ -8,6 +8,7 @@
 #include "costmodels/compute_calibration.hpp"
 #include "costmodels/network_calibration.hpp"
 #include "costmodels/timings_file.hpp"
+#include "experiments/calibrate/calibration_list.hpp"
 #include "experiments/calibrate/step_calibration.hpp"
 #include "experiments/cli/commands.hpp"
 #include "experiments/fork_pool.hpp"
@@ -54,6 +55,12 @@ std::string validate_study(const std::filesystem::path& file, const Registries& 
   return fmt::format("study '{}' with {}", study.name, counted(study.scenarios.size(), "scenario"));
 }
 
+template <class Calibration>
+std::string sure(const char* kind, const Calibration& calibration) {
+  return fmt::format("{} calibration of {}; errors of measurements left out: {}", kind, calibration.device,
+                     how_sure(calibration));
+}
+
 /// What the file is, if it is all right. Throws ConfigError otherwise.
 std::string validate(const std::filesystem::path& file, const Registries& registries) {
   const std::string extension = file.extension().string();
@@ -73,9 +80,8 @@ std::string validate(const std::filesystem::path& file, const Registries& regist
   if (root.is_map() && root.has("calibration")) {
     if (root.at("calibration").as_string() == "steps")
       return fmt::format("steps calibration of study '{}'", StepConstants(root).calibration().study);
-    if (root.at("calibration").as_string() == "network")
-      return fmt::format("network calibration of {}", read_network_calibration(root).device);
-    return fmt::format("compute calibration of {}", read_compute_calibration(root).device);
+    if (root.at("calibration").as_string() == "network") return sure("network", read_network_calibration(root));
+    return sure("compute", read_compute_calibration(root));
   }
   if (root.is_map() && root.has("stack")) return fmt::format("software stack '{}'", SoftwareStack(root).name());
   if (root.is_map() && root.has("cluster")) {

@@ -59,7 +59,8 @@ TEST_CASE("a run that does not fit says by how much, and the remedy it names fit
   const std::string study = folder.write("study.yaml", kStudy).string();
   const ProgramRun run = run_good({"run", study, "--set", "batch.per_worker=400"}, folder);
   CHECK_THAT(run.out, Contains("warning: worker needs") && Contains("has; batch.per_worker: "));
-  CHECK_THAT(run.out, Contains("or memory.recompute: sqrt with this batch"));
+  CHECK_THAT(run.out,
+             Contains("; with this batch use ") && Contains("memory.recompute: sqrt (") && Contains(" an iteration)"));
   const std::string key = "batch.per_worker: ";
   const int batch = std::stoi(run.out.substr(run.out.find(key, run.out.find("warning")) + key.size()));
   const auto fits = [&](const std::string& setting) {

@@ -1,0 +1,43 @@
+#include "experiments/model_work.hpp"
+
+#include <string_view>
+
+#include "costmodels/layer_kernels.hpp"
+#include "sim/cost_model.hpp"
+
+namespace epocast {
+namespace {
+
+/// What is forgotten does not depend on times.
+class NoTime final : public CostModel {
+ public:
+  PassTimes times(const Layer& /*layer*/, std::int64_t /*batch*/, const Device& /*device*/) const override {
+    return {};
+  }
+};
+
+}  // namespace
+
+std::int64_t tokens_per_sample(const Model& model) {
+  std::int64_t tokens = 0;
+  for (const Layer& layer : model.layers)
+    if (layer.kind == LayerKind::embedding && layer.variant == "table") tokens += layer.output.positions();
+  return tokens;
+}
+
+ProductFlop product_flop(const Model& model, const MemorySettings& memory) {
+  WorkloadTrace trace = make_trace(model, NoTime(), 1, Device());
+  memory.apply(trace);
+  ProductFlop out;
+  for (std::size_t l = 0; l < model.layers.size(); ++l) {
+    double forward = 0;
+    for (const LayerKernel& kernel : layer_kernels(model.layers[l], 1, KernelPass::forward))
+      if (std::string_view(kernel.shape.family()) != "memory")
+        forward += kernel.repeats * kernel_work(kernel.shape).flop;
+    out.model += 3 * forward;
+    if (trace.layers[l].segment >= 0) out.recomputed += forward;
+  }
+  return out;
+}
+
+}  // namespace epocast
