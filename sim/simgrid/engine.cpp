@@ -224,8 +224,8 @@ void SimEngine::Impl::load_platform(const std::string& path) {
   s4u::Host::on_creation_cb([](s4u::Host& host) { created.push_back(&host); });
 #if SIMGRID_VERSION < 33300
   ::simgrid::kernel::routing::NetZoneImpl::on_route_creation.connect(
-      [this](bool symmetrical, const auto* from, const auto* to, const auto*, const auto*, const auto& links) {
-        connections.push_back({from, to, links, symmetrical});
+      [this](bool symmetrical, const auto* from, const auto* to, const auto*, const auto*, const auto& way) {
+        connections.push_back({from, to, way, symmetrical});
       });
 #endif
   try {

@@ -202,6 +202,7 @@ inline std::vector<std::string> keys_without_effects() {
           "network",
           "sweep",
           "learning",
+          "dataset.tokens",
           "noise.trace",
           "collective.calibration",
           "collective.calibration.library"};
