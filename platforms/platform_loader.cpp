@@ -166,7 +166,8 @@ Cluster load_platform_named(const ConfigNode& value, const std::filesystem::path
   const std::string name = value.as_string();
   if (name.ends_with(".yaml"))
     return cluster(ConfigNode::load_file(find_data_file(value, {"cluster", folder / "clusters", ".yaml"})));
-  if (const auto file = folder / "clusters" / (name + ".yaml"); std::filesystem::exists(file))
+  std::error_code ignored;  // of a name that no file can have
+  if (const auto file = folder / "clusters" / (name + ".yaml"); std::filesystem::exists(file, ignored))
     return cluster(ConfigNode::load_file(file));
   return load_platform(find_data_file(value, {"platform", folder, ".xml"}));
 }
