@@ -29,6 +29,8 @@ std::vector<PhaseSettings> BatchDoubling::phases(std::int64_t interval, std::int
 }
 
 BatchDoubling read_batch_doubling(const ConfigNode& node, std::vector<DeviceId> workers, std::int64_t samples) {
+  if (!node.has("rule"))
+    throw node.error("a schedule is a list of phases, or a map with a rule: {rule: doubling, from: 64, to: 1024, ..}");
   const std::string rule = node.at("rule").as_string();
   if (rule != "doubling") throw node.at("rule").error("unknown rule '" + rule + "'" + name_hint(rule, {"doubling"}));
   BatchDoubling out{.workers = std::move(workers), .place = node};
