@@ -10,17 +10,12 @@
 #include <utility>
 
 #include "sim/input_file.hpp"
+#include "sim/text.hpp"
 
 namespace epocast {
 namespace {
 
 constexpr std::size_t kLongestLine = 1 << 20;
-
-std::string trim(const std::string& text) {
-  const auto first = text.find_first_not_of(" \t\r");
-  if (first == std::string::npos) return "";
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
 
 /// Fields of a line and the bytes at which they start; false if a quote is left open.
 bool split(const std::string& line, std::vector<std::string>& fields, std::vector<int>& starts) {
@@ -41,7 +36,7 @@ bool split(const std::string& line, std::vector<std::string>& fields, std::vecto
       quoted = !quoted;
       was_quoted = true;
     } else if (c == ',' && !quoted) {
-      if (!was_quoted) fields.back() = trim(fields.back());
+      if (!was_quoted) fields.back() = trimmed(fields.back());
       was_quoted = false;
       fields.emplace_back();
       starts.push_back(start_from(i + 1));
@@ -49,7 +44,7 @@ bool split(const std::string& line, std::vector<std::string>& fields, std::vecto
       fields.back() += c;
     }
   }
-  if (!was_quoted) fields.back() = trim(fields.back());
+  if (!was_quoted) fields.back() = trimmed(fields.back());
   return !quoted;
 }
 
@@ -109,10 +104,10 @@ CsvTable::CsvTable(std::istream& in, std::string name) : file_(std::move(name)) 
     ++number;
     if (in.eof()) throw error(number, "", "the last line does not end: is the file cut off? If not, add a line break");
     if (line.size() > kLongestLine) throw error(number, "", "is longer than any honest row");
-    const std::string text = trim(line);
+    const std::string text = trimmed(line);
     if (text.empty()) continue;
     if (text.front() == '#' && columns_.empty()) {
-      read_header_line(trim(text.substr(1)), number);
+      read_header_line(trimmed(text.substr(1)), number);
       continue;
     }
     if (!split(text, fields, starts)) throw error(number, "", "a quote is not closed; is the file cut off?");
@@ -139,8 +134,8 @@ CsvTable::CsvTable(std::istream& in, std::string name) : file_(std::move(name)) 
 void CsvTable::read_header_line(const std::string& text, int number) {
   const auto colon = text.find(':');
   if (colon == std::string::npos) throw error(number, "", "a comment must be '# KEY: VALUE'");
-  const std::string key = trim(text.substr(0, colon));
-  const std::string value = trim(text.substr(colon + 1));
+  const std::string key = trimmed(text.substr(0, colon));
+  const std::string value = trimmed(text.substr(colon + 1));
   if (!header_.emplace(key, HeaderValue{value, number}).second && key != "note")
     throw error(number, key, "is given twice; keep one");
 }

@@ -9,6 +9,7 @@
 
 #include "sim/config.hpp"
 #include "sim/input_file.hpp"
+#include "sim/text.hpp"
 
 namespace epocast {
 namespace {
@@ -19,12 +20,6 @@ const std::vector<std::string> kHeaderKeys{"device", "source",      "precision",
                                            "date",   "repetitions", "spread",    "note",    "other_layers"};
 constexpr double kMaxSeconds = 1e6;  // one layer of one batch; beyond that a unit was mistaken
 
-std::string strip(const std::string& text) {
-  const auto first = text.find_first_not_of(" \t\r");
-  if (first == std::string::npos) return "";
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
-
 class TimingsReader {
  public:
   TimingsReader(std::istream& in, std::string name) : in_(in) { out_.file = std::move(name); }
@@ -33,10 +28,10 @@ class TimingsReader {
     std::string text;
     while (std::getline(in_, text)) {
       ++line_;
-      const std::string trimmed = strip(text);
-      if (trimmed.empty()) continue;
-      if (trimmed.front() == '#') {
-        read_header(trimmed.substr(1));
+      const std::string line = trimmed(text);
+      if (line.empty()) continue;
+      if (line.front() == '#') {
+        read_header(line.substr(1));
       } else if (columns_.empty()) {
         read_columns(split(text));
       } else {
@@ -68,17 +63,17 @@ class TimingsReader {
       const std::size_t blanks = std::min(field.find_first_not_of(" \t\r"), field.size());
       starts_.push_back(static_cast<int>(from + blanks + 1));
       from += field.size() + 1;
-      field = strip(field);
+      field = trimmed(field);
     }
     return fields;
   }
 
   void read_header(const std::string& text) {
     const auto colon = text.find(':');
-    const std::string key = strip(text.substr(0, colon));
+    const std::string key = trimmed(text.substr(0, colon));
     if (colon == std::string::npos || std::ranges::find(kHeaderKeys, key) == kHeaderKeys.end())
       fail("", "a comment must be '# KEY: VALUE'; unknown key '" + key + "'" + name_hint(key, kHeaderKeys));
-    const std::string value = strip(text.substr(colon + 1));
+    const std::string value = trimmed(text.substr(colon + 1));
     if (key == "note") return;
     if (!out_.header.emplace(key, value).second) fail(key, "is given twice; keep one");
     if (key == "precision" && value != "fp32")

@@ -79,4 +79,10 @@ std::string abridged(std::string_view text) {
   return std::string(start_of(out, kLongest / 2)) + " ... " + std::string(end_of(out, kLongest / 4));
 }
 
+std::string trimmed(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t\r");
+  if (first == std::string_view::npos) return "";
+  return std::string(text.substr(first, text.find_last_not_of(" \t\r") - first + 1));
+}
+
 }  // namespace epocast

@@ -16,4 +16,7 @@ std::string printable(std::string_view text);
 /// Without the middle of words and texts that are longer than anybody reads: "aaaaaa...".
 std::string abridged(std::string_view text);
 
+/// Without blanks at either end.
+std::string trimmed(std::string_view text);
+
 }  // namespace epocast

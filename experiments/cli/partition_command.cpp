@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "experiments/cli/commands.hpp"
+#include "experiments/cli/word_option.hpp"
 #include "experiments/partition/partition_comparison.hpp"
 #include "experiments/partition/partition_drawing.hpp"
 #include "experiments/partition/patoh_file.hpp"
@@ -21,13 +22,6 @@ struct PartitionArguments {
   std::vector<std::string> algorithms{"hypergraph"}, overrides;
   std::vector<int> parts;
 };
-
-/// The position of a word in a list. Throws ConfigError with the nearest one.
-std::size_t choose(const std::string& option, const std::string& word, const std::vector<std::string>& words) {
-  for (std::size_t i = 0; i < words.size(); ++i)
-    if (words[i] == word) return i;
-  throw ConfigError(option + ": unknown word '" + word + "'" + name_hint(word, words));
-}
 
 int compare(const PartitionArguments& arguments, std::size_t format, const Registries& registries) {
   for (const auto& [option, file] :

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "experiments/cli/commands.hpp"
+#include "experiments/cli/word_option.hpp"
 #include "experiments/place/place_report.hpp"
 #include "sim/config.hpp"
 #include "sim/error.hpp"
@@ -28,30 +29,16 @@ struct PlaceArguments {
   std::vector<std::string> methods{"pardnn", "round_robin", "linear_clustering", "heft", "single"};
 };
 
-template <class Parse>
-auto option(const std::string& name, const std::string& text, Parse parse) {
-  try {
-    return parse(text);
-  } catch (const std::invalid_argument& problem) {
-    throw ConfigError(name + ": " + problem.what());
-  }
-}
-
-std::size_t index_of_word(const std::string& name, const std::string& word, const std::vector<std::string>& words) {
-  const auto found = std::find(words.begin(), words.end(), word);
-  if (found == words.end()) throw ConfigError(name + ": unknown word '" + word + "'" + name_hint(word, words));
-  return static_cast<std::size_t>(found - words.begin());
-}
-
 PlacementMachine machine_of(const PlaceArguments& arguments) {
   PlacementMachine machine;
   machine.devices = arguments.devices;
-  const Seconds latency = option("--latency", arguments.latency, parse_seconds);
+  const Seconds latency = parse_option("--latency", arguments.latency, parse_seconds);
   if (!(latency.value >= 0 && latency.value <= 1)) throw ConfigError("--latency: must be from 0 to 1 s");
   machine.latency = to_ticks(latency.value);
-  machine.bytes_per_second = option("--bandwidth", arguments.bandwidth, parse_bytes_per_second).value;
+  machine.bytes_per_second = parse_option("--bandwidth", arguments.bandwidth, parse_bytes_per_second).value;
   if (!(machine.bytes_per_second >= 1)) throw ConfigError("--bandwidth: must be at least 1 B/s");
-  const double memory = arguments.memory == "unlimited" ? 0 : option("--memory", arguments.memory, parse_bytes).value;
+  const double memory =
+      arguments.memory == "unlimited" ? 0 : parse_option("--memory", arguments.memory, parse_bytes).value;
   if (arguments.memory != "unlimited" && !(memory >= 1)) throw ConfigError("--memory: must be at least 1 B");
   machine.memory = memory * (1 - arguments.reserve);
   return machine;
@@ -61,11 +48,10 @@ NamedGraph graph_of(PlaceArguments& arguments) {
   if (arguments.source.ends_with(".csv") || arguments.source.ends_with(".json"))
     return read_graph_file(arguments.source);
   arguments.model.model = arguments.source;
-  arguments.model.options.optimizer = option("--optimizer", arguments.optimizer, parse_optimizer);
-  arguments.model.options.gradients = option("--gradients", arguments.gradients, parse_gradient_use);
-  arguments.model.times = index_of_word("--times", arguments.times, {"operators", "layers"}) == 0
-                              ? OperatorTimes::operators
-                              : OperatorTimes::layers;
+  arguments.model.options.optimizer = parse_option("--optimizer", arguments.optimizer, parse_optimizer);
+  arguments.model.options.gradients = parse_option("--gradients", arguments.gradients, parse_gradient_use);
+  arguments.model.times = choose("--times", arguments.times, {"operators", "layers"}) == 0 ? OperatorTimes::operators
+                                                                                           : OperatorTimes::layers;
   return model_graph(arguments.model);
 }
 
@@ -84,10 +70,10 @@ void check_sizes(const NamedGraph& graph, const PlacementMachine& machine) {
 }
 
 int place(PlaceArguments arguments) {
-  const std::size_t format = index_of_word("--format", arguments.format, {"table", "csv", "json"});
+  const std::size_t format = choose("--format", arguments.format, {"table", "csv", "json"});
   PlaceReport report;
   report.options.links =
-      index_of_word("--links", arguments.links, {"apart", "copy_engines"}) == 0 ? Links::apart : Links::copy_engines;
+      choose("--links", arguments.links, {"apart", "copy_engines"}) == 0 ? Links::apart : Links::copy_engines;
   report.machine = machine_of(arguments);
   const NamedGraph graph = graph_of(arguments);
   check_sizes(graph, report.machine);

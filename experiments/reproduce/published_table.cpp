@@ -10,6 +10,7 @@
 
 #include "sim/error.hpp"
 #include "sim/input_file.hpp"
+#include "sim/text.hpp"
 #include "sim/words.hpp"
 
 namespace epocast {
@@ -17,17 +18,11 @@ namespace {
 
 const std::vector<std::string> kLastColumns{"quantity", "unit", "value"};
 
-std::string trim(const std::string& text) {
-  const auto first = text.find_first_not_of(" \t\r");
-  if (first == std::string::npos) return "";
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
-
 std::vector<std::string> split(const std::string& line) {
   std::vector<std::string> fields;
   for (std::size_t begin = 0; begin <= line.size();) {
     const std::size_t end = std::min(line.find(',', begin), line.size());
-    fields.push_back(trim(line.substr(begin, end - begin)));
+    fields.push_back(trimmed(line.substr(begin, end - begin)));
     begin = end + 1;
   }
   return fields;
@@ -43,9 +38,9 @@ double number(const std::string& text, const Location& where) {
 
 /// Whether a comment says where the numbers come from.
 bool is_source(const std::string& comment, const Location& where) {
-  const std::string text = trim(comment.substr(1));
+  const std::string text = trimmed(comment.substr(1));
   if (text.starts_with("note:")) return false;
-  if (!text.starts_with("source:") || trim(text.substr(7)).empty())
+  if (!text.starts_with("source:") || trimmed(text.substr(7)).empty())
     throw ConfigError(where, "", "a comment must be '# source: ...' or '# note: ...'");
   return true;
 }
@@ -67,7 +62,7 @@ PublishedTable PublishedTable::read(std::istream& in, std::string name, const st
   bool sourced = false, headed = false;
   for (std::string line; std::getline(in, line);) {
     ++where.line;
-    line = trim(line);
+    line = trimmed(line);
     if (line.empty()) continue;
     if (line.front() == '#') {
       sourced |= is_source(line, where);
