@@ -179,10 +179,7 @@ class Division {
     if (layer.heads % parts_ != 0)
       throw place_.error(fmt::format("a tensor axis of {} does not divide the {} heads of '{}'; use a divisor of them",
                                      parts_, layer.heads, layer.name));
-    Layer& own = part(l);
-    own.heads /= parts_;
     by_channels(l);
-    own.inner_values = share(layer.inner_values);
   }
 
   void by_channels(std::size_t l) {
@@ -190,6 +187,11 @@ class Division {
     own.input.channels = share(own.input.channels);
     own.output.channels = share(own.output.channels);
     own.input_values = share(own.input_values);
+    own.inner_values = share(own.inner_values);
+    own.mask_values = share(own.mask_values);
+    // Heads of keys and values that are fewer than devices are copied.
+    own.heads = static_cast<int>(share(own.heads));
+    own.kv_heads = static_cast<int>(share(own.kv_heads));
     scale_flop(own, 1.0 / parts_);
     spread_[l] = Spread::channels;
   }
@@ -214,6 +216,7 @@ class Division {
       own.output.width /= parts_;
       own.input_values /= parts_;
       own.inner_values /= parts_;
+      own.mask_values /= parts_;
       scale_flop(own, 1.0 / parts_);
       spread_[l] = Spread::positions;
       return;
