@@ -78,7 +78,7 @@ struct AttentionParts {
                             .heads = heads,
                             .kv_heads = kv_heads,
                             .queries = queries,
-                            .keys = causal ? queries : keys(),
+                            .keys = causal ? at_least_one(2 * pairs / d(queries)) : keys(),
                             .key_features = key_features / heads,
                             .value_features = value_features / heads,
                             .causal = causal,
@@ -219,7 +219,9 @@ std::vector<LayerKernel> linear(const Layer& layer, std::int64_t batch, KernelPa
   if (!whole) return {};
   std::vector<LayerKernel> out{{*whole, 1}};
   if (layer.variant == "experts" && layer.parameters.size() > 1)
-    out.push_back({product(layer.input.channels, layer.experts, batch * layer.output.positions(), pass), 1});
+    out.push_back({product(layer.input.channels, layer.parameters[1].values / layer.input.channels,
+                           batch * layer.output.positions(), pass),
+                   1});
   const bool bias = layer.variant != "experts" && layer.parameters.size() + (layer.tied_to >= 0 ? 1 : 0) > 1;
   if (style.traffic == Traffic::kernels && bias && pass == KernelPass::backward_weights)
     out.push_back(memory("bias", d(batch) * d(layer.output.values()), pass));
@@ -240,7 +242,7 @@ std::optional<KernelShape> layer_kernel(const Layer& layer, std::int64_t batch, 
   if (layer.variant == "experts") {
     const bool combines = layer.parameters.size() == 1;  // see workloads/sequence_layers.cpp
     const std::int64_t chosen = layer.experts_per_position;
-    const std::int64_t samples = at_least_one(d(batch) * d(layer.output.positions()) * d(chosen) / layer.experts);
+    const std::int64_t samples = at_least_one(d(batch) * d(layer.input.positions()) * d(chosen) / layer.experts);
     KernelShape shape = product(combines ? layer.input.channels / chosen : layer.input.channels,
                                 combines ? layer.output.channels : layer.output.channels / chosen, samples, pass);
     std::get<GemmShape>(shape.of).count = layer.experts;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <memory>
 #include <numeric>
 
@@ -109,10 +110,10 @@ EntryInfo Composition::pipeline_info() {
   return info;
 }
 
-Composition::Composition(const ScheduleOptions& schedule, std::optional<Mesh> mesh, std::shared_ptr<const Body> body,
+Composition::Composition(const ScheduleOptions& schedule, std::optional<Mesh> mesh, Bodies bodies,
                          std::shared_ptr<const Synchronisation> synchronisation)
     : mesh_(std::move(mesh)),
-      body_(std::move(body)),
+      bodies_(std::move(bodies)),
       synchronisation_(std::move(synchronisation)),
       options_(schedule.options),
       schedule_(choose(schedule.named_in, schedule.name_key, schedules(), PipelineSchedule::one_f_one_b)),
@@ -148,27 +149,56 @@ Composition::Composition(const ScheduleOptions& schedule, std::optional<Mesh> me
 std::unique_ptr<Strategy> Composition::pipeline(const ConfigNode& options) {
   refuse_piecewise_updates(options);
   return std::unique_ptr<Strategy>(
-      new Composition({options, "schedule", options}, std::nullopt, nullptr, std::make_shared<AllReduce>(options)));
+      new Composition({options, "schedule", options}, std::nullopt, {}, std::make_shared<AllReduce>(options)));
+}
+
+/// One for every axis along which layers are divided: those that are named, and for other axes those without options.
+Composition::Bodies Composition::read_bodies(const ConfigNode& options, const Mesh& mesh,
+                                             const BodyRegistry& registry) {
+  std::vector<std::pair<std::string, const char*>> axes{
+      {"context", "context"}, {"expert", "experts"}, {"tensor", "tensor"}};  // and what divides along them
+  std::vector<Part> parts;
+  if (options.has("body") && options.at("body").is_list())
+    for (const ConfigNode& item : options.at("body").items()) parts.push_back(read_part_of(item));
+  else if (options.has("body"))
+    parts.push_back(read_part(options, "body", "whole"));
+  std::map<std::string, std::shared_ptr<const Body>> along;
+  for (const Part& part : parts) {
+    if (part.name == "whole") {
+      for (const auto& [axis, body] : axes)
+        if (mesh.extent(axis) > 1)
+          throw mesh.place().at(axis).error(
+              fmt::format("a body of whole layers has no use for this axis; use body: {}", body));
+      continue;
+    }
+    std::shared_ptr<const Body> body = registry.make(part.name, part.options, part.place);
+    const std::string axis = body->axis();
+    if (mesh.extent(axis) < 2)
+      throw part.place.error(
+          fmt::format("the mesh has no axis '{}' to divide layers over; add it, or use body: whole", axis));
+    if (!along.emplace(axis, std::move(body)).second)
+      throw part.place.error(fmt::format("something else divides along '{}' already; leave out one of the two", axis));
+  }
+  Bodies bodies;
+  const ConfigNode nothing = ConfigNode::load_text("{}", "body");
+  for (const auto& [axis, body] : axes) {
+    if (const auto named = along.find(axis); named != along.end())
+      bodies.push_back(named->second);
+    else if (mesh.extent(axis) > 1)
+      bodies.push_back(registry.make(body, nothing, mesh.place().at(axis)));
+  }
+  return bodies;
 }
 
 std::unique_ptr<Strategy> Composition::compose(const ConfigNode& options, const BodyRegistry& bodies,
                                                const SynchronisationRegistry& synchronisations) {
   const Mesh mesh(options.at("mesh"));
-  const Part body = read_part(options, "body", mesh.extent("tensor") > 1 ? "tensor" : "whole");
   const Part synchronisation = read_part(options, "synchronisation", "all_reduce");
   const Part schedule = read_part(options, "schedule", "1f1b");
   if (mesh.extent("pipeline") > 1) refuse_piecewise_updates(synchronisation.options);
-  std::shared_ptr<const Body> divides;
-  if (body.name != "whole") divides = bodies.make(body.name, body.options, body.place);
-  const std::string axis = divides ? divides->axis() : "";
-  if (mesh.extent("tensor") > 1 && axis != "tensor")
-    throw mesh.place().at("tensor").error("a body of whole layers has no use for this axis; use body: tensor");
-  if (divides && mesh.extent(axis) < 2)
-    throw body.place.error(
-        fmt::format("the mesh has no axis '{}' to divide layers over; add it, or use body: whole", axis));
-  return std::unique_ptr<Strategy>(
-      new Composition({schedule.named_in, schedule.name_key, schedule.options}, mesh, std::move(divides),
-                      synchronisations.make(synchronisation.name, synchronisation.options, synchronisation.place)));
+  return std::unique_ptr<Strategy>(new Composition(
+      {schedule.named_in, schedule.name_key, schedule.options}, mesh, read_bodies(options, mesh, bodies),
+      synchronisations.make(synchronisation.name, synchronisation.options, synchronisation.place)));
 }
 
 void Composition::read_replicas(const ConfigNode& node) {
@@ -210,7 +240,7 @@ void Composition::check_options() const {
 std::vector<int> Composition::replicas_on(std::size_t workers) const {
   if (mesh_) {
     const Mesh mesh = mesh_->on(workers);
-    return std::vector<int>(static_cast<std::size_t>(mesh.extent("pipeline")), mesh.extent("data"));
+    return std::vector<int>(static_cast<std::size_t>(mesh.extent("pipeline")), mesh.shares());
   }
   const int have = static_cast<int>(workers);
   if (!replicas_.empty()) {
@@ -402,6 +432,17 @@ std::vector<StageRanks> Composition::place_stages(const std::vector<DeviceId>& w
   return stages;
 }
 
+/// The network as one device has it. None if nothing divides it.
+std::optional<DividedModel> Composition::divide(const StrategyContext& context) const {
+  if (bodies_.empty()) return std::nullopt;
+  if (context.model == nullptr || !context.trace_of)
+    throw mesh_->place().error("this needs a network with layers, which can be divided");
+  DividedModel divided = DividedModel::whole(*context.model);
+  for (const auto& body : bodies_)
+    divided = body->divide(std::move(divided), mesh_->extent(body->axis()), mesh_->place().at(body->axis()));
+  return divided;
+}
+
 /// A layer's exchanges of a micro-batch on one replica.
 std::vector<LayerExchanges> Composition::exchanges(const DividedModel& divided, const WorkloadTrace& trace) const {
   std::vector<LayerExchanges> out;
@@ -409,20 +450,20 @@ std::vector<LayerExchanges> Composition::exchanges(const DividedModel& divided, 
     std::vector<Exchange> all;
     for (const SampleExchange& one : of) {
       const double value = one.full_precision ? bytes_per_value(Precision::fp32) : bytes_per_value(trace.precision);
-      all.push_back(
-          {one.name, one.op, Bytes(one.values * static_cast<double>(trace.batch) * value), &StageRanks::tensor});
+      all.push_back({one.name, one.op, Bytes(one.values * static_cast<double>(trace.batch) * value), one.axis});
     }
     return all;
   };
   for (const SampleExchanges& layer : divided.exchanges)
-    out.push_back({sized(layer.before_forward), sized(layer.after_forward), sized(layer.before_backward),
-                   sized(layer.after_backward)});
+    out.push_back({sized(layer.before_forward), sized(layer.during_forward), sized(layer.after_forward),
+                   sized(layer.before_backward), sized(layer.during_backward), sized(layer.after_backward)});
   return out;
 }
 
 /// What all devices of a team have, each sends a part of; the receivers gather it (Narayanan et al. 2021, section 4.1).
 void Composition::scatter_messages(StepPlan& plan, const DividedModel& divided) const {
-  const double parts = mesh_->extent(body_->axis());
+  const double parts = mesh_->extent("tensor");
+  if (parts < 2) return;
   plan.gathers.resize(plan.chunks.size());
   for (std::size_t c = 1; c < plan.chunks.size(); ++c) {
     Chunk &before = plan.chunks[c - 1], &after = plan.chunks[c];
@@ -437,13 +478,8 @@ void Composition::scatter_messages(StepPlan& plan, const DividedModel& divided) 
 TrainingStep Composition::compile(const StrategyContext& whole) const {
   StrategyContext context = whole;
   if (mesh_) mesh_->on(whole.workers.size());  // throws
-  std::optional<DividedModel> divided;
-  if (body_) {
-    if (whole.model == nullptr || !whole.trace_of)
-      throw mesh_->place().error("this needs a network with layers, which can be divided");
-    divided = body_->divide(*whole.model, mesh_->extent(body_->axis()), mesh_->place().at(body_->axis()));
-    context.trace = whole.trace_of(divided->part);
-  }
+  const std::optional<DividedModel> divided = divide(whole);
+  if (divided) context.trace = whole.trace_of(divided->part);
   const auto chosen = [&]() -> Choice {
     if (choose_replicas_) return best_layout(context);
     const std::vector<int> replicas = replicas_on(context.workers.size());
@@ -463,6 +499,7 @@ TrainingStep Composition::compile(const StrategyContext& whole) const {
   plan.by_layer = mesh_ && plan.stages() == 1 && schedule_ == PipelineSchedule::one_f_one_b;
   if (divided) {
     plan.exchanges = exchanges(*divided, *plan.traces.front());
+    for (const double dispatched : divided->dispatched) plan.experts.push_back(dispatched > 0);
     if (scatter_messages_) scatter_messages(plan, *divided);
   }
   TrainingStep step;
@@ -477,13 +514,13 @@ TrainingStep Composition::compile(const StrategyContext& whole) const {
 EntryInfo Composition::info() {
   return {"composition",
           "schedule x body x synchronisation over a mesh of devices; what a `strategy` with a mesh is",
-          {{"mesh", "", "{pipeline: p, data: d, tensor: t}", "required",
+          {{"mesh", "", "{pipeline: p, data: d, context: c, expert: e, tensor: t}", "required",
             "axes of the grid of devices, the last of them neighbours; those left out are 1"},
            {"schedule", "", "a schedule of pipeline, with options", "1f1b",
             "order of passes; options: micro_batches, virtual_stages, split, first_layers, recompute, ... of pipeline; "
             "of a single stage it is accumulation"},
-           {"body", "", "whole, tensor; with options", "tensor with such an axis, else whole",
-            "how layers are divided over devices"},
+           {"body", "", "whole, tensor, context, experts; with options; or a list",
+            "one for each such axis, else whole", "how layers are divided over devices"},
            {"synchronisation", "", "all_reduce, sharded; with options", "all_reduce",
             "how replicas agree; options as data_parallel's and sharded_data_parallel's"}}};
 }

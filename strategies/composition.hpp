@@ -10,7 +10,7 @@
 // before an update, is not computed; every replica of a stage has the same share of each micro-batch. Validation:
 // closed forms of the schedules' papers to 1e-9 (tests/unit/pipeline_test.cpp); timelines by hand and all splits tried
 // out (tests/unit/pipeline_layout_test.cpp); Eserol 2019, Table 5.15 (docs/reproduce.md); bytes of tensor parallelism
-// by formula (tests/unit/tensor_parallel_test.cpp).
+// by formula (tests/unit/composition_test.cpp).
 
 #include <memory>
 #include <optional>
@@ -52,7 +52,9 @@ class Composition final : public Strategy {
     const char* name_key;
     ConfigNode options;
   };
-  Composition(const ScheduleOptions& schedule, std::optional<Mesh> mesh, std::shared_ptr<const Body> body,
+  using Bodies = std::vector<std::shared_ptr<const Body>>;
+  static Bodies read_bodies(const ConfigNode& options, const Mesh& mesh, const BodyRegistry& registry);
+  Composition(const ScheduleOptions& schedule, std::optional<Mesh> mesh, Bodies bodies,
               std::shared_ptr<const Synchronisation> synchronisation);
 
   /// A plan without chunks and devices, where they go, and the traces that the plan will refer to.
@@ -76,12 +78,13 @@ class Composition final : public Strategy {
   std::vector<int> micro_batches_to_try(std::int64_t batch, int stages) const;
   Choice best_layout(const StrategyContext& context) const;
   std::vector<StageRanks> place_stages(const std::vector<DeviceId>& workers, const std::vector<int>& replicas) const;
+  std::optional<DividedModel> divide(const StrategyContext& context) const;
   std::vector<LayerExchanges> exchanges(const DividedModel& divided, const WorkloadTrace& trace) const;
   void scatter_messages(StepPlan& plan, const DividedModel& divided) const;
   ConfigNode place(const char* key) const { return options_.has(key) ? options_.at(key) : options_; }
 
-  std::optional<Mesh> mesh_;          ///< else stages and replicas say where what is
-  std::shared_ptr<const Body> body_;  ///< null: whole layers
+  std::optional<Mesh> mesh_;  ///< else stages and replicas say where what is
+  Bodies bodies_;             ///< in the order in which they divide; none: whole layers
   std::shared_ptr<const Synchronisation> synchronisation_;
   ConfigNode options_;  ///< of the schedule
   PipelineSchedule schedule_;

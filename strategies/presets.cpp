@@ -1,6 +1,7 @@
 #include "strategies/presets.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <memory>
 #include <string>
@@ -69,23 +70,33 @@ ConfigNode megatron(const ConfigNode& options) {
   const bool positions = options.get("sequence_parallel", false);
   if (positions && !tensor)
     throw options.at("sequence_parallel").error("positions are divided along the tensor axis; set tensor");
-  std::string body;
-  if (tensor) body = fmt::format(", body: {{name: tensor, sequence_parallel: {}}}", positions);
+  std::vector<std::string> bodies;  // context has no options here
+  if (tensor) bodies.push_back(fmt::format("{{name: tensor, sequence_parallel: {}}}", positions));
+  if (options.has("capacity")) {
+    if (number("expert") == "1") throw options.at("capacity").error("experts are not divided; set expert");
+    bodies.push_back(fmt::format("{{name: experts, capacity: {}}}", options.at("capacity").as_double({0.1, 100})));
+  }
+  const std::string body = bodies.empty() ? "" : fmt::format(", body: [{}]", fmt::join(bodies, ", "));
   const char* synchronisation =
       options.get("distributed_optimizer", false) ? "{name: sharded, stage: 1}" : "all_reduce";
-  // The order of Megatron-LM's ranks: tensor varies fastest, then data, then pipeline.
+  // The order of Megatron-LM's ranks: tensor varies fastest, then what divides or repeats samples, then pipeline.
   return ConfigNode::load_text(
-      fmt::format("{{mesh: {{pipeline: {}, data: rest, tensor: {}}}, schedule: {{name: {}}}{}, synchronisation: {}}}",
-                  number("pipeline"), number("tensor"), schedule, body, synchronisation),
+      fmt::format(
+          "{{mesh: {{pipeline: {}, data: rest, context: {}, expert: {}, tensor: {}}}, schedule: {{name: {}}}{}, "
+          "synchronisation: {}}}",
+          number("pipeline"), number("context"), number("expert"), number("tensor"), schedule, body, synchronisation),
       "megatron");
 }
 
 const EntryInfo& megatron_info() {
   static const EntryInfo info{
       "megatron",
-      "Megatron-LM: tensor x pipeline x data parallelism; data takes the rest of the workers",
+      "Megatron-LM: tensor x pipeline x context x expert x data parallelism; data takes the rest of the workers",
       {{"tensor", "count", "1 .. heads", "1", "devices that share each layer: --tensor-model-parallel-size"},
        {"pipeline", "count", "1 .. layers", "1", "stages: --pipeline-model-parallel-size"},
+       {"context", "count", "1 .. positions", "1", "devices that share each sequence: --context-parallel-size"},
+       {"expert", "count", "1 .. experts", "1", "devices that share experts: --expert-model-parallel-size"},
+       {"capacity", "", "0.1 .. 100", "none", "--moe-expert-capacity-factor"},
        {"micro_batches", "count", "1 .. replica's batch", "up to 4 per stage",
         "global batch / (data x --micro-batch-size)"},
        {"virtual_stages", "count", "1 .. 1000", "1",

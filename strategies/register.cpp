@@ -1,5 +1,7 @@
 #include "strategies/register.hpp"
 
+#include "strategies/bodies/context.hpp"
+#include "strategies/bodies/experts.hpp"
 #include "strategies/bodies/tensor.hpp"
 #include "strategies/collective_benchmark.hpp"
 #include "strategies/composition.hpp"
@@ -20,10 +22,20 @@
 #include "strategies/two_chunk_data_parallel.hpp"
 
 namespace epocast {
+namespace {
+
+template <class Part, class Base>
+void add_part(Registry<Base>& registry) {
+  registry.add(Part::info(), [](const ConfigNode& options) { return std::make_unique<Part>(options); });
+}
+
+}  // namespace
 
 BodyRegistry builtin_bodies() {
   BodyRegistry registry("body");
-  registry.add(TensorBody::info(), [](const ConfigNode& options) { return std::make_unique<TensorBody>(options); });
+  add_part<TensorBody>(registry);
+  add_part<ContextBody>(registry);
+  add_part<ExpertBody>(registry);
   return registry;
 }
 

@@ -16,20 +16,40 @@ namespace epocast {
 struct SampleExchange {
   const char* name = "";
   CollectiveOp op = CollectiveOp::all_reduce;
-  double values = 0;            ///< per sample: of the whole vector, as Collective::bytes counts it
-  bool full_precision = false;  ///< fp32 whatever the network's precision
+  double values = 0;                             ///< per sample: of the whole vector, as Collective::bytes counts it
+  bool full_precision = false;                   ///< fp32 whatever the network's precision
+  Axis StageRanks::*axis = &StageRanks::tensor;  ///< along which
 };
 
-/// Those of one layer, along the team.
+/// Those of one layer; see LayerExchanges.
 struct SampleExchanges {
-  std::vector<SampleExchange> before_forward, after_forward, before_backward, after_backward;
+  std::vector<SampleExchange> before_forward, during_forward, after_forward, before_backward, during_backward,
+      after_backward;
+
+  /// Calls visit(exchange) for all of them.
+  template <class Visit>
+  void for_each(Visit visit) {
+    for (auto* some :
+         {&before_forward, &during_forward, &after_forward, &before_backward, &during_backward, &after_backward})
+      for (SampleExchange& exchange : *some) visit(exchange);
+  }
 };
 
 /// A network as one device of a team sees it.
 struct DividedModel {
   std::shared_ptr<const Model> part;
   std::vector<SampleExchanges> exchanges;  ///< by layer
-  std::vector<bool> shared;                ///< by layer: its output is the same on all devices of the team
+  std::vector<bool> shared;                ///< by layer: its output is the same on all devices along the tensor axis
+  /// By layer: if its experts are divided (its first tensor of parameters), how often each position is there, once for
+  /// every expert that it goes to; else 0.
+  std::vector<double> dispatched;
+
+  /// A network that nothing divides yet.
+  static DividedModel whole(const Model& model) {
+    const std::size_t layers = model.layers.size();
+    return {std::make_shared<Model>(model), std::vector<SampleExchanges>(layers), std::vector<bool>(layers, false),
+            std::vector<double>(layers, 0)};
+  }
 };
 
 class Body {
@@ -37,8 +57,9 @@ class Body {
   virtual ~Body() = default;
   /// The axis of the mesh along which layers are divided.
   virtual std::string axis() const = 0;
-  /// Divides a network over a team of so many, at least two. Throws ConfigError at `place` if it cannot be divided.
-  virtual DividedModel divide(const Model& model, int parts, const ConfigNode& place) const = 0;
+  /// Divides what each device has so far over a team of so many, at least two. Bodies follow one another in the order
+  /// context, expert, tensor. Throws ConfigError at `place` if it cannot be divided.
+  virtual DividedModel divide(DividedModel model, int parts, const ConfigNode& place) const = 0;
 };
 
 using BodyRegistry = Registry<Body>;

@@ -16,19 +16,20 @@ enum class Spread {
 
 class Division {
  public:
-  Division(const Model& model, int parts, bool by_positions, bool gather_again, const ConfigNode& place)
-      : model_(model),
+  Division(DividedModel divided, int parts, bool by_positions, bool gather_again, const ConfigNode& place)
+      : divided_(std::move(divided)),
+        model_(*divided_.part),
         parts_(parts),
         by_positions_(by_positions),
         gather_again_(gather_again),
         place_(place),
-        part_(std::make_shared<Model>(model)),
-        exchanges_(model.layers.size()),
-        spread_(model.layers.size(), Spread::whole),
-        entered_(model.layers.size(), false),
-        readers_(model.layers.size()) {
-    for (std::size_t l = 0; l < model.layers.size(); ++l)
-      for (const int input : model.layers[l].inputs) readers_[at(input)].push_back(l);
+        part_(std::make_shared<Model>(model_)),
+        exchanges_(divided_.exchanges),
+        spread_(model_.layers.size(), Spread::whole),
+        entered_(model_.layers.size(), false),
+        readers_(model_.layers.size()) {
+    for (std::size_t l = 0; l < model_.layers.size(); ++l)
+      for (const int input : model_.layers[l].inputs) readers_[at(input)].push_back(l);
   }
 
   DividedModel divide() {
@@ -36,9 +37,11 @@ class Division {
     if (!any_)
       throw place_.error(
           fmt::format("{} has no layer that tensor parallelism divides; leave the tensor axis out", model_.name));
-    std::vector<bool> shared;
-    for (const Spread spread : spread_) shared.push_back(spread == Spread::whole);
-    return {std::move(part_), std::move(exchanges_), std::move(shared)};
+    for (std::size_t l = 0; l < spread_.size(); ++l) divided_.shared[l] = spread_[l] == Spread::whole;
+    divided_.exchanges = std::move(exchanges_);
+    DividedModel out = std::move(divided_);
+    out.part = std::move(part_);
+    return out;
   }
 
  private:
@@ -112,30 +115,46 @@ class Division {
     Layer& own = part(l);
     enter(l, at(layer.inputs.front()));
     own.output.channels = share(layer.output.channels);
-    for (ParameterTensor& tensor : own.parameters) tensor.values = share(tensor.values);
-    scale_flop(own, ratio(own.output.channels, layer.output.channels));
+    // A router, which the first of a chain of experts has too, is everywhere.
+    const bool routes = layer.variant == "experts";
+    for (ParameterTensor& tensor : own.parameters)
+      if (!routes || &tensor == own.parameters.data()) tensor.values = share(tensor.values);
+    const double divided = ratio(own.output.channels, layer.output.channels), router = routes ? router_share(layer) : 0;
+    scale_flop(own, divided * (1 - router) + router);
     spread_[l] = Spread::channels;
   }
 
+  /// Of a layer's products.
+  static double router_share(const Layer& layer) {
+    const auto values = [&](std::size_t t) { return static_cast<double>(layer.parameters[t].values); };
+    if (layer.parameters.size() < 2) return 0;
+    return values(1) / (values(1) + values(0) / layer.experts * layer.experts_per_position);
+  }
+
+  /// How often each position of a layer's input or output is there.
+  double copies(std::size_t l) const { return divided_.dispatched[l] > 0 ? divided_.dispatched[l] : 1; }
+
   /// A tensor that columns or heads read: its gradient is summed over the team, once for all that read it. A tensor
-  /// divided by positions is gathered first.
+  /// divided by positions is gathered first: of experts behind their dispatch, to which each device sends its part.
   void enter(std::size_t l, std::size_t input) {
-    const auto values = static_cast<double>(whole(input).output.values());
+    const double values = copies(l) * static_cast<double>(whole(input).output.values());
     const bool gathers = spread_[input] == Spread::positions;
     part(l).input = whole(l).input;
     if (entered_[input]) return;
     entered_[input] = true;
     SampleExchanges& own = exchanges_[l];
+    auto& backward = own.after_backward;  // the gradients go back the way that the tensor came
     if (gathers) {
+      if (divided_.dispatched[l] > 0) divide_exchanges(l);
       own.before_forward.push_back({"all-gather", CollectiveOp::all_gather, values});
       if (gather_again_)
         own.before_backward.push_back({"all-gather again", CollectiveOp::all_gather, values});
       else
         part(l).inner_values += whole(input).output.values() - part(input).output.values();
       if (whole(l).backward_data_flop > 0)
-        own.after_backward.push_back({"reduce-scatter", CollectiveOp::reduce_scatter, values});
+        backward.insert(backward.begin(), {"reduce-scatter", CollectiveOp::reduce_scatter, values});
     } else if (whole(l).backward_data_flop > 0) {
-      own.after_backward.push_back({"all-reduce", CollectiveOp::all_reduce, values});
+      backward.insert(backward.begin(), {"all-reduce", CollectiveOp::all_reduce, values});
     }
   }
 
@@ -151,15 +170,17 @@ class Division {
 
   /// The parts' outputs are summed.
   void add_up(std::size_t l) {
-    const auto values = static_cast<double>(whole(l).output.values());
+    const double values = copies(l) * static_cast<double>(whole(l).output.values());
+    auto& forward = exchanges_[l].after_forward;  // before what experts have made is sent home
     if (by_positions_ && is_sequence(whole(l).output)) {
-      exchanges_[l].after_forward.push_back({"reduce-scatter", CollectiveOp::reduce_scatter, values});
+      if (divided_.dispatched[l] > 0) divide_exchanges(l);
+      forward.insert(forward.begin(), {"reduce-scatter", CollectiveOp::reduce_scatter, values});
       if (whole(l).needs_gradient)
         exchanges_[l].before_backward.push_back({"all-gather", CollectiveOp::all_gather, values});
       part(l).output.width = whole(l).output.width / parts_;
       spread_[l] = Spread::positions;
     } else {
-      exchanges_[l].after_forward.push_back({"all-reduce", CollectiveOp::all_reduce, values});
+      forward.insert(forward.begin(), {"all-reduce", CollectiveOp::all_reduce, values});
     }
   }
 
@@ -182,8 +203,16 @@ class Division {
     by_channels(l);
   }
 
+  /// What others exchange around a layer of which each device has a part.
+  void divide_exchanges(std::size_t l) {
+    exchanges_[l].for_each([&](SampleExchange& exchange) {
+      if (exchange.axis != &StageRanks::tensor) exchange.values /= parts_;
+    });
+  }
+
   void by_channels(std::size_t l) {
     Layer& own = part(l);
+    divide_exchanges(l);
     own.input.channels = share(own.input.channels);
     own.output.channels = share(own.output.channels);
     own.input_values = share(own.input_values);
@@ -242,6 +271,7 @@ class Division {
     layer.backward_weights_flop *= factor;
   }
 
+  DividedModel divided_;
   const Model& model_;
   int parts_;
   bool by_positions_, gather_again_;
@@ -272,8 +302,8 @@ EntryInfo TensorBody::info() {
             "gather inputs once more for the backward pass instead of keeping them (sequence_parallel: true)"}}};
 }
 
-DividedModel TensorBody::divide(const Model& model, int parts, const ConfigNode& place) const {
-  return Division(model, parts, sequence_parallel_, gather_again_, place).divide();
+DividedModel TensorBody::divide(DividedModel model, int parts, const ConfigNode& place) const {
+  return Division(std::move(model), parts, sequence_parallel_, gather_again_, place).divide();
 }
 
 }  // namespace epocast

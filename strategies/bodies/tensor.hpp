@@ -23,7 +23,7 @@ class TensorBody final : public Body {
  public:
   explicit TensorBody(const ConfigNode& options);
   std::string axis() const override { return "tensor"; }
-  DividedModel divide(const Model& model, int parts, const ConfigNode& place) const override;
+  DividedModel divide(DividedModel model, int parts, const ConfigNode& place) const override;
   static EntryInfo info();
 
  private:

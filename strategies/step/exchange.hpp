@@ -10,13 +10,13 @@
 
 namespace epocast {
 
-/// The devices of a stage: a grid whose ranks along `replicas` hold the same layers' parameters, and along the other
-/// axes share the work on them. Extent 1: there is no such axis.
+/// The devices of a stage: a grid whose ranks along `replicas` hold the same parameters, and along `tensor` parts of
+/// the same layers. Extent 1: there is no such axis. Replicas differ in their samples or, along `context`, in the
+/// positions of the same samples. Along `expert` they have different experts, of which those along `expert_replicas`
+/// have the same.
 struct StageRanks {
   std::vector<DeviceId> devices;
-  Axis replicas{}, tensor{};
-
-  bool shares_layers() const { return tensor.extent > 1; }
+  Axis replicas{}, tensor{}, context{}, expert{}, expert_replicas{};
 };
 
 struct Exchange {
@@ -26,9 +26,10 @@ struct Exchange {
   Axis StageRanks::*axis{};  ///< along which
 };
 
-/// Before and after a layer's passes, in order.
+/// Before and after a layer's passes, in order, and what goes on during them: block by block, each of which is computed
+/// when it has come (ring attention). `during`: as many blocks as ranks along the axis, the first of them there.
 struct LayerExchanges {
-  std::vector<Exchange> before_forward, after_forward, before_backward, after_backward;
+  std::vector<Exchange> before_forward, during_forward, after_forward, before_backward, during_backward, after_backward;
 };
 
 }  // namespace epocast

@@ -1,6 +1,7 @@
 #include "strategies/step/mesh.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <numeric>
@@ -9,18 +10,42 @@ namespace epocast {
 
 namespace {
 
-const std::vector<std::string> kAxes{"pipeline", "data", "tensor"};
+const std::vector<std::string> kAxes{"pipeline", "data", "context", "expert", "tensor"};
+/// Along which all parameters are the same, or those of experts.
+const std::vector<std::string> kReplicas{"data", "context", "expert"}, kExpertReplicas{"data", "context"};
+
+bool is_one_of(const std::string& axis, const std::vector<std::string>& axes) {
+  return std::ranges::find(axes, axis) != axes.end();
+}
 
 }  // namespace
 
 Mesh::Mesh(const ConfigNode& node) : node_(node) {
   for (const std::string& axis : node.keys()) {
-    if (std::ranges::find(kAxes, axis) == kAxes.end())
+    if (!is_one_of(axis, kAxes))
       throw node.at(axis).error(
-          fmt::format("unknown axis '{}'{}; axes are pipeline, data and tensor", axis, name_hint(axis, kAxes)));
+          fmt::format("unknown axis '{}'{}; axes are {}", axis, name_hint(axis, kAxes), fmt::join(kAxes, ", ")));
     const ConfigNode extent = node.at(axis);
     const bool rest = axis == "data" && extent.is_scalar() && extent.as_string() == "rest";
     axes_.emplace_back(axis, rest ? kRest : static_cast<int>(extent.as_int(Range{1, 1e6})));
+  }
+}
+
+/// Throws if an axis along which ranks differ in more lies between these. The stages' is none: see within_stage().
+void Mesh::check_neighbours(const std::vector<std::string>& axes, const char* what) const {
+  std::string last, between;  // of these; and since
+  for (const auto& [name, extent] : axes_) {
+    if (extent == 1 || name == "pipeline") continue;
+    if (!is_one_of(name, axes)) {
+      if (!last.empty()) between = name;
+    } else {
+      if (!between.empty())
+        throw node_.at(between).error(
+            fmt::format("ranks along {} and {} have {}, so these axes must be neighbours; "
+                        "name {} before or after both",
+                        last, name, what, between));
+      last = name;
+    }
   }
 }
 
@@ -57,24 +82,35 @@ Mesh Mesh::on(std::size_t workers) const {
   if (out.size() != have)
     throw node_.error(fmt::format("{} make {} devices, but the study has {}; set workers to {}, or change an axis",
                                   text(), out.size(), have, out.size()));
+  out.check_neighbours(kReplicas, "the same parameters");
+  if (extent("expert") > 1) out.check_neighbours(kExpertReplicas, "the same experts");
   return out;
 }
 
-/// Numbers ranks in the order of all axes but the pipeline's.
-Axis Mesh::within_stage(const std::string& axis) const {
+/// The axis that these, which are neighbours, are together. Numbers ranks in the order of all axes but the pipeline's.
+Axis Mesh::within_stage(const std::vector<std::string>& axes) const {
+  Axis out;
   std::uint32_t stride = 1;
   for (std::size_t a = axes_.size(); a-- > 0;) {
-    if (axes_[a].first == axis) return {.stride = stride, .extent = static_cast<std::uint32_t>(axes_[a].second)};
-    if (axes_[a].first != "pipeline") stride *= static_cast<std::uint32_t>(axes_[a].second);
+    const auto& [name, extent] = axes_[a];
+    const auto ranks = static_cast<std::uint32_t>(extent);
+    if (is_one_of(name, axes) && ranks > 1) {
+      if (out.extent == 1) out.stride = stride;
+      out.extent *= ranks;
+    }
+    if (name != "pipeline") stride *= ranks;
   }
-  return {};
+  return out;
 }
 
 std::vector<StageRanks> Mesh::stages(const std::vector<DeviceId>& workers) const {
   std::vector<StageRanks> stages(static_cast<std::size_t>(extent("pipeline")));
   for (StageRanks& stage : stages) {
-    stage.replicas = within_stage("data");
-    stage.tensor = within_stage("tensor");
+    stage.replicas = within_stage(kReplicas);
+    stage.expert_replicas = within_stage(kExpertReplicas);
+    stage.context = within_stage({"context"});
+    stage.expert = within_stage({"expert"});
+    stage.tensor = within_stage({"tensor"});
   }
   std::size_t inner = 1;  // ranks of the axes that vary faster than the pipeline's
   for (std::size_t a = axes_.size(); a-- > 0 && axes_[a].first != "pipeline";)

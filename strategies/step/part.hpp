@@ -15,6 +15,12 @@ struct Part {
   const char* name_key = "name";
 };
 
+/// A name, or a map with a name and options.
+inline Part read_part_of(const ConfigNode& node) {
+  if (node.is_map()) return {node.at("name").as_string(), node.at("name"), node, node};
+  return {node.as_string(), node, ConfigNode::load_text("{}", "options"), node};
+}
+
 /// `fallback`: its name where the key is absent.
 inline Part read_part(const ConfigNode& options, const char* key, const std::string& fallback) {
   const ConfigNode nothing = ConfigNode::load_text("{}", key);

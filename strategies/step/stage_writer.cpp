@@ -82,11 +82,13 @@ void StageWriter::flush(const std::string& name) {
   is_pending_ = false;
 }
 
-void StageWriter::exchange(const Exchange& exchange, const std::string& layer) {
+/// What has been done when the next in the program begins: in the program's order, if there is one; else the pass's.
+Lanes StageWriter::before_next() const { return ordered_ ? newest_ : last_; }
+
+/// After these and all that is awaited. None if nothing is sent.
+std::optional<TaskId> StageWriter::send(const Exchange& exchange, const std::string& layer, const Lanes& before) {
   const Axis axis = ranks_.*exchange.axis;
-  if (axis.extent < 2 || !(exchange.bytes.value > 0)) return;
-  flush(layer);
-  cut_ = true;
+  if (axis.extent < 2 || !(exchange.bytes.value > 0)) return std::nullopt;
   const CollectiveAlgorithm algorithm =
       supports(collective_.algorithm, exchange.op) ? collective_.algorithm : default_algorithm(exchange.op);
   const std::string name = pass_.chunk.empty() ? layer : pass_.chunk + " " + layer;
@@ -99,13 +101,38 @@ void StageWriter::exchange(const Exchange& exchange, const std::string& layer) {
                                                .gamma = collective_.gamma},
                                               {std::string(exchange.name), name, pass_.micro_batch});
   if (pass_.priority) graph_.set_priority(task, *pass_.priority);
-  // In the program's order, if there is one; else behind what the pass has done before.
-  for (const TaskId before : ordered_ ? newest_ : last_) graph_.after(before, task);
-  for (const auto& [before, lag] : awaited_) graph_.after(before, task, lag);
+  for (const TaskId one : before) graph_.after(one, task);
+  for (const auto& [one, lag] : awaited_) graph_.after(one, task, lag);
+  return task;
+}
+
+void StageWriter::exchange(const Exchange& exchange, const std::string& layer) {
+  if ((ranks_.*exchange.axis).extent < 2 || !(exchange.bytes.value > 0)) return;
+  flush(layer);
+  cut_ = true;
+  const TaskId task = *send(exchange, layer, before_next());
   awaited_ = {{task, 0}};
   last_ = {task};
   if (first_.empty()) first_ = last_;
   comes(last_);
+}
+
+void StageWriter::compute_during(const std::vector<Exchange>& exchanges, const DeviceTime& time,
+                                 const std::string& layer, const char* operation) {
+  if (exchanges.empty()) return compute(time, layer, operation);
+  flush(layer);
+  cut_ = true;
+  const Lanes before = before_next();
+  std::vector<TaskId> sent;
+  for (const Exchange& exchange : exchanges)
+    if (const std::optional<TaskId> task = send(exchange, layer, before)) sent.push_back(*task);
+  const double last_block = 1.0 / (ranks_.*exchanges.front().axis).extent;
+  compute(time * (1 - last_block), layer, operation);
+  flush(layer);
+  if (!ordered_)
+    for (const TaskId task : last_) awaited_.emplace_back(task, 0);
+  for (const TaskId task : sent) awaited_.emplace_back(task, 0);
+  compute(time * last_block, layer, operation);
 }
 
 Lanes StageWriter::cut(const std::string& name) {

@@ -51,6 +51,10 @@ class StageWriter {
   void compute(const DeviceTime& time, const std::string& layer, const char* operation = nullptr);
   /// What the ranks that share the layer must send each other before they go on.
   void exchange(const Exchange& exchange, const std::string& layer);
+  /// The next part of a layer's pass, during which blocks come that it is about, see LayerExchanges. All but one of
+  /// them are computed while the others come: as long as a block takes, or its messages if these take longer.
+  void compute_during(const std::vector<Exchange>& exchanges, const DeviceTime& time, const std::string& layer,
+                      const char* operation = nullptr);
   /// What has been written ends here: the last task up to this point. `name` is that of what was cut off.
   Lanes cut(const std::string& name);
   /// The task that the program goes on with from here. Ask for it with at() when the program is complete.
@@ -71,6 +75,8 @@ class StageWriter {
   const std::pair<Lanes, int>& at(std::size_t mark) const { return marks_[mark]; }
 
  private:
+  std::optional<TaskId> send(const Exchange& exchange, const std::string& layer, const Lanes& before);
+  Lanes before_next() const;
   Lanes write(const DeviceTime& time, const Label& label, const std::string& behind_suffix,
               std::optional<int> priority);
   void comes(const Lanes& tasks);

@@ -16,6 +16,36 @@ namespace {
 
 constexpr std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
+/// Some of a chunk's parameters, in all its layers.
+struct ParameterPart {
+  Chunk chunk;
+  WorkloadTrace trace;
+};
+
+/// The experts, or all else. Updates take their share of a layer's by parameters.
+ParameterPart part_of(const Chunk& chunk, const WorkloadTrace& trace, const std::vector<bool>& experts, bool wanted) {
+  ParameterPart part{chunk, trace};
+  part.chunk.parameters = Bytes(0);
+  part.chunk.update = DeviceTime();
+  if (wanted) part.chunk.name += " experts";
+  for (std::size_t l = chunk.first; l < chunk.last; ++l) {
+    LayerTrace& layer = part.trace.layers[l];
+    const Bytes all = layer.parameters;
+    if (layer.gradients.empty()) continue;
+    const auto behind_experts = layer.gradients.begin() + (experts[l] ? 1 : 0);
+    if (wanted)
+      layer.gradients.erase(behind_experts, layer.gradients.end());
+    else
+      layer.gradients.erase(layer.gradients.begin(), behind_experts);
+    layer.parameters = Bytes(0);
+    for (const GradientTensor& tensor : layer.gradients) layer.parameters += tensor.bytes;
+    layer.times.update = layer.times.update * (layer.parameters / all);
+    part.chunk.parameters += layer.parameters;
+    part.chunk.update += layer.times.update;
+  }
+  return part;
+}
+
 class StepBuilder {
  public:
   StepBuilder(const StepPlan& plan, const StrategyContext& context)
@@ -29,18 +59,14 @@ class StepBuilder {
 
   CyclicTaskGraph build(const Synchronisation& synchronisation, std::vector<DeviceMemory>& memory) {
     add_stages();
-    for (const Chunk& chunk : plan_.chunks) {
-      const ParameterPlace place{stage(chunk.stage), chunk,          *plan_.traces[at(chunk.stage)],
-                                 context_,           plan_.by_layer, plan_.micro_batches};
-      places_.push_back(synchronisation.at(place));
-      places_.back()->change(memory[at(chunk.stage)].use);
-    }
+    for (const Chunk& chunk : plan_.chunks) add_places(chunk, synchronisation, memory[at(chunk.stage)].use);
     add_computations();
     add_activations();
     add_updates();
     add_up_shared_tables(memory);
     for (StageWriter& stage : stages_) stage.close();
-    for (const auto& place : places_) place->tie();
+    for (Places& places : places_)
+      for (const auto& place : places) place->tie();
     if (!flushes(plan_.schedule)) limit_in_flight();
     if (!plan_.by_layer) count_versions();
     return std::move(graph_);
@@ -50,6 +76,8 @@ class StepBuilder {
   struct Pass {
     Lanes first, last;
   };
+  /// Of a chunk: its parameters in parts that have replicas along different axes.
+  using Places = std::vector<std::unique_ptr<PlaceSynchronisation>>;
   using Lane = StageWriter::Lane;
 
   StageWriter& stage(int s) { return stages_[at(s)]; }
@@ -73,6 +101,30 @@ class StepBuilder {
         gradients_[lane.devices] = communication(own + " gradients", lane.devices);
       }
     }
+  }
+
+  void add_places(const Chunk& chunk, const Synchronisation& synchronisation, MemoryUse& use) {
+    const WorkloadTrace& trace = *plan_.traces[at(chunk.stage)];
+    Places& places = places_.emplace_back();
+    const auto add = [&](const Chunk& own, const WorkloadTrace& own_trace, Axis along) {
+      places.push_back(synchronisation.at(
+          {stage(chunk.stage), along, own, own_trace, context_, plan_.by_layer, plan_.micro_batches}));
+      places.back()->change(use);
+    };
+    const StageRanks& ranks = plan_.ranks[at(chunk.stage)];
+    if (std::none_of(plan_.experts.begin(), plan_.experts.end(), [](bool is) { return is; }))
+      return add(chunk, trace, ranks.replicas);
+    for (const bool experts : {false, true}) {
+      const ParameterPart& part = parts_.emplace_back(part_of(chunk, trace, plan_.experts, experts));
+      if (part.chunk.parameters.value > 0)
+        add(part.chunk, part.trace, experts ? ranks.expert_replicas : ranks.replicas);
+    }
+  }
+
+  /// Tells all places of a chunk.
+  template <class Member, class... Arguments>
+  void tell(int c, Member member, const Arguments&... arguments) {
+    for (const auto& place : places_[at(c)]) (*place.*member)(arguments...);
   }
 
   QueueId communication(const std::string& name, GroupId devices) {
@@ -113,6 +165,11 @@ class StepBuilder {
     for (const Exchange& one : plan_.exchanges[l].*When) stage(s).exchange(one, layers(s)[l].name);
   }
 
+  template <std::vector<Exchange> LayerExchanges::*When>
+  std::vector<Exchange> during(std::size_t l) const {
+    return plan_.exchanges.empty() ? std::vector<Exchange>{} : plan_.exchanges[l].*When;
+  }
+
   void gather(int s, int c, std::optional<Exchange> ChunkGathers::*when) {
     if (plan_.gathers.empty() || !(plan_.gathers[at(c)].*when)) return;
     stage(s).exchange(*(plan_.gathers[at(c)].*when), "received");
@@ -120,25 +177,24 @@ class StepBuilder {
 
   void add_forward(int s, const PipelineWork& work) {
     const Chunk& own = chunk(work.chunk);
-    PlaceSynchronisation& place = *places_[at(work.chunk)];
     const Turn turn{.micro_batch = work.micro_batch, .first = work.micro_batch == 0};
     stage(s).begin(name_of("forward", work, kForward));
     gather(s, work.chunk, &ChunkGathers::forward);
     for (std::size_t l = own.first; l < own.last; ++l) {
-      place.before_forward(l, turn);
+      tell(work.chunk, &PlaceSynchronisation::before_forward, l, turn);
       exchange<&LayerExchanges::before_forward>(s, l);
-      stage(s).compute(layers(s)[l].times.forward, layers(s)[l].name);
+      stage(s).compute_during(during<&LayerExchanges::during_forward>(l), layers(s)[l].times.forward,
+                              layers(s)[l].name);
       exchange<&LayerExchanges::after_forward>(s, l);
     }
     const auto [first, last] = stage(s).end(layers(s)[own.last - 1].name);
     forward_[at(work.chunk)][at(work.micro_batch)] = {first, last};
-    place.after_forward_pass(turn);
+    tell(work.chunk, &PlaceSynchronisation::after_forward_pass, turn);
   }
 
   void add_backward(int s, const PipelineWork& work) {
     const Chunk& own = chunk(work.chunk);
     const auto c = at(work.chunk), k = at(work.micro_batch);
-    PlaceSynchronisation& place = *places_[c];
     const bool data = work.pass != PipelinePass::backward_weights, weights = work.pass != PipelinePass::backward_data;
     const Turn turn{.micro_batch = work.micro_batch, .last = weights && last_[c] == work.micro_batch};
     stage(s).begin(name_of(data && weights ? "backward"
@@ -149,24 +205,25 @@ class StepBuilder {
     for (std::size_t l = own.last; l-- > own.first;) {
       const LayerTrace& layer = layers(s)[l];
       if (data) {
-        place.before_backward(l, turn);
+        tell(work.chunk, &PlaceSynchronisation::before_backward, l, turn);
         if (l + 1 == own.last || layers(s)[l + 1].segment != layer.segment) add_recompute(s, own, layer.segment);
         exchange<&LayerExchanges::before_backward>(s, l);
       }
       DeviceTime time = data ? layer.times.backward_data : layer.times.backward_weights;
       if (data && weights) time += layer.times.backward_weights;
-      stage(s).compute(time, layer.name);
+      stage(s).compute_during(data ? during<&LayerExchanges::during_backward>(l) : std::vector<Exchange>{}, time,
+                              layer.name);
       if (data) exchange<&LayerExchanges::after_backward>(s, l);
-      if (weights) place.after_backward(l, turn);
+      if (weights) tell(work.chunk, &PlaceSynchronisation::after_backward, l, turn);
     }
     const auto [first, last] = stage(s).end(layers(s)[own.first].name);
     if (data) {
       backward_[c][k] = {first, last};
-      place.after_backward_data_pass(turn);
+      tell(work.chunk, &PlaceSynchronisation::after_backward_data_pass, turn);
     }
     if (weights) {
       gradient_[c][k] = last;
-      place.after_backward_pass(turn);
+      tell(work.chunk, &PlaceSynchronisation::after_backward_pass, turn);
     }
   }
 
@@ -176,7 +233,8 @@ class StepBuilder {
     for (std::size_t l = own.first; l < own.last; ++l) {
       if (layers(s)[l].segment != segment) continue;
       exchange<&LayerExchanges::before_forward>(s, l);
-      stage(s).compute(layers(s)[l].times.recompute, layers(s)[l].name, "recompute");
+      stage(s).compute_during(during<&LayerExchanges::during_forward>(l), layers(s)[l].times.recompute,
+                              layers(s)[l].name, "recompute");
       exchange<&LayerExchanges::after_forward>(s, l);
     }
   }
@@ -242,15 +300,17 @@ class StepBuilder {
     // In the order in which the gradients are complete: from the network's end.
     for (int c = chunks(); c-- > 0;) {
       const Chunk& own = chunk(c);
-      Lanes& update = update_[at(c)];
-      update = places_[at(c)]->update();
-      if (plan_.by_layer) continue;  // all on one queue, in program order
-      for (const TaskId task : update)
-        if (const auto served = priority(kUpdate)) graph_.set_priority(task, *served);
-      // Replicas' gradients of earlier micro-batches are summed with the last one's.
-      for (const Lanes& gradient : gradient_[at(c)])
-        send(gradient, update, backward_stage(c), own.stage, own.parameters, gradients_,
-             {"send weights' gradients", own.name});
+      for (const auto& place : places_[at(c)]) {
+        update_[at(c)].push_back(place->update());
+        if (plan_.by_layer) continue;  // all on one queue, in program order
+        const Lanes& update = update_[at(c)].back();
+        for (const TaskId task : update)
+          if (const auto served = priority(kUpdate)) graph_.set_priority(task, *served);
+        // Replicas' gradients of earlier micro-batches are summed with the last one's.
+        for (const Lanes& gradient : gradient_[at(c)])
+          send(gradient, update, backward_stage(c), own.stage, own.parameters, gradients_,
+               {"send weights' gradients", own.name});
+      }
     }
   }
 
@@ -290,7 +350,8 @@ class StepBuilder {
         graph_.after(made, sum);
         const TaskId summed = instant("sum of " + table.name, chunk(c).stage);
         graph_.after(sum, summed);
-        for (const TaskId update : update_[at(c)]) graph_.after(summed, update);
+        for (const Lanes& updates : update_[at(c)])
+          for (const TaskId update : updates) graph_.after(summed, update);
       }
       MemoryUse& use = memory[at(last)].use;
       use.parameters += table.parameters;
@@ -311,7 +372,7 @@ class StepBuilder {
     for (int c = 0; c < chunks(); ++c) {
       if (plan_.schedule == PipelineSchedule::threaded) {
         // A thread goes through the whole network and back, updates included, before it takes its next batch.
-        after_all(update_[at(c)], forward_[0][0].first, plan_.in_flight);
+        for (const Lanes& update : update_[at(c)]) after_all(update, forward_[0][0].first, plan_.in_flight);
         continue;
       }
       const int window = in_flight_without_flush(plan_.stages(), chunk(c).stage);
@@ -321,7 +382,8 @@ class StepBuilder {
               later / plan_.micro_batches);
       }
       // Updates of replicas wait for their all-reduce; backward passes may get ahead of them by one batch only.
-      if (plan_.schedule == PipelineSchedule::pipedream) after(update_[at(c)], forward_[at(c)][0].first, window + 1);
+      if (plan_.schedule == PipelineSchedule::pipedream)
+        for (const Lanes& update : update_[at(c)]) after(update, forward_[at(c)][0].first, window + 1);
     }
   }
 
@@ -332,7 +394,7 @@ class StepBuilder {
       if (std::holds_alternative<Collective>(graph_.task(read.front()).work)) {
         // Of a team; but it is each rank that reads.
         read = {instant("weights of " + chunk(c).name, chunk(c).stage)};
-        after(update_[at(c)], read, 1);
+        for (const Lanes& update : update_[at(c)]) after(update, read, 1);
         after(read, forward_[at(c)][0].first);
       }
       if (plan_.schedule == PipelineSchedule::two_bw) {
@@ -340,13 +402,13 @@ class StepBuilder {
         read.clear();
         for (const Lane& lane : lanes)
           read.push_back(graph_.compute_for(lane.devices, QueueId::none, Seconds(0), {"weights", chunk(c).name}));
-        after(update_[at(c)], read, 2);
+        for (const Lanes& update : update_[at(c)]) after(update, read, 2);
         for (const Pass& forward : forward_[at(c)]) after(read, forward.first);
       }
       for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
         const StoreId store = graph_.add_store(chunk(c).name + lanes[lane].suffix, true);
         graph_.set_version_effect(read[lane], {store, VersionEffect::read_at_start});
-        graph_.set_version_effect(update_[at(c)][lane], {store, VersionEffect::write_at_end});
+        graph_.set_version_effect(update_[at(c)].front()[lane], {store, VersionEffect::write_at_end});
       }
     }
   }
@@ -356,12 +418,13 @@ class StepBuilder {
   std::vector<StageProgram> programs_;
   CyclicTaskGraph graph_;
   std::deque<StageWriter> stages_;
-  std::map<GroupId, QueueId> activations_, gradients_;         ///< queues of messages, by lane
-  std::vector<std::unique_ptr<PlaceSynchronisation>> places_;  ///< by chunk
-  std::vector<std::vector<Pass>> forward_, backward_;          ///< by chunk and micro-batch; backward: of data
-  std::vector<std::vector<Lanes>> gradient_;                   ///< of weights is complete; likewise
-  std::vector<int> last_;                                      ///< by chunk: micro-batch that makes its last gradient
-  std::vector<Lanes> update_;                                  ///< by chunk
+  std::map<GroupId, QueueId> activations_, gradients_;  ///< queues of messages, by lane
+  std::deque<ParameterPart> parts_;                     ///< what places refer to
+  std::vector<Places> places_;                          ///< by chunk
+  std::vector<std::vector<Pass>> forward_, backward_;   ///< by chunk and micro-batch; backward: of data
+  std::vector<std::vector<Lanes>> gradient_;            ///< of weights is complete; likewise
+  std::vector<int> last_;                               ///< by chunk: micro-batch that makes its last gradient
+  std::vector<std::vector<Lanes>> update_;              ///< by chunk and place
 };
 
 }  // namespace

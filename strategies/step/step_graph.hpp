@@ -37,6 +37,7 @@ struct StepPlan {
   std::vector<const WorkloadTrace*> traces;
   std::vector<LayerExchanges> exchanges;  ///< by layer; none where each device has all of a layer
   std::vector<ChunkGathers> gathers;      ///< by chunk; may be empty
+  std::vector<bool> experts;              ///< by layer: its first tensor of parameters is of experts; may be empty
   int micro_batches = 1;
   int in_flight = 1;  ///< batches, of the threaded schedule
   double copy = 0;    ///< s per byte that copying a message takes

@@ -13,13 +13,18 @@ namespace epocast {
 /// Parameters of consecutive layers on the ranks of a stage.
 struct ParameterPlace {
   StageWriter& stage;
+  Axis along;  ///< which the ranks have the same parameters
   const Chunk& chunk;
   const WorkloadTrace& trace;  ///< of one device; layers outside of the chunk are others' business
   const StrategyContext& context;
   bool by_layer = false;  ///< each layer's passes are tasks of their own, and so should updates be
   int micro_batches = 1;
 
-  int replicas() const { return static_cast<int>(stage.ranks().replicas.extent); }
+  int replicas() const { return static_cast<int>(along.extent); }
+  /// A queue of the stage's ranks, apart from that of parameters which have other replicas.
+  QueueId communication(const std::string& name, Discipline discipline = Discipline::fifo) const {
+    return stage.communication(along == stage.ranks().replicas ? name : name + " of experts", discipline);
+  }
   /// Of the micro-batch's batch of one device.
   std::string name() const { return by_layer ? "" : chunk.name + " "; }
   /// The trace with no other layers' gradients and times.

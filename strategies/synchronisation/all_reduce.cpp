@@ -61,7 +61,7 @@ class ReducedPlace final : public PlaceSynchronisation {
     decoded_.resize(buckets_.size(), false);
     decodings_.resize(buckets_.size());
     if (buckets_.empty()) return;
-    communication_ = place.stage.communication(place.by_layer ? "communication" : "reductions", settings.order);
+    communication_ = place.communication(place.by_layer ? "communication" : "reductions", settings.order);
     if (settings.rule.granularity == Granularity::cycle) graph_.set_fusion(communication_, settings.rule.limit);
   }
 
@@ -93,7 +93,7 @@ class ReducedPlace final : public PlaceSynchronisation {
       Collective sum =
           compression_.sum(bucket.bytes, place_.context.collective, place_.stage.group(), place_.replicas());
       const TaskId reduced = graph_.collective_along(
-          place_.stage.ranks().replicas, communication_, sum,
+          place_.along, communication_, sum,
           {sum.op == CollectiveOp::all_reduce ? "all-reduce" : "all-gather", place_.name() + bucket.name});
       reduced_.push_back(reduced);
       graph_.set_priority(reduced, static_cast<int>(bucket.ready_after));

@@ -61,7 +61,7 @@ class ShardedPlace final : public PlaceSynchronisation {
       unit_starting_at_[units_[u].first] = u;
       unit_ending_at_[units_[u].last] = u;
     }
-    if (shards_ > 1) communication_ = place.stage.communication(place.by_layer ? "communication" : "shards");
+    if (shards_ > 1) communication_ = place.communication(place.by_layer ? "communication" : "shards");
   }
 
   void before_forward(std::size_t layer, const Turn& turn) override {
@@ -166,7 +166,7 @@ class ShardedPlace final : public PlaceSynchronisation {
     const CollectiveSettings& settings = place_.context.collective;
     const int shown = place_.micro_batches > 1 ? turn.micro_batch : -1;
     return graph_.collective_along(
-        place_.stage.ranks().replicas, communication_,
+        place_.along, communication_,
         {.op = op,
          .algorithm = supports(settings.algorithm, op) ? settings.algorithm : default_algorithm(op),
          .level = settings.level,

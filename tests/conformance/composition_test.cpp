@@ -18,26 +18,39 @@ namespace {
 
 struct Combination {
   std::string options;
+  bool mixture = false;  ///< of experts
   bool recompute = false;
   CollectiveSettings collective;
 };
 
-struct Part {
+struct MeshPart {
   const char* mesh;
-  bool pipeline = false, tensor = false, data = false;
+  std::vector<const char*> bodies;  ///< none: whole layers
+  bool pipeline = false, data = true, mixture = false;
 };
 
 constexpr int kWorkers = 8;
 
 std::vector<Combination> all_combinations() {
-  const Part meshes[] = {{"{data: 8}", false, false, true},
-                         {"{tensor: 4, data: 2}", false, true, true},
-                         {"{data: 2, tensor: 4}", false, true, true},
-                         {"{pipeline: 4, data: 2}", true, false, true},
-                         {"{data: 2, pipeline: 4}", true, false, true},
-                         {"{pipeline: 2, data: 2, tensor: 2}", true, true, true},
-                         {"{tensor: 2, pipeline: 2, data: 2}", true, true, true},
-                         {"{pipeline: 2, tensor: 4}", true, true, false}};
+  const std::vector<const char*> none{""};
+  const std::vector<const char*> tensor{"{name: tensor}", "{name: tensor, sequence_parallel: true}",
+                                        "{name: tensor, sequence_parallel: true, gather_again: false}"};
+  const MeshPart meshes[] = {
+      {"{data: 8}", none},
+      {"{tensor: 4, data: 2}", tensor},
+      {"{data: 2, tensor: 4}", tensor},
+      {"{pipeline: 4, data: 2}", none, true},
+      {"{data: 2, pipeline: 4}", none, true},
+      {"{pipeline: 2, data: 2, tensor: 2}", tensor, true},
+      {"{tensor: 2, pipeline: 2, data: 2}", tensor, true},
+      {"{pipeline: 2, tensor: 4}", tensor, true, false},
+      {"{data: 2, context: 4}", {"context", "{name: context, exchange: all_gather}"}},
+      {"{context: 2, data: 2, tensor: 2}", {"[context, {name: tensor, sequence_parallel: true}]"}},
+      {"{data: 2, pipeline: 2, context: 2}", {"context"}, true},
+      {"{data: 2, expert: 4}", {"experts", "{name: experts, capacity: 1.25}"}, false, true, true},
+      {"{expert: 2, pipeline: 2, data: 2}", {"experts"}, true, true, true},
+      {"{data: 2, expert: 2, tensor: 2}", {"[{name: tensor, sequence_parallel: true}, experts]"}, false, true, true},
+      {"{pipeline: 2, context: 2, expert: 2}", {"[context, experts]"}, true, true, true}};
   const char* schedules[] = {"gpipe, micro_batches: 4",
                              "1f1b, micro_batches: 4",
                              "interleaved, micro_batches: 4",
@@ -48,8 +61,6 @@ std::vector<Combination> all_combinations() {
                              "pipedream",
                              "threaded, in_flight: 2"};
   const char* single[] = {"1f1b", "1f1b, micro_batches: 2", "gpipe, micro_batches: 2"};
-  const char* bodies[] = {"{name: tensor}", "{name: tensor, sequence_parallel: true}",
-                          "{name: tensor, sequence_parallel: true, gather_again: false}"};
   const char* synchronisations[] = {"{name: all_reduce, bucket: 100 kB}",
                                     "{name: all_reduce, granularity: layer, overlap: false}",
                                     "{name: all_reduce, granularity: tensor, order: priority}",
@@ -64,21 +75,19 @@ std::vector<Combination> all_combinations() {
                                             {CollectiveAlgorithm::automatic, CollectiveLevel::flow, 1e-10},
                                             {CollectiveAlgorithm::double_binary_tree, CollectiveLevel::message, 0}};
   std::vector<Combination> all;
-  for (const Part& mesh : meshes)
+  for (const MeshPart& mesh : meshes)
     for (const char* schedule : mesh.pipeline ? std::vector<const char*>(std::begin(schedules), std::end(schedules))
                                               : std::vector<const char*>(std::begin(single), std::end(single)))
-      for (const char* body : bodies) {
-        if (!mesh.tensor && body != bodies[0]) continue;
+      for (const std::string body : mesh.bodies)
         for (const char* synchronisation : synchronisations) {
           if (!mesh.data && synchronisation != synchronisations[0]) continue;
           for (const bool recompute : {false, true}) {
             std::string options = std::string("{mesh: ") + mesh.mesh + ", schedule: {name: " + schedule + "}";
-            if (mesh.tensor) options += std::string(", body: ") + body;
+            if (!body.empty()) options += ", body: " + body;
             options += std::string(", synchronisation: ") + synchronisation + "}";
-            all.push_back({options, recompute, collectives[all.size() % std::size(collectives)]});
+            all.push_back({options, mesh.mixture, recompute, collectives[all.size() % std::size(collectives)]});
           }
         }
-      }
   return all;
 }
 
@@ -87,16 +96,15 @@ bool is_periodic_only_by_chance(const Combination& c) {
          c.options.find("2bw") != std::string::npos;
 }
 
-TrainingStep compile(const Combination& c, const Cluster& cluster,
-                     const decltype(testing::small_transformer(4))& model) {
+TrainingStep compile(const Combination& c, const Cluster& cluster) {
+  static const auto dense = testing::small_transformer(4), mixture = testing::small_mixture(4);
   return testing::compile_transformer(cluster, kWorkers, "composition", c.options,
-                                      {model, 16, c.collective, c.recompute});
+                                      {c.mixture ? mixture : dense, 16, c.collective, c.recompute});
 }
 
 void check(const std::vector<Combination>& combinations) {
   const testing::Star star(kWorkers, 1e9, 5e-6);
-  const auto model = testing::small_transformer(4);
-  const auto compile = [&](const Combination& c) { return ::compile(c, star.cluster(), model); };
+  const auto compile = [&](const Combination& c) { return ::compile(c, star.cluster()); };
   constexpr std::int64_t kIterations = 40;
   const std::vector<ExecutionOptions> ways{{.iterations = kIterations, .exact = true, .fold = false},
                                            {.iterations = kIterations, .fold = false},
@@ -135,10 +143,9 @@ void check(const std::vector<Combination>& combinations) {
 
 TEST_CASE("every combination of mesh, schedule, body and synchronisation makes a graph that can run", "[composition]") {
   const testing::Star star(kWorkers, 1e9, 5e-6);
-  const auto model = testing::small_transformer(4);
   for (const Combination& c : all_combinations()) {
     INFO(c.options << (c.recompute ? " recomputed" : ""));
-    CHECK_NOTHROW(compile(c, star.cluster(), model).graph.validate(star.cluster()));
+    CHECK_NOTHROW(compile(c, star.cluster()).graph.validate(star.cluster()));
   }
 }
 

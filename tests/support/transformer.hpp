@@ -27,12 +27,20 @@ class FixedRate final : public CostModel {
   }
 };
 
-/// GPT-2 with so many layers of 64 features, 4 heads, 16 tokens and 96 words.
-inline std::shared_ptr<const Model> small_transformer(int layers) {
-  const ConfigNode named = ConfigNode::load_text(
-      "{name: gpt2, layers: " + std::to_string(layers) + ", width: 64, heads: 4, sequence: 16, vocabulary: 96}",
-      "small.yaml");
+inline std::shared_ptr<const Model> small_model(const std::string& name, int layers, const std::string& sizes) {
+  const ConfigNode named = ConfigNode::load_text("{name: " + name + ", layers: " + std::to_string(layers) +
+                                                     ", heads: 4, sequence: 16, vocabulary: 96, " + sizes + "}",
+                                                 "small.yaml");
   return std::make_shared<const Model>(load_model_named(named, EPOCAST_SOURCE_DIR));
+}
+
+/// GPT-2 with so many layers of 64 features, 4 heads, 16 tokens and 96 words.
+inline std::shared_ptr<const Model> small_transformer(int layers) { return small_model("gpt2", layers, "width: 64"); }
+
+/// As many layers of that width, each with 8 experts of 96 features, two of which see a position; 2 heads of keys and
+/// values.
+inline std::shared_ptr<const Model> small_mixture(int layers) {
+  return small_model("mixtral", layers, "hidden: 64, inner: 96, kv_heads: 2, experts: 8, chosen: 2");
 }
 
 struct TransformerSetting {
