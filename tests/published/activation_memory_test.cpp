@@ -7,6 +7,7 @@
 #include "experiments/memory_settings.hpp"
 #include "experiments/model_work.hpp"
 #include "sim/cost_model.hpp"
+#include "strategies/register.hpp"
 #include "workloads/model_reader.hpp"
 
 using namespace epocast;
@@ -59,6 +60,24 @@ TEST_CASE("selective and full recomputation keep what Korthikanti says, to 0.1 %
     CHECK(kept(trace_of(model, 4, "selective")) == Approx(34 * sbh).epsilon(1e-3));
     CHECK(kept(trace_of(model, 4, "full")) == Approx(2 * sbh).epsilon(1e-3));
   }
+}
+
+TEST_CASE("tensor and sequence parallelism keep what Korthikanti says, to 0.1 %") {
+  // The same table: s b h (10 + 24 / t + 5 a s / h t) bytes with a tensor axis of t, and all of it divided by t where
+  // positions are divided too.
+  for (const Size& s : {Size{3, 6144, 64, 2048}, Size{3, 12288, 96, 2048}, Size{3, 25600, 160, 2048}})
+    for (const int t : {2, 8}) {
+      INFO(s.hidden << " over " << t);
+      const Model model = gpt(s);
+      const auto divided = [&](const std::string& options) {
+        const ConfigNode node = ConfigNode::load_text(options, "options");
+        return builtin_bodies().make("tensor", node, node)->divide(DividedModel::whole(model), t, node);
+      };
+      const double sbh = 4.0 * s.sequence * s.hidden, scores = 5.0 * s.heads * s.sequence / s.hidden;
+      CHECK(kept(trace_of(*divided("{}").part, 4, "none")) == Approx(sbh * (10 + (24 + scores) / t)).epsilon(1e-3));
+      CHECK(kept(trace_of(*divided("{sequence_parallel: true}").part, 4, "none")) ==
+            Approx(sbh * (34 + scores) / t).epsilon(1e-3));
+    }
 }
 
 TEST_CASE("what is computed again is attention, or layers") {
