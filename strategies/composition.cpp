@@ -519,7 +519,7 @@ EntryInfo Composition::info() {
            {"schedule", "", "a schedule of pipeline, with options", "1f1b",
             "order of passes; options: micro_batches, virtual_stages, split, first_layers, recompute, ... of pipeline; "
             "of a single stage it is accumulation"},
-           {"body", "", "whole, tensor, context, experts; with options; or a list",
+           {"body", "", "whole, tensor, filters, context, experts; with options; or a list",
             "one for each such axis, else whole", "how layers are divided over devices"},
            {"synchronisation", "", "all_reduce, sharded; with options", "all_reduce",
             "how replicas agree; options as data_parallel's and sharded_data_parallel's"}}};

@@ -2,6 +2,7 @@
 
 #include "strategies/bodies/context.hpp"
 #include "strategies/bodies/experts.hpp"
+#include "strategies/bodies/filters.hpp"
 #include "strategies/bodies/tensor.hpp"
 #include "strategies/collective_benchmark.hpp"
 #include "strategies/composition.hpp"
@@ -36,6 +37,7 @@ BodyRegistry builtin_bodies() {
   add_part<TensorBody>(registry);
   add_part<ContextBody>(registry);
   add_part<ExpertBody>(registry);
+  add_part<FilterBody>(registry);
   return registry;
 }
 

@@ -44,6 +44,7 @@ std::vector<Combination> all_combinations() {
       {"{pipeline: 2, data: 2, tensor: 2}", tensor, true},
       {"{tensor: 2, pipeline: 2, data: 2}", tensor, true},
       {"{pipeline: 2, tensor: 4}", tensor, true, false},
+      {"{tensor: 2, data: 4}", {"filters"}},
       {"{data: 2, context: 4}", {"context", "{name: context, exchange: all_gather}"}},
       {"{context: 2, data: 2, tensor: 2}", {"[context, {name: tensor, sequence_parallel: true}]"}},
       {"{data: 2, pipeline: 2, context: 2}", {"context"}, true},

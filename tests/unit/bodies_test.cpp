@@ -152,6 +152,19 @@ TEST_CASE("expert parallelism divides experts' parameters; capacity adds to thei
   CHECK(more.part->forward_flop() - even.part->forward_flop() == Approx(experts / 4).epsilon(1e-12));
 }
 
+TEST_CASE("filters divided over a team: inputs are gathered, their gradients scattered", "[composition][filters]") {
+  // The network's input is everywhere and needs no gradient. Convolutions and fully connected layers gather what they
+  // read and scatter its gradient; the loss gathers ten classes.
+  const auto model =
+      std::make_shared<const Model>(load_model_named(ConfigNode::load_text("lenet", "small.yaml"), EPOCAST_SOURCE_DIR));
+  const double batch = 8, read = 6 * 14 * 14 + 16 * 5 * 5 + 120 + 84, classes = 10;
+  CHECK(sent(2, "{mesh: {tensor: 2}, body: filters}", {model, 8}) ==
+        Approx(batch * kValue * (2 * read + classes)).epsilon(1e-9));
+  const DividedModel divided = divide(*model, "filters", "{}", 2);
+  CHECK(divided.part->parameter_count() == model->parameter_count() / 2);
+  CHECK(divided.part->forward_flop() == Approx(model->forward_flop() / 2).epsilon(1e-3));  // but for the loss
+}
+
 TEST_CASE("heads of a tensor-parallel team keep their size", "[composition][tensor]") {
   for (const auto& model : {small_transformer(1), small_mixture(1)}) {
     const DividedModel divided = divide(*model, "tensor", "{}", 2);
