@@ -84,8 +84,8 @@ std::string advice(const ScenarioSetup& setup, const PhaseSettings& phase, const
 
 Bytes memory_excess(const TrainingStep& step, const Cluster& cluster) { return find_shortage(step, cluster).excess; }
 
-std::vector<MemoryChange> memory_changes(const ConfigNode& study) {
-  std::vector<MemoryChange> out;
+std::vector<StudyChange> memory_changes(const ConfigNode& study) {
+  std::vector<StudyChange> out;
   const auto add = [&](const std::string& key, const std::string& value) {
     out.push_back({key + ": " + value, {{key, ConfigNode::load_text(value, study.where().file)}}});
   };

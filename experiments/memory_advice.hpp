@@ -9,17 +9,17 @@
 
 namespace epocast {
 
-/// Another setting of a study that may need less memory with the same batch.
-struct MemoryChange {
+/// Another setting of a study.
+struct StudyChange {
   std::string text;  ///< "memory.recompute: full"
   std::vector<std::pair<std::string, ConfigNode>> settings;
 };
 
 /// Recomputation that the study does not use yet; of a composition also smaller micro-batches, sharded optimizers, and
 /// teams and pipelines of twice as many devices. Whether they fit, or go together at all, is to be tried.
-std::vector<MemoryChange> memory_changes(const ConfigNode& study);
+std::vector<StudyChange> memory_changes(const ConfigNode& study);
 
-/// A change that was simulated, and fits.
+/// A change that was simulated, and fits into memory.
 struct Remedy {
   std::string text;
   double iteration_s = 0;

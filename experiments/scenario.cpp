@@ -12,6 +12,7 @@
 #include "experiments/explain.hpp"
 #include "experiments/learning/learning_run.hpp"
 #include "experiments/memory_advice.hpp"
+#include "experiments/mesh_advice.hpp"
 #include "experiments/model_work.hpp"
 #include "experiments/phase_run.hpp"
 #include "experiments/rounding_noise.hpp"
@@ -286,10 +287,11 @@ ExecutionOptions execution_options(const ScenarioSetup& setup, const PhaseSettin
 
 namespace {
 
-/// Changes of a scenario that does not fit, of those that fit: how long an iteration then takes, shortest first.
-std::vector<Remedy> try_remedies(const Scenario& scenario, const Registries& registries, SimEngine& engine) {
+/// Of those changes with which a scenario fits into memory: how long an iteration then takes, shortest first.
+std::vector<Remedy> try_changes(const std::vector<StudyChange>& changes, const Scenario& scenario,
+                                const Registries& registries, SimEngine& engine) {
   std::vector<Remedy> out;
-  for (const MemoryChange& change : memory_changes(scenario.config())) {
+  for (const StudyChange& change : changes) {
     Scenario other = scenario;
     other.settings.insert(other.settings.end(), change.settings.begin(), change.settings.end());
     try {
@@ -349,8 +351,13 @@ ScenarioResult run_scenario(const Scenario& scenario, const Registries& registri
   if (options.details) out.details = details(setup, runs, by_seed);
   if (setup.learning) learn(setup, engine, runs, out);
   std::vector<Remedy> remedies;
-  if (out.fits_memory && !*out.fits_memory) remedies = try_remedies(scenario, registries, engine);
+  if (out.fits_memory && !*out.fits_memory)
+    remedies = try_changes(memory_changes(scenario.config()), scenario, registries, engine);
   warn(setup, runs, remedies, out);
+  if (const auto change = mesh_change(scenario.config(), setup.cluster, setup.phases.front().workers))
+    for (const Remedy& other : try_changes({*change}, scenario, registries, engine))
+      if (std::string advice = mesh_advice(out.iteration_s, other); !advice.empty())
+        out.warnings.push_back(std::move(advice));
   if (!options.trace_file.empty()) trace.write(options.trace_file);
   return out;
 }

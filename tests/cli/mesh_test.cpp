@@ -1,0 +1,36 @@
+// What the program says about a mesh whose teams cross slow links.
+#include <catch2/catch.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.hpp"
+
+using namespace epocast::test;
+using Catch::Contains;
+using nlohmann::json;
+
+namespace {
+
+json run_mesh(const TemporaryFolder& folder, const std::string& mesh) {
+  const std::string study = folder
+                                .write("mesh.yaml",
+                                       "study: mesh\nplatform: dgx_h100_pod_4\nworkers: 32\nmodel: gpt3_350m\n"
+                                       "dataset: {samples: 6400}\nbatch: {global: 64}\nprecision: bf16\n"
+                                       "compute: roofline\nstrategy: {mesh: {data: rest}}\n")
+                                .string();
+  return json::parse(run_good({"run", study, "--set", "strategy.mesh=" + mesh, "--format", "json"}, folder).out)[0];
+}
+
+}  // namespace
+
+TEST_CASE("a tensor axis that crosses nodes is warned of, with what the order would save") {
+  const TemporaryFolder folder;
+  const auto warnings = [](const json& row) { return row["warnings"].dump(); };
+  const json inside = run_mesh(folder, "{data: 4, tensor: 8}"), across = run_mesh(folder, "{tensor: 8, data: 4}"),
+             longer = run_mesh(folder, "{data: 2, tensor: 16}");
+  CHECK_THAT(warnings(inside), !Contains("cross nodes"));
+  CHECK_THAT(warnings(across), Contains("strategy.mesh: teams along tensor cross nodes"));
+  CHECK_THAT(warnings(across), Contains("with mesh: {data: 4, tensor: 8} it would take"));
+  CHECK_THAT(warnings(longer), Contains("with mesh: {data: 4, tensor: 8} it would take"));
+  CHECK(inside["iteration_s"] < across["iteration_s"]);
+}
