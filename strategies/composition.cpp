@@ -456,7 +456,8 @@ std::vector<LayerExchanges> Composition::exchanges(const DividedModel& divided, 
   };
   for (const SampleExchanges& layer : divided.exchanges)
     out.push_back({sized(layer.before_forward), sized(layer.during_forward), sized(layer.after_forward),
-                   sized(layer.before_backward), sized(layer.during_backward), sized(layer.after_backward)});
+                   sized(layer.before_backward), sized(layer.during_backward), sized(layer.beside_backward_data),
+                   sized(layer.beside_backward_weights), sized(layer.after_backward)});
   return out;
 }
 

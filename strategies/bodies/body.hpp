@@ -24,13 +24,13 @@ struct SampleExchange {
 /// Those of one layer; see LayerExchanges.
 struct SampleExchanges {
   std::vector<SampleExchange> before_forward, during_forward, after_forward, before_backward, during_backward,
-      after_backward;
+      beside_backward_data, beside_backward_weights, after_backward;
 
   /// Calls visit(exchange) for all of them.
   template <class Visit>
   void for_each(Visit visit) {
-    for (auto* some :
-         {&before_forward, &during_forward, &after_forward, &before_backward, &during_backward, &after_backward})
+    for (auto* some : {&before_forward, &during_forward, &after_forward, &before_backward, &during_backward,
+                       &beside_backward_data, &beside_backward_weights, &after_backward})
       for (SampleExchange& exchange : *some) visit(exchange);
   }
 };

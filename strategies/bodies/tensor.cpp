@@ -16,12 +16,13 @@ enum class Spread {
 
 class Division {
  public:
-  Division(DividedModel divided, int parts, bool by_positions, bool gather_again, const ConfigNode& place)
+  Division(DividedModel divided, int parts, bool by_positions, bool gather_again, bool overlap, const ConfigNode& place)
       : divided_(std::move(divided)),
         model_(*divided_.part),
         parts_(parts),
         by_positions_(by_positions),
         gather_again_(gather_again),
+        overlap_(overlap),
         place_(place),
         part_(std::make_shared<Model>(model_)),
         exchanges_(divided_.exchanges),
@@ -143,18 +144,21 @@ class Division {
     if (entered_[input]) return;
     entered_[input] = true;
     SampleExchanges& own = exchanges_[l];
-    auto& backward = own.after_backward;  // the gradients go back the way that the tensor came
+    const bool sums = whole(l).backward_data_flop > 0;
+    // The gradients of experts' inputs travel on at once.
+    const bool beside = overlap_ && whole(l).backward_weights_flop > 0 && divided_.dispatched[l] == 0;
+    auto& behind = beside ? own.beside_backward_weights : own.after_backward;
     if (gathers) {
       if (divided_.dispatched[l] > 0) divide_exchanges(l);
       own.before_forward.push_back({"all-gather", CollectiveOp::all_gather, values});
       if (gather_again_)
-        own.before_backward.push_back({"all-gather again", CollectiveOp::all_gather, values});
+        (beside ? own.beside_backward_data : own.before_backward)
+            .push_back({"all-gather again", CollectiveOp::all_gather, values});
       else
         part(l).inner_values += whole(input).output.values() - part(input).output.values();
-      if (whole(l).backward_data_flop > 0)
-        backward.insert(backward.begin(), {"reduce-scatter", CollectiveOp::reduce_scatter, values});
-    } else if (whole(l).backward_data_flop > 0) {
-      backward.insert(backward.begin(), {"all-reduce", CollectiveOp::all_reduce, values});
+      if (sums) behind.insert(behind.begin(), {"reduce-scatter", CollectiveOp::reduce_scatter, values});
+    } else if (sums) {
+      behind.insert(behind.begin(), {"all-reduce", CollectiveOp::all_reduce, values});
     }
   }
 
@@ -274,7 +278,7 @@ class Division {
   DividedModel divided_;
   const Model& model_;
   int parts_;
-  bool by_positions_, gather_again_;
+  bool by_positions_, gather_again_, overlap_;
   const ConfigNode& place_;
   std::shared_ptr<Model> part_;
   std::vector<SampleExchanges> exchanges_;
@@ -287,7 +291,9 @@ class Division {
 }  // namespace
 
 TensorBody::TensorBody(const ConfigNode& options)
-    : sequence_parallel_(options.get("sequence_parallel", false)), gather_again_(options.get("gather_again", true)) {
+    : sequence_parallel_(options.get("sequence_parallel", false)),
+      gather_again_(options.get("gather_again", true)),
+      overlap_(options.get("overlap", true)) {
   if (options.has("gather_again") && !sequence_parallel_)
     throw options.at("gather_again")
         .error("nothing is gathered without sequence_parallel: true; add it, or leave this out");
@@ -299,11 +305,14 @@ EntryInfo TensorBody::info() {
           {{"sequence_parallel", "", "true | false", "false",
             "divide by positions what is whole otherwise: reduce-scatters and all-gathers instead of all-reduces"},
            {"gather_again", "", "true | false", "true",
-            "gather inputs once more for the backward pass instead of keeping them (sequence_parallel: true)"}}};
+            "gather inputs once more for the backward pass instead of keeping them (sequence_parallel: true)"},
+           {"overlap", "", "true | false", "true",
+            "sum the gradient of a layer's input while that of its weights is computed, and gather its input again "
+            "while the former is"}}};
 }
 
 DividedModel TensorBody::divide(DividedModel model, int parts, const ConfigNode& place) const {
-  return Division(std::move(model), parts, sequence_parallel_, gather_again_, place).divide();
+  return Division(std::move(model), parts, sequence_parallel_, gather_again_, overlap_, place).divide();
 }
 
 }  // namespace epocast

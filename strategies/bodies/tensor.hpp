@@ -12,6 +12,9 @@
 // it is a sequence: an all-reduce becomes a reduce-scatter behind rows and an all-gather before columns, and backward
 // the other way round. What was gathered is kept for the backward pass, or gathered again there.
 //
+// Backward, as in Megatron-LM, the sum of the gradients of a column-parallel layer's input hides behind the gradients
+// of its weights, and what is gathered again behind those of its input.
+//
 // Limits: dimensions that do not divide are rounded up, as if padded; heads must divide. Positions are divided along
 // the width. The small all-reduces of norms' gradients under sequence parallelism are left out.
 
@@ -29,6 +32,7 @@ class TensorBody final : public Body {
  private:
   bool sequence_parallel_;
   bool gather_again_;  ///< gathered inputs of columns are not kept for the backward pass
+  bool overlap_;       ///< exchanges of columns' backward passes go on beside their computation
 };
 
 }  // namespace epocast

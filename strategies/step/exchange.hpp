@@ -28,8 +28,11 @@ struct Exchange {
 
 /// Before and after a layer's passes, in order, and what goes on during them: block by block, each of which is computed
 /// when it has come (ring attention). `during`: as many blocks as ranks along the axis, the first of them there.
+/// Beside the gradient of a layer's input travels what only that of its weights reads; beside that of its weights, the
+/// gradient of its input.
 struct LayerExchanges {
-  std::vector<Exchange> before_forward, during_forward, after_forward, before_backward, during_backward, after_backward;
+  std::vector<Exchange> before_forward, during_forward, after_forward, before_backward, during_backward,
+      beside_backward_data, beside_backward_weights, after_backward;
 };
 
 }  // namespace epocast

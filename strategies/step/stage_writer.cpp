@@ -117,21 +117,32 @@ void StageWriter::exchange(const Exchange& exchange, const std::string& layer) {
   comes(last_);
 }
 
-void StageWriter::compute_during(const std::vector<Exchange>& exchanges, const DeviceTime& time,
-                                 const std::string& layer, const char* operation) {
-  if (exchanges.empty()) return compute(time, layer, operation);
+std::vector<TaskId> StageWriter::start(const std::vector<Exchange>& exchanges, const std::string& layer) {
+  if (exchanges.empty()) return {};
   flush(layer);
   cut_ = true;
   const Lanes before = before_next();
   std::vector<TaskId> sent;
   for (const Exchange& exchange : exchanges)
     if (const std::optional<TaskId> task = send(exchange, layer, before)) sent.push_back(*task);
-  const double last_block = 1.0 / (ranks_.*exchanges.front().axis).extent;
-  compute(time * (1 - last_block), layer, operation);
+  return sent;
+}
+
+void StageWriter::await(const std::vector<TaskId>& tasks, const std::string& layer) {
+  if (tasks.empty()) return;
   flush(layer);
   if (!ordered_)
     for (const TaskId task : last_) awaited_.emplace_back(task, 0);
-  for (const TaskId task : sent) awaited_.emplace_back(task, 0);
+  for (const TaskId task : tasks) awaited_.emplace_back(task, 0);
+}
+
+void StageWriter::compute_during(const std::vector<Exchange>& exchanges, const DeviceTime& time,
+                                 const std::string& layer, const char* operation) {
+  if (exchanges.empty()) return compute(time, layer, operation);
+  const std::vector<TaskId> sent = start(exchanges, layer);
+  const double last_block = 1.0 / (ranks_.*exchanges.front().axis).extent;
+  compute(time * (1 - last_block), layer, operation);
+  await(sent, layer);
   compute(time * last_block, layer, operation);
 }
 

@@ -51,6 +51,9 @@ class StageWriter {
   void compute(const DeviceTime& time, const std::string& layer, const char* operation = nullptr);
   /// What the ranks that share the layer must send each other before they go on.
   void exchange(const Exchange& exchange, const std::string& layer);
+  /// The same, but the program goes on meanwhile, and waits for it where await() is told.
+  std::vector<TaskId> start(const std::vector<Exchange>& exchanges, const std::string& layer);
+  void await(const std::vector<TaskId>& tasks, const std::string& layer);
   /// The next part of a layer's pass, during which blocks come that it is about, see LayerExchanges. All but one of
   /// them are computed while the others come: as long as a block takes, or its messages if these take longer.
   void compute_during(const std::vector<Exchange>& exchanges, const DeviceTime& time, const std::string& layer,

@@ -166,7 +166,7 @@ class StepBuilder {
   }
 
   template <std::vector<Exchange> LayerExchanges::*When>
-  std::vector<Exchange> during(std::size_t l) const {
+  std::vector<Exchange> exchanges_of(std::size_t l) const {
     return plan_.exchanges.empty() ? std::vector<Exchange>{} : plan_.exchanges[l].*When;
   }
 
@@ -183,7 +183,7 @@ class StepBuilder {
     for (std::size_t l = own.first; l < own.last; ++l) {
       tell(work.chunk, &PlaceSynchronisation::before_forward, l, turn);
       exchange<&LayerExchanges::before_forward>(s, l);
-      stage(s).compute_during(during<&LayerExchanges::during_forward>(l), layers(s)[l].times.forward,
+      stage(s).compute_during(exchanges_of<&LayerExchanges::during_forward>(l), layers(s)[l].times.forward,
                               layers(s)[l].name);
       exchange<&LayerExchanges::after_forward>(s, l);
     }
@@ -203,16 +203,13 @@ class StepBuilder {
                            work, kBackward));
     if (data) gather(s, work.chunk, &ChunkGathers::backward);
     for (std::size_t l = own.last; l-- > own.first;) {
-      const LayerTrace& layer = layers(s)[l];
       if (data) {
         tell(work.chunk, &PlaceSynchronisation::before_backward, l, turn);
-        if (l + 1 == own.last || layers(s)[l + 1].segment != layer.segment) add_recompute(s, own, layer.segment);
+        const int segment = layers(s)[l].segment;
+        if (l + 1 == own.last || layers(s)[l + 1].segment != segment) add_recompute(s, own, segment);
         exchange<&LayerExchanges::before_backward>(s, l);
       }
-      DeviceTime time = data ? layer.times.backward_data : layer.times.backward_weights;
-      if (data && weights) time += layer.times.backward_weights;
-      stage(s).compute_during(data ? during<&LayerExchanges::during_backward>(l) : std::vector<Exchange>{}, time,
-                              layer.name);
+      compute_gradients(s, l, data, weights, l == own.first);
       if (data) exchange<&LayerExchanges::after_backward>(s, l);
       if (weights) tell(work.chunk, &PlaceSynchronisation::after_backward, l, turn);
     }
@@ -227,13 +224,37 @@ class StepBuilder {
     }
   }
 
+  /// Of a layer's input, its weights, or both. Where both are, exchanges go on beside them, but for those at the end of
+  /// the pass, which nothing comes after.
+  void compute_gradients(int s, std::size_t l, bool data, bool weights, bool ends_pass) {
+    const LayerTrace& layer = layers(s)[l];
+    const std::vector<Exchange> read = exchanges_of<&LayerExchanges::beside_backward_data>(l),
+                                made = exchanges_of<&LayerExchanges::beside_backward_weights>(l);
+    const bool beside = data && weights && !ends_pass && !(read.empty() && made.empty());
+    if (beside) {
+      const std::vector<TaskId> reading = stage(s).start(read, layer.name);
+      stage(s).compute(layer.times.backward_data, layer.name);
+      stage(s).await(reading, layer.name);
+      const std::vector<TaskId> making = stage(s).start(made, layer.name);
+      stage(s).compute(layer.times.backward_weights, layer.name);
+      stage(s).await(making, layer.name);
+      return;
+    }
+    if (weights) exchange<&LayerExchanges::beside_backward_data>(s, l);
+    DeviceTime time = data ? layer.times.backward_data : layer.times.backward_weights;
+    if (data && weights) time += layer.times.backward_weights;
+    stage(s).compute_during(data ? exchanges_of<&LayerExchanges::during_backward>(l) : std::vector<Exchange>{}, time,
+                            layer.name);
+    if (data) exchange<&LayerExchanges::beside_backward_weights>(s, l);
+  }
+
   /// A segment's layers that forgot their activations are computed again where backward reaches the last of them.
   void add_recompute(int s, const Chunk& own, int segment) {
     if (segment < 0) return;
     for (std::size_t l = own.first; l < own.last; ++l) {
       if (layers(s)[l].segment != segment) continue;
       exchange<&LayerExchanges::before_forward>(s, l);
-      stage(s).compute_during(during<&LayerExchanges::during_forward>(l), layers(s)[l].times.recompute,
+      stage(s).compute_during(exchanges_of<&LayerExchanges::during_forward>(l), layers(s)[l].times.recompute,
                               layers(s)[l].name, "recompute");
       exchange<&LayerExchanges::after_forward>(s, l);
     }

@@ -176,6 +176,24 @@ TEST_CASE("heads of a tensor-parallel team keep their size", "[composition][tens
   }
 }
 
+TEST_CASE("sums of a column-parallel layer's gradients hide behind those of its weights", "[composition][tensor]") {
+  // Two devices, links so fast that a sum takes less than the weights' gradients. Per layer there are two products by
+  // columns, and the words' at the end: so many sums of 8 x 16 x 64 values are hidden, each half a vector there and
+  // back.
+  const int layers = 2;
+  const auto model = small_transformer(layers);
+  const testing::Star star(2, 1e12, 0);
+  const auto with = [&](const std::string& options) {
+    return period(star, 2, "{mesh: {tensor: 2}, body: {name: tensor, " + options + "}}",
+                  {model, 8, {CollectiveAlgorithm::ring}});
+  };
+  const double sum = 8 * kSequence * kWidth * kValue / 1e12;
+  CHECK(with("overlap: false") - with("overlap: true") == Approx((2 * layers + 1) * sum).epsilon(1e-6));
+  // With positions divided there is a reduce-scatter to hide, half of a sum, and as much is gathered again.
+  const std::string positions = "sequence_parallel: true, overlap: ";
+  CHECK(with(positions + "false") - with(positions + "true") == Approx((2 * layers + 1) * sum).epsilon(1e-6));
+}
+
 TEST_CASE("bodies that do not fit say why", "[composition]") {
   const testing::TransformerSetting dense{small_transformer(2)}, mixture{small_mixture(1)};
   const testing::Star star(8, 1e9, 1e-6);
