@@ -220,7 +220,7 @@ std::vector<LayerKernel> linear(const Layer& layer, std::int64_t batch, KernelPa
   std::vector<LayerKernel> out{{*whole, 1}};
   if (layer.variant == "experts" && layer.parameters.size() > 1)
     out.push_back({product(layer.input.channels, layer.parameters[1].values / layer.input.channels,
-                           batch * layer.output.positions(), pass),
+                           batch * layer.input.positions(), pass),
                    1});
   const bool bias = layer.variant != "experts" && layer.parameters.size() + (layer.tied_to >= 0 ? 1 : 0) > 1;
   if (style.traffic == Traffic::kernels && bias && pass == KernelPass::backward_weights)
@@ -248,8 +248,9 @@ std::optional<KernelShape> layer_kernel(const Layer& layer, std::int64_t batch, 
     std::get<GemmShape>(shape.of).count = layer.experts;
     return shape;
   }
+  // Positions of the input: of the output, a device of a team may keep only some.
   if (layer.kind == LayerKind::linear)
-    return product(layer.input.channels, layer.output.channels, batch * layer.output.positions(), pass);
+    return product(layer.input.channels, layer.output.channels, batch * layer.input.positions(), pass);
   double values = d(batch) * d(layer.input_values + layer.output.values());
   // Of a table only the rows that are looked up.
   const double parameters = d(layer.parameter_count());

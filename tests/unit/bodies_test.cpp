@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "costmodels/layer_kernels.hpp"
 #include "tests/support/conservation.hpp"
 #include "tests/support/error_message.hpp"
 #include "tests/support/simulate.hpp"
@@ -173,6 +174,27 @@ TEST_CASE("heads of a tensor-parallel team keep their size", "[composition][tens
     CHECK(part.heads == whole.heads / 2);
     CHECK(part.kv_heads == whole.kv_heads / 2);
     CHECK(features(part) == features(whole));
+  }
+}
+
+TEST_CASE("kernels of a device's part do the work of its part", "[composition]") {
+  const std::vector<std::pair<std::string, std::string>> bodies{{"tensor", "{}"},
+                                                                {"tensor", "{sequence_parallel: true}"},
+                                                                {"context", "{}"},
+                                                                {"experts", "{}"},
+                                                                {"filters", "{}"}};
+  for (const auto& [body, options] : bodies) {
+    const auto model = body == "experts" ? small_mixture(1) : small_transformer(1);
+    const DividedModel divided = divide(*model, body, options, 2);
+    for (const Layer& layer : divided.part->layers) {
+      if (layer.kind != LayerKind::linear) continue;
+      INFO(body << " " << options << ": " << layer.name);
+      double flop = 0;  // a product of m x k and k x n: 2 m n k
+      for (const LayerKernel& kernel : layer_kernels(layer, 4, KernelPass::forward, {}))
+        if (const auto* product = std::get_if<GemmShape>(&kernel.shape.of))
+          flop += 2.0 * static_cast<double>(product->m * product->n * product->k * product->count) * kernel.repeats;
+      CHECK(flop == Approx(4 * layer.forward_flop).epsilon(1e-12));
+    }
   }
 }
 
