@@ -1,21 +1,22 @@
 #pragma once
 // What frameworks and communication libraries cost beside kernels and links.
 //
-//     stack: pytorch_ddp                    # costmodels/stacks/pytorch_ddp.yaml
+// clang-format off
+//     stack: pytorch_ddp              # costmodels/stacks/pytorch_ddp.yaml
 //     description: ..
 //     source: where its numbers come from
-//     strategies:                           # defaults of options that a study leaves out
+//     strategies:                     # defaults of options that a study leaves out
 //       data_parallel: {first_bucket: 1 MiB, update: after_all}
-//     gradients: fp32                       # precision in which they travel: fp32, or as_weights
-//     copies: 4                             # accesses of device memory for each byte of a collective: into a bucket,
-//     back processor_rate: 2 GB/s                # at which a processor would move bytes through the network's software
-//     if it did
-//                                           # nothing else; taken from computation while they move
-//     collective_overhead: 30 us            # each collective: its launch, and waiting for ranks to wake up
-//     interference: 0.3                     # share of its speed that computation loses while the device communicates
-//     spread: 0.02                          # coefficient of variation of a worker's step
-//     launch: 5 us                          # default of compute.launch: what the host needs to start a kernel
-//     input: {per_worker: 800, per_node: 4000}                # samples/s
+//     gradients: fp32                 # precision in which they travel: fp32, or as_weights
+//     copies: 4                       # accesses of device memory for each byte of a collective: into a bucket, and back
+//     processor_rate: 2 GB/s          # at which a processor would move bytes through the network's software if it did
+//                                     # nothing else; taken from computation while they move
+//     collective_overhead: 30 us      # each collective: its launch, and waiting for ranks to wake up
+//     interference: 0.3               # share of its speed that computation loses while the device communicates
+//     spread: 0.02                    # coefficient of variation of a worker's step
+//     launch: 5 us                    # default of compute.launch: what the host needs to start a kernel
+//     input: {per_worker: 800, per_node: 4000}   # samples/s
+// clang-format on
 //
 // Scope and limits: all is off in the stack `ideal`. One worker alone has no copies, no exchange and nobody to wait
 // for: it knows `launch` and `input` only. A synchronous step waits for the slowest of n draws; here it takes the

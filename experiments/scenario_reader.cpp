@@ -15,6 +15,7 @@
 #include "experiments/model_work.hpp"
 #include "experiments/scenario.hpp"
 #include "experiments/stack_settings.hpp"
+#include "experiments/usual_stack.hpp"
 #include "platforms/platform_loader.hpp"
 #include "sim/data_directory.hpp"
 #include "sim/data_file.hpp"
@@ -446,20 +447,32 @@ TrainingStep ScenarioSetup::compile(const PhaseSettings& phase, std::set<AskedTr
   return step;
 }
 
+/// What the study names, or else is run with; constants that were fitted to steps come with no stack but their own.
+SoftwareStack read_stack(const Scenario& scenario, const ConfigNode& study, const ScenarioSetup& setup,
+                         const std::filesystem::path& data) {
+  if (study.has("stack")) return load_stack(study.at("stack"), data);
+  if (!scenario.usual_stack || setup.steps) return {};
+  const ConfigNode strategy = read_strategy(study);
+  if (!strategy.has("name") || !strategy.at("name").is_scalar()) return {};
+  const std::string name = usual_stack(strategy.at("name").as_string(), setup.cluster.devices.front());
+  return load_stack(ConfigNode::load_text(name, "stack"), data);
+}
+
 ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registries) {
   const std::filesystem::path data = data_directory();
   ScenarioSetup setup;
   const ConfigNode written = scenario.config();
   setup.steps = read_steps(written, data);
-  if (written.has("stack")) setup.stack = load_stack(written.at("stack"), data);
-  const ConfigNode chosen = with_stack_defaults(written.without("stack"), setup.stack);
-  const ConfigNode config = setup.steps ? setup.steps->apply(chosen.without("steps")) : chosen;
-  config.at("study").as_string();
-  config.get("description", "");
-
+  written.at("study").as_string();
+  written.get("description", "");
   const ConfigNode platform = required(
-      config, "platform", "name a cluster, as in `platform: skylake_10gbe`; `epocast list platforms` shows them");
+      written, "platform", "name a cluster, as in `platform: skylake_10gbe`; `epocast list platforms` shows them");
   setup.cluster = load_platform_named(platform, data);
+  setup.stack = read_stack(scenario, written, setup, data);
+  const ConfigNode chosen = with_stack_defaults(written.without("stack"), setup.stack, registries.strategies);
+  const ConfigNode config = setup.steps ? setup.steps->apply(chosen.without("steps")) : chosen;
+  for (const char* read : {"study", "description", "platform"})
+    if (config.has(read)) config.at(read).mark_all_read();
 
   const ConfigNode strategy = read_strategy(config);
   // A strategy with a mesh is put together from parts, and needs no name.

@@ -31,30 +31,67 @@ ConfigNode with_launch(const ConfigNode& config, const SoftwareStack& stack) {
   return counts && !compute.has("launch") ? config.with("compute.launch", *stack.launch()) : config;
 }
 
-/// Options of the strategy that the study leaves out.
-ConfigNode with_options(const ConfigNode& config, const SoftwareStack& stack) {
-  const bool given = config.has("strategy");
-  const ConfigNode strategy =
-      given ? config.at("strategy") : ConfigNode::load_text(kDefaultStrategy, config.where().file);
-  if (!strategy.is_map() && !strategy.is_scalar()) return config;
-  if (strategy.is_map() && !strategy.has("name")) return config;
-  const ConfigNode name = strategy.is_map() ? strategy.at("name") : strategy;
-  const std::vector<SoftwareStack::Default> defaults = stack.defaults(name.as_string());
-  if (defaults.empty()) return config;
-  ConfigNode out = strategy.is_map() ? config : config.without("strategy").with("strategy.name", name);
-  const bool own_granularity = strategy.is_map() && strategy.has("granularity");
-  for (const auto& [option, value] : defaults) {
-    const bool conflicts = own_granularity && of_granularity(option);
-    if (conflicts || (strategy.is_map() && strategy.has(option))) continue;
-    out = out.with("strategy." + option, value);
-  }
+/// `options` with those of the defaults that they leave out, under `prefix` in the study.
+ConfigNode filled(const ConfigNode& config, const std::string& prefix, const ConfigNode& options,
+                  const std::vector<SoftwareStack::Default>& defaults) {
+  ConfigNode out = config;
+  const bool own_granularity = options.is_map() && options.has("granularity");
+  for (const auto& [option, value] : defaults)
+    if (!(own_granularity && of_granularity(option)) && !(options.is_map() && options.has(option)))
+      out = out.with(prefix + option, value);
   return out;
+}
+
+/// Of a step put together from parts, where gradients are summed and every replica updates all.
+ConfigNode with_options_of_parts(const ConfigNode& config, const ConfigNode& strategy, const SoftwareStack& stack) {
+  const std::string key = "synchronisation";
+  const ConfigNode part = strategy.has(key) ? strategy.at(key) : ConfigNode::load_text("all_reduce", key);
+  const ConfigNode name = part.is_map() && part.has("name") ? part.at("name") : part;
+  if (!name.is_scalar() || name.as_string() != "all_reduce") return config;
+  std::vector<SoftwareStack::Default> defaults = stack.defaults("data_parallel");
+  const ConfigNode mesh = strategy.at("mesh");
+  const bool stages = mesh.is_map() && mesh.has("pipeline") && mesh.at("pipeline").is_scalar() &&
+                      mesh.at("pipeline").as_string() != "1";
+  // A stage is updated as a whole.
+  if (stages) std::erase_if(defaults, [](const SoftwareStack::Default& one) { return one.option == "update"; });
+  if (defaults.empty()) return config;
+  const std::string prefix = "strategy." + key + ".";
+  const ConfigNode out = part.is_map() ? config : config.without("strategy." + key).with(prefix + "name", name);
+  return filled(out, prefix, part, defaults);
+}
+
+/// What a stack has for a strategy, or for the one that it is a setting of.
+std::vector<SoftwareStack::Default> defaults_of(const std::string& strategy, const SoftwareStack& stack,
+                                                const StrategyRegistry& strategies) {
+  std::vector<SoftwareStack::Default> out = stack.defaults(strategy);
+  const EntryInfo* info = strategies.find(strategy);
+  if (!out.empty() || info == nullptr || info->preset_of.empty()) return out;
+  out = stack.defaults(info->preset_of);
+  std::erase_if(out, [&](const SoftwareStack::Default& one) {
+    return std::ranges::find(info->parameters, one.option, &ParameterInfo::name) == info->parameters.end();
+  });
+  return out;
+}
+
+/// Options of the strategy that the study leaves out.
+ConfigNode with_options(const ConfigNode& config, const SoftwareStack& stack, const StrategyRegistry& strategies) {
+  const ConfigNode strategy =
+      config.has("strategy") ? config.at("strategy") : ConfigNode::load_text(kDefaultStrategy, config.where().file);
+  if (!strategy.is_map() && !strategy.is_scalar()) return config;
+  if (strategy.is_map() && !strategy.has("name"))
+    return strategy.has("mesh") ? with_options_of_parts(config, strategy, stack) : config;
+  const ConfigNode name = strategy.is_map() ? strategy.at("name") : strategy;
+  const std::vector<SoftwareStack::Default> defaults = defaults_of(name.as_string(), stack, strategies);
+  if (defaults.empty()) return config;
+  const ConfigNode out = strategy.is_map() ? config : config.without("strategy").with("strategy.name", name);
+  return filled(out, "strategy.", strategy, defaults);
 }
 
 }  // namespace
 
-ConfigNode with_stack_defaults(const ConfigNode& config, const SoftwareStack& stack) {
-  return with_options(with_launch(config, stack), stack);
+ConfigNode with_stack_defaults(const ConfigNode& config, const SoftwareStack& stack,
+                               const StrategyRegistry& strategies) {
+  return with_options(with_launch(config, stack), stack, strategies);
 }
 
 bool add_input(CyclicTaskGraph& graph, const SoftwareStack& stack, const StrategyContext& context) {

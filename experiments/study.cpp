@@ -130,7 +130,7 @@ Study expand(ConfigNode root, const std::vector<Override>& overrides) {
 
   std::vector<std::size_t> at(axes.size(), 0);
   while (true) {
-    Scenario scenario{study.name, "", {}, root, {}};
+    Scenario scenario{.study = study.name, .name = "", .axes = {}, .base = root, .settings = {}};
     for (std::size_t a = 0; a < axes.size(); ++a) {
       const ConfigNode& value = axes[a].values[at[a]];
       scenario.axes.emplace_back(axes[a].key, axis_label(value));
@@ -163,6 +163,12 @@ Override parse_override(const std::string& text) {
 
 Study load_study(const std::filesystem::path& file, const std::vector<Override>& overrides) {
   return expand(ConfigNode::load_file(file), overrides);
+}
+
+Study load_users_study(const std::filesystem::path& file, const std::vector<Override>& overrides) {
+  Study study = load_study(file, overrides);
+  for (Scenario& scenario : study.scenarios) scenario.usual_stack = true;
+  return study;
 }
 
 Study parse_study(std::string_view text, std::string name, const std::vector<Override>& overrides) {

@@ -18,6 +18,8 @@ struct Scenario {
   ConfigNode base;                                        ///< the study
   std::vector<std::pair<std::string, ConfigNode>>
       settings;  ///< key and value, from axes and the command line, in order
+  /// Of a study that names no stack: the one that its strategy is usually run with, see usual_stack.hpp; else `ideal`.
+  bool usual_stack = false;
 
   /// The complete configuration, without axes: a copy of its own. Throws ConfigError for a setting of a key inside
   /// something that is not a map.
@@ -44,7 +46,9 @@ Override parse_override(const std::string& text);
 /// Reads a study file and expands its axes, last axis fastest. Throws ConfigError.
 /// An axis value that is a map in a strategy axis is labelled by its name and its other settings.
 Study load_study(const std::filesystem::path& file, const std::vector<Override>& overrides = {});
-/// The same from text; `name` stands for the file.
+/// The same, with the stacks that strategies are usually run with: what a user's study means.
+Study load_users_study(const std::filesystem::path& file, const std::vector<Override>& overrides = {});
+/// The same as load_study() from text; `name` stands for the file.
 Study parse_study(std::string_view text, std::string name, const std::vector<Override>& overrides = {});
 
 }  // namespace epocast

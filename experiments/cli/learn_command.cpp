@@ -132,7 +132,7 @@ int learn(const LearnArguments& arguments, const Registries& registries) {
   for (const std::string& text : arguments.overrides) overrides.push_back(parse_override(text));
   std::vector<Scenario> scenarios;
   for (const std::string& file : arguments.files) {
-    const Study study = load_study(file, overrides);
+    const Study study = load_users_study(file, overrides);
     const ConfigNode config = study.scenarios.front().config();
     if (!config.has("learning"))
       throw config.error("nothing is to be learned; add `learning: {problem: digits, rate: 0.1}` (docs/learning.md)");

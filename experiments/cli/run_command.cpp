@@ -98,7 +98,7 @@ int run(const RunArguments& arguments, const Registries& registries) {
   for (const std::string& text : arguments.overrides) overrides.push_back(parse_override(text));
   std::vector<Scenario> scenarios;
   for (const std::string& file : arguments.files) {
-    Study study = load_study(file, overrides);
+    Study study = load_users_study(file, overrides);
     for (const std::string& note : study.notes) std::cerr << "note: " << printable(note) << '\n';
     if (arguments.scenario > study.scenarios.size())
       throw ConfigError(

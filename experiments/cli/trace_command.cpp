@@ -75,7 +75,7 @@ int trace(const TraceArguments& arguments, const Registries& registries) {
   const GradientUse gradients = parse_gradients(arguments.gradients);
   std::vector<Override> overrides;
   for (const std::string& text : arguments.overrides) overrides.push_back(parse_override(text));
-  const Study study = load_study(arguments.file, overrides);
+  const Study study = load_users_study(arguments.file, overrides);
   if (arguments.scenario == 0 && study.scenarios.size() > 1)
     throw ConfigError(fmt::format("study '{}' has {} scenarios; choose one with --scenario 1..{}, first: {}",
                                   study.name, study.scenarios.size(), study.scenarios.size(),

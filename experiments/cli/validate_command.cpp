@@ -44,7 +44,7 @@ void check_rings(const ScenarioSetup& setup) {
 }
 
 std::string validate_study(const std::filesystem::path& file, const Registries& registries) {
-  const Study study = load_study(file);
+  const Study study = load_users_study(file);
   std::set<std::filesystem::path> probed;  // loading a platform into SimGrid is the slow part
   for (const Scenario& scenario : study.scenarios) {
     const ScenarioSetup setup = read_scenario(scenario, registries);

@@ -7,7 +7,9 @@
 
 #include "costmodels/software_stack.hpp"
 #include "experiments/stack_settings.hpp"
+#include "experiments/usual_stack.hpp"
 #include "sim/data_file.hpp"
+#include "strategies/register.hpp"
 #include "tests/support/error_message.hpp"
 
 using namespace epocast;
@@ -81,7 +83,8 @@ TEST_CASE("workers that wait for each other take as long as the slowest") {
 TEST_CASE("a cost model that counts kernels gets their launch from the stack") {
   const SoftwareStack software = stack("launch: 5 us\n");
   const auto compute = [&](const std::string& text) {
-    return with_stack_defaults(ConfigNode::load_text("study: s\ncompute: " + text, "study.yaml"), software)
+    return with_stack_defaults(ConfigNode::load_text("study: s\ncompute: " + text, "study.yaml"), software,
+                               builtin_strategies())
         .at("compute")
         .flow_text();
   };
@@ -102,7 +105,7 @@ TEST_CASE("a stack fills in what a study leaves out of its strategy") {
   const SoftwareStack software =
       stack("strategies: {data_parallel: {first_bucket: 1 MiB, bucket: 2 MiB, update: after_all}}\n");
   const auto strategy = [&](const std::string& text) {
-    return with_stack_defaults(ConfigNode::load_text("study: s\n" + text, "study.yaml"), software)
+    return with_stack_defaults(ConfigNode::load_text("study: s\n" + text, "study.yaml"), software, builtin_strategies())
         .at("strategy")
         .flow_text();
   };
@@ -114,6 +117,29 @@ TEST_CASE("a stack fills in what a study leaves out of its strategy") {
   CHECK(strategy("strategy: {name: data_parallel, granularity: model}") ==
         "{name: data_parallel, granularity: model, update: after_all}");
   CHECK(strategy("strategy: {name: parameter_server}") == "{name: parameter_server}");
+  // A preset fixes the granularity; the all-reduce of a composition is that of data_parallel; stages are updated whole.
+  CHECK(strategy("strategy: ddp") == "{name: ddp, first_bucket: 1 MiB, bucket: 2 MiB, update: after_all}");
+  CHECK(
+      strategy("strategy: {mesh: {data: 4}}") ==
+      "{mesh: {data: 4}, synchronisation: {name: all_reduce, first_bucket: 1 MiB, bucket: 2 MiB, update: after_all}}");
+  CHECK(strategy("strategy: {mesh: {pipeline: 2, data: 2}, synchronisation: {name: all_reduce, bucket: 8 MiB}}") ==
+        "{mesh: {pipeline: 2, data: 2}, synchronisation: {name: all_reduce, bucket: 8 MiB, first_bucket: 1 MiB}}");
+  CHECK(strategy("strategy: {mesh: {data: 4}, synchronisation: sharded}") ==
+        "{mesh: {data: 4}, synchronisation: sharded}");
+}
+
+TEST_CASE("a study that names no stack gets that of its strategy and devices") {
+  Device accelerator, alone;
+  accelerator.name = "gpu-0";
+  accelerator.node = "node-0";
+  alone.name = alone.node = "a";
+  CHECK(usual_stack("ddp", accelerator) == "pytorch_ddp");
+  CHECK(usual_stack("zero3", accelerator) == "pytorch_fsdp");
+  CHECK(usual_stack("horovod", accelerator) == "horovod");
+  CHECK(usual_stack("gossip", accelerator) == "ideal");
+  CHECK(usual_stack("ddp", alone) == "ideal");
+  alone.other_rates[Precision::bf16] = FlopPerSecond(1e14);
+  CHECK(usual_stack("ddp", alone) == "pytorch_ddp");
 }
 
 TEST_CASE("each mechanism can be left out by itself") {
