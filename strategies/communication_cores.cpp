@@ -18,8 +18,8 @@ ParameterInfo CommunicationCores::parameter() {
 
 double CommunicationCores::slowdown(const Device& device) const {
   if (taken_ >= device.cores)
-    throw options_.at(kKey).error(counted(taken_, "core") + " to communicate, but device '" + device.name +
-                                  "' has only " + std::to_string(device.cores) + "; leave at least one to compute");
+    throw options_->at(kKey).error(counted(taken_, "core") + " to communicate, but device '" + device.name +
+                                   "' has only " + std::to_string(device.cores) + "; leave at least one to compute");
   return static_cast<double>(device.cores) / static_cast<double>(device.cores - taken_);
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 // Cores that communicate do not compute.
 
+#include <optional>
+
 #include "sim/strategy.hpp"
 
 namespace epocast {
@@ -9,6 +11,8 @@ namespace epocast {
 /// streaming multiprocessors the kernels of collectives occupy.
 class CommunicationCores {
  public:
+  /// None.
+  CommunicationCores() = default;
   explicit CommunicationCores(const ConfigNode& options);
   static ParameterInfo parameter();
 
@@ -21,8 +25,8 @@ class CommunicationCores {
  private:
   double slowdown(const Device& device) const;
 
-  ConfigNode options_;
-  std::int64_t taken_;
+  std::optional<ConfigNode> options_;  ///< none without
+  std::int64_t taken_ = 0;
 };
 
 }  // namespace epocast

@@ -20,8 +20,9 @@
 namespace epocast {
 namespace {
 
-constexpr double kMost = 1e5;    // stages, micro-batches
-constexpr int kStagesToTry = 8;  // where replicas are chosen
+constexpr double kMost = 1e5;     // stages, micro-batches
+constexpr int kStagesToTry = 8;   // where replicas are chosen
+constexpr int kMostSteps = 1000;  // of a round, one by one
 
 std::optional<int> count(const ConfigNode& options, const char* key) {
   if (!options.has(key)) return std::nullopt;
@@ -78,43 +79,12 @@ Bytes usable_memory(const StrategyContext& context) {
 
 }  // namespace
 
-EntryInfo Composition::pipeline_info() {
-  EntryInfo info{
-      "pipeline",
-      "pipeline parallelism: consecutive layers on consecutive devices",
-      {{"schedule", "", "naive | gpipe | 1f1b | interleaved | zb_h1 | zb_h2 | pipedream | 2bw | threaded", "1f1b",
-        "who computes what when"},
-       {"stages", "count", "1 .. workers", "workers", "devices of one pipeline; the workers are its replicas"},
-       {"replicas", "", "auto, or list of counts", "workers / stages each",
-        "of each stage in turn, or such that the estimated time of a batch is least (split: time)"},
-       {"micro_batches", "count", "1 .. replica's batch", "up to 4 per stage",
-        "pieces of a replica's batch; schedules without them take it whole"},
-       {"virtual_stages", "count", "2 .. 1000", "2", "chunks of layers per stage (schedule: interleaved)"},
-       {"in_flight", "batches", "1 .. 1000", "stages", "batches under way at a time (schedule: threaded)"},
-       {"split", "", "time | time_only | bisection | even", "time",
-        "slowest stage as fast as possible within memory, or whatever the memory; halved again and again; or equally "
-        "many layers"},
-       {"split_bandwidth", "bytes/s", "> 0", "infinite",
-        "of a device's link: split: time balances messages as well as computation"},
-       {"first_layers", "", "list of layers", "none", "instead of split: where each stage but the first begins"},
-       {"gradients", "", "collocated | one_processor", "collocated",
-        "each stage computes its own gradients, or the last one all (schedule: naive)"},
-       {"recompute", "", "true | false", "false",
-        "keep only what a stage receives, and compute the rest again before the backward pass"},
-       {"copy_rate", "bytes/s", "> 0", "infinite",
-        "at which a message is copied to and from the network, beside computing"},
-       {"placement", "", "stage_major | replica_major", "stage_major",
-        "neighbouring workers are replicas of a stage, or stages of a replica"}}};
-  for (ParameterInfo& parameter : AllReduce::parameters())
-    if (parameter.name != "update") info.parameters.push_back(std::move(parameter));
-  return info;
-}
-
 Composition::Composition(const ScheduleOptions& schedule, std::optional<Mesh> mesh, Bodies bodies,
                          std::shared_ptr<const Synchronisation> synchronisation)
     : mesh_(std::move(mesh)),
       bodies_(std::move(bodies)),
       synchronisation_(std::move(synchronisation)),
+      synchronisation_place_(schedule.options),
       options_(schedule.options),
       schedule_(choose(schedule.named_in, schedule.name_key, schedules(), PipelineSchedule::one_f_one_b)),
       stages_(count(options_, "stages")),
@@ -196,9 +166,39 @@ std::unique_ptr<Strategy> Composition::compose(const ConfigNode& options, const 
   const Part synchronisation = read_part(options, "synchronisation", "all_reduce");
   const Part schedule = read_part(options, "schedule", "1f1b");
   if (mesh.extent("pipeline") > 1) refuse_piecewise_updates(synchronisation.options);
-  return std::unique_ptr<Strategy>(new Composition(
+  auto made = std::unique_ptr<Composition>(new Composition(
       {schedule.named_in, schedule.name_key, schedule.options}, mesh, read_bodies(options, mesh, bodies),
       synchronisations.make(synchronisation.name, synchronisation.options, synchronisation.place)));
+  made->synchronisation_place_ = synchronisation.place;
+  made->check_synchronisation(schedule.name, synchronisation.name);
+  return made;
+}
+
+/// What goes on in one step while the next one has begun, and what needs all of a step to be over.
+void Composition::check_synchronisation(const std::string& schedule, const std::string& name) const {
+  if (synchronisation_->round(1).one_version && !flushes(schedule_))
+    throw synchronisation_place_.error(
+        fmt::format("{} exchanges parameters between steps, but schedule {} never ends a step: it has several versions "
+                    "of the parameters under way; use schedule: 1f1b, or synchronisation: all_reduce",
+                    name, schedule));
+  for (const char* axis : {"context", "expert"})
+    if (synchronisation_->round(1).data_only && mesh_->extent(axis) > 1)
+      throw synchronisation_place_.error(
+          fmt::format("{} is between replicas that have samples of their own, but those along {} work on each other's; "
+                      "use synchronisation: all_reduce or sharded, or a mesh without {}",
+                      name, axis, axis));
+  if (gradients_ == GradientPlace::one_processor && name != "all_reduce")
+    throw options_.at("gradients")
+        .error("one processor computes all gradients only with synchronisation: all_reduce; leave this out");
+}
+
+void Composition::check_round(const StepPlan& plan, const TrainingRound& round) const {
+  const bool as_one = round.quiet && plan.by_layer && plan.exchanges.empty();
+  if (!as_one && round.steps > kMostSteps)
+    throw synchronisation_place_.error(
+        fmt::format("a round of {} steps in a pipeline, or of teams that share layers, is too long: these steps are "
+                    "simulated one by one; use a period of at most {} steps, or a mesh with a data axis only",
+                    round.steps, kMostSteps));
 }
 
 void Composition::read_replicas(const ConfigNode& node) {
@@ -503,27 +503,16 @@ TrainingStep Composition::compile(const StrategyContext& whole) const {
     for (const double dispatched : divided->dispatched) plan.experts.push_back(dispatched > 0);
     if (scatter_messages_) scatter_messages(plan, *divided);
   }
+  const TrainingRound round = synchronisation_->round(layout.replicas.front());
+  check_round(plan, round);
   TrainingStep step;
+  step.steps = round.steps;
   if (plan.by_layer)
     step.memory = {{"worker", context.workers, replica_memory(*plan.traces.front(), context.optimizer)}};
   else
     step.memory = pipeline_memory(plan, context.optimizer, plan.traces.front()->precision);
   step.graph = step_graph(plan, context, *synchronisation_, step.memory);
   return step;
-}
-
-EntryInfo Composition::info() {
-  return {"composition",
-          "schedule x body x synchronisation over a mesh of devices; what a `strategy` with a mesh is",
-          {{"mesh", "", "{pipeline: p, data: d, context: c, expert: e, tensor: t}", "required",
-            "axes of the grid of devices, the last of them neighbours; those left out are 1"},
-           {"schedule", "", "a schedule of pipeline, with options", "1f1b",
-            "order of passes; options: micro_batches, virtual_stages, split, first_layers, recompute, ... of pipeline; "
-            "of a single stage it is accumulation"},
-           {"body", "", "whole, tensor, filters, context, experts; with options; or a list",
-            "one for each such axis, else whole", "how layers are divided over devices"},
-           {"synchronisation", "", "all_reduce, sharded; with options", "all_reduce",
-            "how replicas agree; options as data_parallel's and sharded_data_parallel's"}}};
 }
 
 }  // namespace epocast

@@ -34,6 +34,8 @@ class Composition final : public Strategy {
   static std::unique_ptr<Strategy> compose(const ConfigNode& options, const BodyRegistry& bodies,
                                            const SynchronisationRegistry& synchronisations);
   static EntryInfo info();
+  /// Every schedule, with the options that it has.
+  static std::vector<EntryInfo> schedule_infos();
 
   TrainingStep compile(const StrategyContext& context) const override;
   /// Replicas, not devices: a pipeline works on the batch as a whole.
@@ -66,6 +68,8 @@ class Composition final : public Strategy {
 
   void read_replicas(const ConfigNode& node);
   void check_options() const;
+  void check_synchronisation(const std::string& schedule, const std::string& name) const;
+  void check_round(const StepPlan& plan, const TrainingRound& round) const;
   std::vector<int> replicas_on(std::size_t workers) const;
   int micro_batches_of(std::int64_t batch, int stages, int shares) const;
   std::vector<std::size_t> named_boundaries(const WorkloadTrace& trace, int chunks) const;
@@ -86,6 +90,7 @@ class Composition final : public Strategy {
   std::optional<Mesh> mesh_;  ///< else stages and replicas say where what is
   Bodies bodies_;             ///< in the order in which they divide; none: whole layers
   std::shared_ptr<const Synchronisation> synchronisation_;
+  ConfigNode synchronisation_place_;
   ConfigNode options_;  ///< of the schedule
   PipelineSchedule schedule_;
   std::optional<int> stages_, micro_batches_, in_flight_;

@@ -1,25 +1,52 @@
 #include "strategies/data_parallel.hpp"
 
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "strategies/step/single_stage.hpp"
 
 namespace epocast {
+namespace {
 
-EntryInfo DataParallel::info() {
-  EntryInfo info{"data_parallel", "synchronous data parallelism with all-reduce", AllReduce::parameters()};
-  info.parameters.push_back({"accumulation", "count", "1 .. batch per worker", "1",
-                             "micro-batches whose gradients a worker adds up before they are reduced"});
-  info.parameters.push_back(CommunicationCores::parameter());
+struct Replicas {
+  std::string name, description, synchronisation;
+  DataParallel::Extras extras;
+};
+
+/// Strategies that say more, or are called otherwise, than their synchronisation.
+const std::vector<Replicas>& renamed() {
+  static const std::vector<Replicas> all{
+      {"data_parallel", "synchronous data parallelism with all-reduce", "all_reduce", {true, true}},
+      {"sharded_data_parallel",
+       "data parallelism in which each worker owns a share of optimizer state, gradients and parameters (ZeRO, FSDP)",
+       "sharded",
+       {.cores = true}},
+      {"local_sgd",
+       "workers train by themselves for some steps, then average their parameters by all-reduce",
+       "average",
+       {}}};
+  return all;
+}
+
+EntryInfo info_of(const Replicas& strategy, const EntryInfo& synchronisation) {
+  EntryInfo info{strategy.name, strategy.description, synchronisation.parameters};
+  if (strategy.extras.accumulation)
+    info.parameters.push_back({"accumulation", "count", "1 .. batch per worker", "1",
+                               "micro-batches whose gradients a worker adds up before they are reduced"});
+  if (strategy.extras.cores) info.parameters.push_back(CommunicationCores::parameter());
   return info;
 }
 
-DataParallel::DataParallel(const ConfigNode& options)
-    : options_(options),
-      accumulation_(options.get("accumulation", std::int64_t{1}, Range{1, 1e6})),
-      synchronisation_(options),
-      cores_(options) {}
+}  // namespace
 
-DataParallel::DataParallel(const ConfigNode& options, const AllReduce::Settings& settings)
-    : options_(options), synchronisation_(settings), cores_(options) {}
+DataParallel::DataParallel(const ConfigNode& options, Extras extras,
+                           std::unique_ptr<const Synchronisation> synchronisation)
+    : options_(options),
+      accumulation_(extras.accumulation ? options.get("accumulation", std::int64_t{1}, Range{1, 1e6}) : 1),
+      synchronisation_(std::move(synchronisation)),
+      cores_(extras.cores ? CommunicationCores(options) : CommunicationCores()) {}
 
 TrainingStep DataParallel::compile(const StrategyContext& context) const {
   const std::int64_t batch = context.worker_batch();
@@ -27,7 +54,20 @@ TrainingStep DataParallel::compile(const StrategyContext& context) const {
     throw options_.at("accumulation")
         .error("a worker's batch of " + std::to_string(batch) + " cannot be divided into " +
                std::to_string(accumulation_) + " micro-batches; use a divisor of " + std::to_string(batch));
-  return single_stage_step(cores_.slowed(context), static_cast<int>(accumulation_), synchronisation_);
+  return single_stage_step(cores_.slowed(context), static_cast<int>(accumulation_), *synchronisation_);
+}
+
+void add_data_parallel(StrategyRegistry& registry, const SynchronisationRegistry& synchronisations) {
+  std::vector<Replicas> all = renamed();
+  for (const EntryInfo& info : synchronisations.infos())
+    if (std::ranges::find(all, info.name, &Replicas::synchronisation) == all.end())
+      all.push_back({info.name, info.description, info.name, {}});
+  for (const Replicas& strategy : all)
+    registry.add(info_of(strategy, *synchronisations.find(strategy.synchronisation)),
+                 [strategy, synchronisations](const ConfigNode& options) {
+                   return std::make_unique<DataParallel>(
+                       options, strategy.extras, synchronisations.make(strategy.synchronisation, options, options));
+                 });
 }
 
 }  // namespace epocast

@@ -1,28 +1,36 @@
 #pragma once
-// Synchronous data parallelism: every worker trains a replica on its share of the batch, and gradients are summed over
-// all of them by all-reduce (strategies/synchronisation/all_reduce.hpp). Gradients may be accumulated over several
-// micro-batches. Cores may be set aside for communication. Validation: tests/conformance,
-// tests/unit/data_parallel_*test.cpp (timelines by hand).
+// Every worker trains a replica of all layers on its share of the batch, and a synchronisation makes them agree. Each
+// synchronisation is such a strategy, of its own name or a usual one: data_parallel (all_reduce), sharded_data_parallel
+// (sharded), local_sgd (average). The same steps are compositions of a mesh with a data axis only. Gradients may be
+// accumulated over several micro-batches, and cores set aside for communication. Validation: tests/conformance;
+// timelines by hand in tests/unit.
+
+#include <memory>
 
 #include "sim/strategy.hpp"
 #include "strategies/communication_cores.hpp"
-#include "strategies/synchronisation/all_reduce.hpp"
+#include "strategies/step/synchronisation.hpp"
 
 namespace epocast {
 
 class DataParallel final : public Strategy {
  public:
-  explicit DataParallel(const ConfigNode& options);
-  /// For strategies that are such settings. Of the options it reads communication_cores only.
-  DataParallel(const ConfigNode& options, const AllReduce::Settings& settings);
+  /// What is said beside the synchronisation's own options.
+  struct Extras {
+    bool accumulation = false, cores = false;
+  };
+
+  DataParallel(const ConfigNode& options, Extras extras, std::unique_ptr<const Synchronisation> synchronisation);
   TrainingStep compile(const StrategyContext& context) const override;
-  static EntryInfo info();
 
  private:
   ConfigNode options_;
   std::int64_t accumulation_ = 1;
-  AllReduce synchronisation_;
+  std::unique_ptr<const Synchronisation> synchronisation_;
   CommunicationCores cores_;
 };
+
+/// One strategy for each synchronisation, with its options and the extras.
+void add_data_parallel(StrategyRegistry& registry, const SynchronisationRegistry& synchronisations);
 
 }  // namespace epocast

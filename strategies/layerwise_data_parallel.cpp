@@ -5,9 +5,10 @@
 #include <vector>
 
 #include "strategies/choice.hpp"
-#include "strategies/data_parallel.hpp"
 #include "strategies/layer_passes.hpp"
 #include "strategies/parameter_unit.hpp"
+#include "strategies/step/single_stage.hpp"
+#include "strategies/synchronisation/all_reduce.hpp"
 #include "strategies/worker_program.hpp"
 
 namespace epocast {
@@ -169,8 +170,7 @@ EntryInfo LayerwiseDataParallel::info() {
 }
 
 LayerwiseDataParallel::LayerwiseDataParallel(const ConfigNode& options)
-    : options_(options),
-      gradients_(choose(options, "gradients",
+    : gradients_(choose(options, "gradients",
                         {{"all_reduce", Gradients::all_reduce},
                          {"reduce_scatter", Gradients::reduce_scatter},
                          {"pcnn", Gradients::pcnn}},
@@ -183,7 +183,7 @@ LayerwiseDataParallel::LayerwiseDataParallel(const ConfigNode& options)
 
 TrainingStep LayerwiseDataParallel::compile(const StrategyContext& context) const {
   if (gradients_ == Gradients::all_reduce)
-    return DataParallel(options_, all_reduce_settings(overlap_)).compile(context);
+    return single_stage_step(cores_.slowed(context), 1, AllReduce(all_reduce_settings(overlap_)));
   const WorkloadTrace trace = cores_.slowed_trace(context, context.worker_batch());
   std::vector<LayerTrace> whole_batch;
   if (gradients_ == Gradients::pcnn) whole_batch = cores_.slowed_trace(context, context.global_batch).layers;

@@ -44,7 +44,6 @@ class LayerwiseDataParallel final : public Strategy {
   enum class Overlap { none, backward, next_forward };
 
  private:
-  ConfigNode options_;
   Gradients gradients_;
   Overlap overlap_;
   CommunicationCores cores_;

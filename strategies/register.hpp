@@ -6,16 +6,22 @@
 
 namespace epocast {
 
-/// All built-in strategies. A strategy is added by its two files, its test, one line in register.cpp and one in CMake.
-StrategyRegistry builtin_strategies();
-
 /// What compositions are put together from.
 BodyRegistry builtin_bodies();
 SynchronisationRegistry builtin_synchronisations();
 
-/// Adds a strategy class that has a static `EntryInfo info()` and a constructor from its options.
+/// All built-in strategies, and compositions of these parts. A strategy is added by its two files, its test, one line
+/// in register.cpp and one in CMake; so is a synchronisation.
+StrategyRegistry builtin_strategies(const BodyRegistry& bodies = builtin_bodies(),
+                                    const SynchronisationRegistry& synchronisations = builtin_synchronisations());
+
+/// Adds a class that has a static `EntryInfo info()` and a constructor from its options.
 template <class S>
 void add_strategy(StrategyRegistry& registry) {
+  registry.add(S::info(), [](const ConfigNode& options) { return std::make_unique<S>(options); });
+}
+template <class S>
+void add_synchronisation(SynchronisationRegistry& registry) {
   registry.add(S::info(), [](const ConfigNode& options) { return std::make_unique<S>(options); });
 }
 

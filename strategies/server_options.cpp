@@ -74,39 +74,43 @@ ServerOptions::ServerOptions(const ConfigNode& options)
             "parameters in device memory are not copied to the host; leave this out, or use location: colocated");
 }
 
-std::vector<DeviceId> ServerOptions::devices(const StrategyContext& context) const {
+std::vector<DeviceId> ServerOptions::devices(const StrategyContext& context, const std::vector<DeviceId>& workers,
+                                             int stage) const {
   std::vector<DeviceId> devices;
   if (location != Location::dedicated) {
-    devices = context.workers;
+    devices = workers;
   } else {
-    const std::set<DeviceId> workers(context.workers.begin(), context.workers.end());
+    const std::set<DeviceId> training(context.workers.begin(), context.workers.end());
     for (DeviceId d = 0; d < static_cast<DeviceId>(context.cluster.devices.size()); ++d)
-      if (!workers.contains(d)) devices.push_back(d);
+      if (!training.contains(d)) devices.push_back(d);
   }
   if (!servers) return devices;
-  if (devices.size() < static_cast<std::size_t>(*servers)) {
+  const auto count = static_cast<std::size_t>(*servers);
+  const std::size_t before = location == Location::dedicated ? count * static_cast<std::size_t>(stage) : 0;
+  if (devices.size() < before + count) {
     const ConfigNode at = options_.has("servers") ? options_.at("servers") : options_;
+    const std::string wanted =
+        count == 1 ? "a server on a host of its own" : fmt::format("{} servers on hosts of their own", count);
     throw at.error(location == Location::dedicated
-                       ? fmt::format("{}, but the workers leave {} of the platform's {} hosts; use fewer workers or "
+                       ? fmt::format("{}{}, but the workers leave {} of the platform's {} hosts; use fewer workers or "
                                      "servers, or location: colocated",
-                                     *servers == 1 ? "a server on a host of its own"
-                                                   : fmt::format("{} servers on hosts of their own", *servers),
-                                     devices.size(), context.cluster.devices.size())
+                                     wanted, stage > 0 ? " for each stage" : "", devices.size(),
+                                     context.cluster.devices.size())
                        : fmt::format("{} servers on the hosts of {} workers; set servers to at most {}", *servers,
                                      devices.size(), devices.size()));
   }
-  devices.resize(static_cast<std::size_t>(*servers));
-  return devices;
+  const auto first = devices.begin() + static_cast<std::ptrdiff_t>(before);
+  return {first, first + *servers};
 }
 
-std::vector<double> ServerOptions::slowdown(const StrategyContext& context) const {
-  const std::size_t with_server =
-      location == Location::dedicated
-          ? 0
-          : static_cast<std::size_t>(servers.value_or(static_cast<int>(context.workers.size())));
+std::vector<double> ServerOptions::slowdown(const StrategyContext& context,
+                                            const std::vector<DeviceId>& workers) const {
+  const std::size_t with_server = location == Location::dedicated
+                                      ? 0
+                                      : static_cast<std::size_t>(servers.value_or(static_cast<int>(workers.size())));
   std::vector<double> out;
-  for (std::size_t w = 0; w < context.workers.size(); ++w) {
-    const Device& device = context.cluster.devices[static_cast<std::size_t>(context.workers[w])];
+  for (std::size_t w = 0; w < workers.size(); ++w) {
+    const Device& device = context.cluster.devices[static_cast<std::size_t>(workers[w])];
     const double taken = communication_cores + (w < with_server ? server_cores : 0);
     if (taken > 0 && taken >= device.cores)
       throw options_.at(options_.has("communication_cores") ? "communication_cores" : "server_cores")

@@ -35,11 +35,12 @@ struct ServerOptions {
   explicit ServerOptions(const ConfigNode& options);
   static std::vector<ParameterInfo> parameters();
 
-  /// The servers' devices, in order. Throws ConfigError at the option's place if there are not enough.
-  std::vector<DeviceId> devices(const StrategyContext& context) const;
+  /// Devices of the servers of a stage with these workers, in order: each stage has servers of its own. Throws
+  /// ConfigError at the option's place if there are not enough.
+  std::vector<DeviceId> devices(const StrategyContext& context, const std::vector<DeviceId>& workers, int stage) const;
 
-  /// How many times longer than alone each worker computes. Throws ConfigError if no core is left for it.
-  std::vector<double> slowdown(const StrategyContext& context) const;
+  /// How many times longer than alone each worker of a stage computes. Throws ConfigError if no core is left for it.
+  std::vector<double> slowdown(const StrategyContext& context, const std::vector<DeviceId>& workers) const;
 
  private:
   ConfigNode options_;

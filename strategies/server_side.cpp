@@ -1,16 +1,29 @@
 #include "strategies/server_side.hpp"
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 
 namespace epocast {
 
-ServerSide::ServerSide(CyclicTaskGraph& graph, const StrategyContext& context, GroupId workers,
-                       const ServerOptions& options)
-    : graph_(graph), context_(context), options_(options), workers_(workers) {
-  for (const DeviceId device : options.devices(context)) {
-    const std::string name = "server " + std::to_string(servers_.size());
+ServerSide& ServerSide::of(const ParameterPlace& place, const ServerOptions& options) {
+  return place.stage.common<ServerSide>([&] { return std::make_shared<ServerSide>(place, options); });
+}
+
+ServerSide::ServerSide(const ParameterPlace& place, const ServerOptions& options)
+    : graph_(place.stage.graph()),
+      context_(place.context),
+      options_(options),
+      devices_(place.stage.ranks().devices),
+      workers_(place.stage.group()) {
+  CyclicTaskGraph& graph = graph_;
+  const GroupId workers = workers_;
+  graph.set_slowdown(place.stage.lanes().front().compute, options.slowdown(context_, devices_));
+  for (const DeviceId device : options.devices(context_, devices_, place.chunk.stage)) {
+    const std::string name = (place.by_layer ? "" : "stage " + std::to_string(place.chunk.stage) + " ") + "server " +
+                             std::to_string(servers_.size());
     const GroupId group = graph.add_group(name, {device});
-    Server server{device, group, graph.add_queue(name, group, QueueRole::server, Discipline::fifo),
+    Server server{name, device, group, graph.add_queue(name, group, QueueRole::server, Discipline::fifo),
                   graph.add_store(name)};
     if (options.connection != ServerOptions::Connection::concurrent) {
       const Discipline discipline =
@@ -30,9 +43,7 @@ ServerSide::ServerSide(CyclicTaskGraph& graph, const StrategyContext& context, G
 }
 
 /// A lone worker that is its own server keeps everything in place.
-bool ServerSide::moves(int server) const {
-  return context_.workers.size() > 1 || context_.workers.front() != at(server).device;
-}
+bool ServerSide::moves(int server) const { return devices_.size() > 1 || devices_.front() != at(server).device; }
 
 TaskId ServerSide::transfer(const Server& server, bool up, const ParameterPiece& piece) {
   const Label label{up ? "push" : "pull", piece.name};
@@ -78,14 +89,13 @@ Seconds ServerSide::memory_time(int server, Bytes bytes, int accesses) const {
   return bytes * accesses / context_.cluster.devices[static_cast<std::size_t>(at(server).device)].memory_bandwidth;
 }
 
-std::vector<DeviceId> ServerSide::devices() const {
-  std::vector<DeviceId> out;
-  for (const Server& server : servers_) out.push_back(server.device);
-  return out;
+bool ServerSide::counts_versions(int server) {
+  return !std::exchange(servers_[static_cast<std::size_t>(server)].counted, true);
 }
 
 WorkloadTrace ServerSide::trace(const WorkloadTrace& of_workers) const {
-  const std::vector<DeviceId> all = devices();
+  std::vector<DeviceId> all;
+  for (const Server& server : servers_) all.push_back(server.device);
   if (std::ranges::all_of(all, [&](DeviceId device) { return context_.kinds->knows(device); })) return of_workers;
   return context_.trace(of_workers.batch, std::make_shared<const DeviceKinds>(context_.cluster, all));
 }
@@ -100,32 +110,17 @@ Seconds ServerSide::update_time(const ParameterPiece& piece, const WorkloadTrace
   return time * (piece.bytes / whole);
 }
 
-std::vector<DeviceMemory> served_memory(const MemoryUse& worker, int state_values, const StrategyContext& context,
-                                        const std::vector<ParameterPiece>& pieces,
-                                        const std::vector<DeviceId>& servers) {
-  std::vector<DeviceMemory> out{{"worker", {}, worker}};
-  std::vector<MemoryUse> held(servers.size());
+std::vector<DeviceMemory> ServerSide::memory(const std::vector<ParameterPiece>& pieces, int parts,
+                                             int state_values) const {
+  std::vector<DeviceMemory> out;
+  for (const Server& server : servers_) out.push_back({server.name, {server.device}, {}});
   for (const ParameterPiece& piece : pieces) {
-    MemoryUse& server = held[static_cast<std::size_t>(piece.server)];
-    server.parameters += piece.bytes;
-    server.gradients += piece.bytes;
-    server.optimizer_state += piece.bytes * state_values;
+    MemoryUse& use = out[static_cast<std::size_t>(piece.server)].use;
+    const Bytes held = piece.bytes * parts;
+    use.parameters += held;
+    use.gradients += held;
+    use.optimizer_state += held * state_values;
   }
-  for (std::size_t s = 0; s < servers.size(); ++s) {
-    const bool trains = std::count(context.workers.begin(), context.workers.end(), servers[s]) > 0;
-    const std::string name = "server " + std::to_string(s);
-    out.push_back({trains ? "worker and " + name : name, {servers[s]}, held[s]});
-    if (!trains) continue;
-    out.back().use.parameters += worker.parameters;
-    out.back().use.gradients += worker.gradients;
-    out.back().use.optimizer_state += worker.optimizer_state;
-    out.back().use.activations += worker.activations;
-    out.back().use.activation_gradients += worker.activation_gradients;
-    out.back().use.workspace += worker.workspace;
-  }
-  for (const DeviceId device : context.workers)
-    if (std::count(servers.begin(), servers.end(), device) == 0) out.front().devices.push_back(device);
-  if (out.front().devices.empty()) out.erase(out.begin());
   return out;
 }
 

@@ -1,10 +1,12 @@
 #pragma once
 // Parameter servers in a task graph: what lies between a worker and the parameters.
 
+#include <string>
 #include <vector>
 
 #include "sim/strategy.hpp"
 #include "strategies/server_options.hpp"
+#include "strategies/step/synchronisation.hpp"
 
 namespace epocast {
 
@@ -14,16 +16,19 @@ struct TaskChain {
   TaskId last{};
 };
 
-/// Adds servers, their queues and connections to a graph, and messages to and from them.
+/// Adds a stage's servers, their queues and connections to a graph, and messages to and from them.
 class ServerSide {
  public:
-  /// Throws ConfigError for options that do not fit the context.
-  ServerSide(CyclicTaskGraph& graph, const StrategyContext& context, GroupId workers, const ServerOptions& options);
+  /// Those of the stage that a place is on: the first of the stage's places makes them. What servers keep from workers
+  /// on their hosts slows these down. Throws ConfigError for options that do not fit the context.
+  static ServerSide& of(const ParameterPlace& place, const ServerOptions& options);
+  ServerSide(const ParameterPlace& place, const ServerOptions& options);
 
   int count() const { return static_cast<int>(servers_.size()); }
   QueueId queue(int server) const { return at(server).queue; }
   StoreId store(int server) const { return at(server).store; }
-  std::vector<DeviceId> devices() const;
+  /// Whether this is the first time that somebody asks: one piece of each server counts its versions.
+  bool counts_versions(int server);
   GroupId group(int server) const { return at(server).group; }
 
   /// Every worker gets a piece from its server: given out by the server, sent, copied by the worker.
@@ -40,15 +45,20 @@ class ServerSide {
   /// Time in which a piece's server updates it as a device that trains would: its layers' update times in trace(), in
   /// proportion to the share of them that it holds.
   Seconds update_time(const ParameterPiece& piece, const WorkloadTrace& on_servers) const;
+  /// What servers hold of pieces, of which there are so many parts: parameters, one gradient and `state_values` of
+  /// state per parameter.
+  std::vector<DeviceMemory> memory(const std::vector<ParameterPiece>& pieces, int parts, int state_values) const;
 
  private:
   struct Server {
+    std::string name;
     DeviceId device = 0;
     GroupId group{};
     QueueId queue{};
     StoreId store{};
     QueueId out = QueueId::none;                       ///< threads that give out parameters
     QueueId down = QueueId::none, up = QueueId::none;  ///< the workers' connections to it, by direction
+    bool counted = false;
   };
   const Server& at(int server) const { return servers_[static_cast<std::size_t>(server)]; }
   bool moves(int server) const;
@@ -59,15 +69,10 @@ class ServerSide {
   CyclicTaskGraph& graph_;
   const StrategyContext& context_;
   const ServerOptions& options_;
+  const std::vector<DeviceId>& devices_;  ///< the workers'
   GroupId workers_;
   std::vector<Server> servers_;
   QueueId pack_ = QueueId::none, unpack_ = QueueId::none;
 };
-
-/// Memory of workers, as given, and of servers, which hold parameters, one gradient and `state_values` of state per
-/// parameter; a device that is both holds both.
-std::vector<DeviceMemory> served_memory(const MemoryUse& worker, int state_values, const StrategyContext& context,
-                                        const std::vector<ParameterPiece>& pieces,
-                                        const std::vector<DeviceId>& servers);
 
 }  // namespace epocast

@@ -10,6 +10,8 @@
 #include "platforms/platform_loader.hpp"
 #include "sim/data_directory.hpp"
 #include "sim/quantity.hpp"
+#include "strategies/composition.hpp"
+#include "strategies/register.hpp"
 #include "workloads/model_reader.hpp"
 
 namespace epocast {
@@ -65,6 +67,13 @@ void print_algorithms() {
 int list(const std::string& kind, const Registries& registries) {
   const std::vector<std::pair<std::string, std::function<void()>>> kinds{
       {"strategies", [&] { print_entries(registries.strategies.infos()); }},
+      {"schedules", [] { print_entries(Composition::schedule_infos()); }},
+      {"bodies",
+       [] {
+         print_entries({{"whole", "every device has all of its stage's layers", {}}});
+         print_entries(builtin_bodies().infos());
+       }},
+      {"synchronisations", [] { print_entries(builtin_synchronisations().infos()); }},
       {"models", [] { print_models(); }},
       {"platforms", [] { print_platforms(); }},
       {"cost-models", [] { print_entries(make_cost_model_registry({}).infos()); }},
@@ -86,10 +95,11 @@ int list(const std::string& kind, const Registries& registries) {
 
 void add_list_command(CLI::App& app, CommandContext& context) {
   auto kind = std::make_shared<std::string>();
-  CLI::App* command = app.add_subcommand(
-      "list",
-      "Say what there is: strategies, models, platforms, cost-models, calibrations, algorithms or targets.\n"
-      "Example: epocast list strategies");
+  CLI::App* command = app.add_subcommand("list",
+                                         "Say what there is: strategies, schedules, bodies, synchronisations, models, "
+                                         "platforms, cost-models, calibrations, "
+                                         "algorithms or targets.\n"
+                                         "Example: epocast list strategies");
   command->add_option("kind", *kind, "what to list")->required();
   command->callback(
       [kind, &context] { context.action = [kind, &context] { return list(*kind, context.registries); }; });

@@ -15,6 +15,7 @@ TrainingStep single_stage_step(const StrategyContext& context, int micro_batches
   plan.micro_batches = micro_batches;
   plan.by_layer = true;
   TrainingStep step;
+  step.steps = synchronisation.round(static_cast<int>(workers)).steps;
   step.memory = {{"worker", context.workers, replica_memory(trace, context.optimizer)}};
   step.graph = step_graph(plan, context, synchronisation, step.memory);
   return step;

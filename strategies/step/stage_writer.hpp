@@ -2,6 +2,7 @@
 // One stage of a training step: its ranks, its queues, and the program that all of them run.
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -46,6 +47,13 @@ class StageWriter {
   /// A queue of all ranks for communication, made when it is first asked for.
   QueueId communication(const std::string& name, Discipline discipline = Discipline::fifo);
 
+  /// Something that all places of the stage share: what `make` returns, a shared pointer, when it is first asked for.
+  template <class T, class Make>
+  T& common(Make make) {
+    if (!common_) common_ = make();
+    return *static_cast<T*>(common_.get());
+  }
+
   void begin(PassName pass);
   /// The next part of a layer's pass. `operation`: where it is not the pass's.
   void compute(const DeviceTime& time, const std::string& layer, const char* operation = nullptr);
@@ -67,6 +75,8 @@ class StageWriter {
 
   /// A computation beside layers' passes, such as an update. Its name gets the lane's suffix.
   Lanes task(const DeviceTime& time, const Label& label, std::optional<int> priority = {});
+  /// A moment of all ranks, that takes no time and has no place in the program's order.
+  TaskId moment(const Label& label) { return graph_.compute_for(group_, QueueId::none, Seconds(0), label); }
   /// Whether passes run in the order in which they are written.
   bool in_program_order() const { return ordered_; }
   /// What comes next in the program waits for this.
@@ -74,6 +84,8 @@ class StageWriter {
 
   /// Closes the loop of iterations. Call it once, last.
   void close();
+  /// What the program begins with. REQUIRES: something has been written.
+  const Lanes& first() const { return oldest_; }
   /// REQUIRES: closed. The marked task, and whether it is the next iteration's.
   const std::pair<Lanes, int>& at(std::size_t mark) const { return marks_[mark]; }
 
@@ -93,6 +105,7 @@ class StageWriter {
   GroupId group_{};
   std::vector<Lane> lanes_;
   std::map<std::string, QueueId> communication_;
+  std::shared_ptr<void> common_;
 
   PassName pass_;
   Lanes first_, last_;     ///< of the pass

@@ -48,8 +48,12 @@ ParameterPart part_of(const Chunk& chunk, const WorkloadTrace& trace, const std:
 
 class StepBuilder {
  public:
-  StepBuilder(const StepPlan& plan, const StrategyContext& context)
-      : plan_(plan), context_(context), programs_(programs_of(plan)) {
+  StepBuilder(const StepPlan& plan, const StrategyContext& context, const Synchronisation& synchronisation)
+      : plan_(plan),
+        context_(context),
+        round_(synchronisation.round(static_cast<int>(plan.ranks.front().replicas.extent))),
+        written_as_one_(plan.by_layer && plan.exchanges.empty() && round_.quiet ? round_.steps - 1 : 0),
+        programs_(programs_of(plan)) {
     for (auto* passes : {&forward_, &backward_})
       passes->assign(plan.chunks.size(), std::vector<Pass>(at(plan.micro_batches)));
     gradient_.assign(plan.chunks.size(), std::vector<Lanes>(at(plan.micro_batches)));
@@ -60,15 +64,23 @@ class StepBuilder {
   CyclicTaskGraph build(const Synchronisation& synchronisation, std::vector<DeviceMemory>& memory) {
     add_stages();
     for (const Chunk& chunk : plan_.chunks) add_places(chunk, synchronisation, memory[at(chunk.stage)].use);
-    add_computations();
-    add_activations();
-    add_updates();
-    add_up_shared_tables(memory);
+    if (written_as_one_ > 0) add_local_steps();
+    for (step_ = written_as_one_; step_ < round_.steps; ++step_) {
+      add_computations();
+      add_activations();
+      add_updates();
+      add_up_shared_tables();
+    }
+    count_shared_tables(memory);
     for (StageWriter& stage : stages_) stage.close();
     for (Places& places : places_)
       for (const auto& place : places) place->tie();
     if (!flushes(plan_.schedule)) limit_in_flight();
-    if (!plan_.by_layer) count_versions();
+    for (const Places& places : places_)
+      for (const auto& place : places)
+        for (const DeviceMemory& more : place->elsewhere()) hold(memory, more);
+    const bool counted = round_.one_version || (round_.own_versions && flushes(plan_.schedule));
+    if (!plan_.by_layer && !counted) count_versions();
     return std::move(graph_);
   }
 
@@ -131,6 +143,16 @@ class StepBuilder {
     return graph_.add_queue(name, devices, QueueRole::communication, Discipline::fifo);
   }
 
+  /// Steps during which nobody talks, as one computation.
+  void add_local_steps() {
+    DeviceTime passes, update;
+    for (const LayerTrace& layer : layers(0)) {
+      passes += layer.times.forward + layer.times.backward();
+      update += layer.times.update;
+    }
+    stage(0).task((passes * plan_.micro_batches + update) * written_as_one_, {"local steps", ""});
+  }
+
   void add_computations() {
     for (const StageProgram& program : programs_)
       for (const PipelineWork& work : program)
@@ -155,7 +177,11 @@ class StepBuilder {
   PassName name_of(const char* operation, const PipelineWork& work, Priority served) const {
     return {operation, plan_.by_layer ? "" : chunk(work.chunk).name, shown(work.micro_batch), priority(served)};
   }
-  int shown(int micro_batch) const { return plan_.micro_batches > 1 ? micro_batch : -1; }
+  /// Micro-batches are numbered through the steps that are written one by one.
+  int shown(int micro_batch) const {
+    const int first = (step_ - written_as_one_) * plan_.micro_batches;
+    return plan_.micro_batches * (round_.steps - written_as_one_) > 1 ? first + micro_batch : -1;
+  }
 
   const std::vector<LayerTrace>& layers(int s) const { return plan_.traces[at(s)]->layers; }
 
@@ -177,7 +203,7 @@ class StepBuilder {
 
   void add_forward(int s, const PipelineWork& work) {
     const Chunk& own = chunk(work.chunk);
-    const Turn turn{.micro_batch = work.micro_batch, .first = work.micro_batch == 0};
+    const Turn turn{.step = step_, .micro_batch = work.micro_batch, .first = work.micro_batch == 0};
     stage(s).begin(name_of("forward", work, kForward));
     gather(s, work.chunk, &ChunkGathers::forward);
     for (std::size_t l = own.first; l < own.last; ++l) {
@@ -196,7 +222,7 @@ class StepBuilder {
     const Chunk& own = chunk(work.chunk);
     const auto c = at(work.chunk), k = at(work.micro_batch);
     const bool data = work.pass != PipelinePass::backward_weights, weights = work.pass != PipelinePass::backward_data;
-    const Turn turn{.micro_batch = work.micro_batch, .last = weights && last_[c] == work.micro_batch};
+    const Turn turn{.step = step_, .micro_batch = work.micro_batch, .last = weights && last_[c] == work.micro_batch};
     stage(s).begin(name_of(data && weights ? "backward"
                            : data          ? "backward data"
                                            : "backward weights",
@@ -321,8 +347,9 @@ class StepBuilder {
     // In the order in which the gradients are complete: from the network's end.
     for (int c = chunks(); c-- > 0;) {
       const Chunk& own = chunk(c);
+      update_[at(c)].clear();
       for (const auto& place : places_[at(c)]) {
-        update_[at(c)].push_back(place->update());
+        update_[at(c)].push_back(place->update(step_));
         if (plan_.by_layer) continue;  // all on one queue, in program order
         const Lanes& update = update_[at(c)].back();
         for (const TaskId task : update)
@@ -341,22 +368,54 @@ class StepBuilder {
     return c;
   }
 
+  /// A device that trains and holds more has an entry of its own.
+  static void hold(std::vector<DeviceMemory>& memory, const DeviceMemory& more) {
+    const DeviceId device = more.devices.front();
+    const auto holder = std::ranges::find_if(
+        memory, [&](const DeviceMemory& one) { return std::ranges::find(one.devices, device) != one.devices.end(); });
+    DeviceMemory own = more;
+    if (holder != memory.end()) {
+      own = {holder->holder, {device}, holder->use};
+      if (!own.holder.ends_with(more.holder)) own.holder += " and " + more.holder;
+      own.use.parameters += more.use.parameters;
+      own.use.gradients += more.use.gradients;
+      own.use.optimizer_state += more.use.optimizer_state;
+      std::erase(holder->devices, device);
+      if (holder->devices.empty()) memory.erase(holder);
+    }
+    memory.push_back(std::move(own));
+  }
+
+  struct SharedTable {
+    int original = 0, copy = 0;  ///< chunks
+    std::size_t layer = 0;       ///< whose table it is
+  };
+  std::vector<SharedTable> shared_tables() const {
+    std::vector<SharedTable> tables;
+    if (context_.model == nullptr || !plan_.replicas_are_equal()) return tables;
+    for (std::size_t l = 0; l < context_.model->layers.size(); ++l) {
+      if (context_.model->layers[l].tied_to < 0) continue;
+      const auto layer = static_cast<std::size_t>(context_.model->layers[l].tied_to);
+      const SharedTable table{chunk_of(layer), chunk_of(l), layer};
+      if (chunk(table.original).stage != chunk(table.copy).stage) tables.push_back(table);
+    }
+    return tables;
+  }
+
   /// A layer that multiplies by another stage's table has a copy of it, whose gradient is summed with the original's
   /// before both are updated (Shoeybi et al. 2019: word embeddings on the first and the last stage).
-  void add_up_shared_tables(std::vector<DeviceMemory>& memory) {
-    if (context_.model == nullptr || !plan_.replicas_are_equal()) return;
-    const std::vector<Layer>& layers = context_.model->layers;
-    for (std::size_t l = 0; l < layers.size(); ++l) {
-      if (layers[l].tied_to < 0) continue;
-      const int original = chunk_of(static_cast<std::size_t>(layers[l].tied_to)), copy = chunk_of(l);
+  void add_up_shared_tables() {
+    for (const auto& [original, copy, layer] : shared_tables()) {
       const int first = chunk(original).stage, last = chunk(copy).stage;
-      if (first == last) continue;
-      const LayerTrace& table = this->layers(first)[static_cast<std::size_t>(layers[l].tied_to)];
+      const LayerTrace& table = layers(first)[layer];
       std::vector<DeviceId> devices = plan_.ranks[at(first)].devices;
       const auto ranks = static_cast<std::uint32_t>(devices.size());
       devices.insert(devices.end(), plan_.ranks[at(last)].devices.begin(), plan_.ranks[at(last)].devices.end());
-      const GroupId both = graph_.add_group("both of " + table.name, std::move(devices));
-      const QueueId queue = communication("sum of " + table.name, both);
+      const auto [known, is_new] = sums_.try_emplace(layer);
+      if (is_new)
+        known->second = communication("sum of " + table.name, graph_.add_group("both of " + table.name, devices));
+      const QueueId queue = known->second;
+      const GroupId both = graph_.queue(queue).group;
       const TaskId sum = graph_.collective_along({.stride = ranks, .extent = 2}, queue,
                                                  {.op = CollectiveOp::all_reduce,
                                                   .algorithm = context_.collective.algorithm,
@@ -374,6 +433,13 @@ class StepBuilder {
         for (const Lanes& updates : update_[at(c)])
           for (const TaskId update : updates) graph_.after(summed, update);
       }
+    }
+  }
+
+  void count_shared_tables(std::vector<DeviceMemory>& memory) const {
+    for (const auto& [original, copy, layer] : shared_tables()) {
+      const LayerTrace& table = layers(chunk(original).stage)[layer];
+      const int last = chunk(copy).stage;
       MemoryUse& use = memory[at(last)].use;
       use.parameters += table.parameters;
       use.gradients += table.parameters;
@@ -436,10 +502,14 @@ class StepBuilder {
 
   const StepPlan& plan_;
   const StrategyContext& context_;
+  TrainingRound round_;
+  int written_as_one_;  ///< steps at the round's beginning
+  int step_ = 0;        ///< of the round, that is being written
   std::vector<StageProgram> programs_;
   CyclicTaskGraph graph_;
   std::deque<StageWriter> stages_;
   std::map<GroupId, QueueId> activations_, gradients_;  ///< queues of messages, by lane
+  std::map<std::size_t, QueueId> sums_;                 ///< of shared tables' gradients, by layer
   std::deque<ParameterPart> parts_;                     ///< what places refer to
   std::vector<Places> places_;                          ///< by chunk
   std::vector<std::vector<Pass>> forward_, backward_;   ///< by chunk and micro-batch; backward: of data
@@ -467,7 +537,7 @@ std::vector<StageProgram> programs_of(const StepPlan& plan) {
 
 CyclicTaskGraph step_graph(const StepPlan& plan, const StrategyContext& context, const Synchronisation& synchronisation,
                            std::vector<DeviceMemory>& memory) {
-  return StepBuilder(plan, context).build(synchronisation, memory);
+  return StepBuilder(plan, context, synchronisation).build(synchronisation, memory);
 }
 
 }  // namespace epocast

@@ -55,10 +55,10 @@ struct StepPlan {
 /// What each stage does for one batch: of a schedule without flush only what, not when.
 std::vector<StageProgram> programs_of(const StepPlan& plan);
 
-/// One iteration is one batch. A stage's replicas divide each micro-batch evenly, whatever the numbers of replicas
-/// before and after it. Stages compute in the order of their programs; without flush, the number of micro-batches in
-/// flight is limited. Activations and their gradients travel on a queue of their own each, while the stage computes.
-/// Changes `memory`, by stage, by what the synchronisation needs.
+/// One iteration is one round of the synchronisation, usually one batch. A stage's replicas divide each micro-batch
+/// evenly, whatever the numbers of replicas before and after it. Stages compute in the order of their programs; without
+/// flush, the number of micro-batches in flight is limited. Activations and their gradients travel on a queue of their
+/// own each, while the stage computes. Changes `memory`, by stage, by what the synchronisation needs.
 CyclicTaskGraph step_graph(const StepPlan& plan, const StrategyContext& context, const Synchronisation& synchronisation,
                            std::vector<DeviceMemory>& memory);
 

@@ -21,11 +21,13 @@ struct ParameterPlace {
   int micro_batches = 1;
 
   int replicas() const { return static_cast<int>(along.extent); }
+  /// Into how many parts, each on devices of its own, a replica's parameters are divided.
+  int parts() const { return static_cast<int>(stage.ranks().devices.size()) / replicas(); }
   /// A queue of the stage's ranks, apart from that of parameters which have other replicas.
   QueueId communication(const std::string& name, Discipline discipline = Discipline::fifo) const {
     return stage.communication(along == stage.ranks().replicas ? name : name + " of experts", discipline);
   }
-  /// Of the micro-batch's batch of one device.
+  /// What the names of the place's tasks begin with.
   std::string name() const { return by_layer ? "" : chunk.name + " "; }
   /// The trace with no other layers' gradients and times.
   WorkloadTrace own_trace() const {
@@ -33,6 +35,7 @@ struct ParameterPlace {
     for (std::size_t l = 0; l < own.layers.size(); ++l)
       if (l < chunk.first || l >= chunk.last) {
         own.layers[l].gradients.clear();
+        own.layers[l].parameters = Bytes(0);
         own.layers[l].times = {};  // the passes of the chunk begin with its own layers
       }
     return own;
@@ -41,9 +44,19 @@ struct ParameterPlace {
 
 /// A turn of a chunk's program.
 struct Turn {
+  int step = 0;  ///< of the round
   int micro_batch = 0;
   bool first = false;  ///< forward pass of the step
   bool last = false;   ///< pass that makes the chunk's gradients
+};
+
+/// The training steps after which everything is as it was: one iteration of the graph.
+struct TrainingRound {
+  int steps = 1;
+  bool quiet = false;         ///< during all of them but the last, replicas leave each other alone
+  bool one_version = false;   ///< replicas exchange parameters, of which there must be one version, not a stash
+  bool data_only = false;     ///< replicas may differ, or have to have samples of their own
+  bool own_versions = false;  ///< versions of parameters are counted by the synchronisation, where steps have an end
 };
 
 /// One place's part of the synchronisation. Told what the place's program does while it is written, it adds its own
@@ -59,19 +72,22 @@ class PlaceSynchronisation {
   /// When the layer's gradients of weights are there.
   virtual void after_backward(std::size_t /*layer*/, const Turn&) {}
   virtual void after_backward_pass(const Turn&) {}
-  /// Writes the updates: what the step ends with here, in the order of the network's end to its beginning. Returns
-  /// those that the next step's first pass must not get ahead of.
-  virtual Lanes update() = 0;
+  /// Writes the updates: what this step of the round ends with here. Returns those that the next step's first pass must
+  /// not get ahead of; nothing is looked at where each layer's passes are tasks of their own.
+  virtual Lanes update(int step) = 0;
   /// When all programs are complete.
   virtual void tie() {}
   /// What one device of the place needs more or less than one that keeps everything to itself.
   virtual void change(MemoryUse& /*use*/) const {}
+  /// What it keeps elsewhere, such as on servers; on devices that train, on top of what they hold.
+  virtual std::vector<DeviceMemory> elsewhere() const { return {}; }
 };
 
 class Synchronisation {
  public:
   virtual ~Synchronisation() = default;
   virtual std::unique_ptr<PlaceSynchronisation> at(const ParameterPlace& place) const = 0;
+  virtual TrainingRound round(int /*replicas*/) const { return {}; }
 };
 
 using SynchronisationRegistry = Registry<Synchronisation>;

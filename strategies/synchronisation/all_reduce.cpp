@@ -103,7 +103,7 @@ class ReducedPlace final : public PlaceSynchronisation {
     }
   }
 
-  Lanes update() override {
+  Lanes update(int /*step*/) override {
     Lanes written;
     if (!place_.by_layer) {
       for (std::size_t b = 0; b < buckets_.size(); ++b)
@@ -182,25 +182,27 @@ class ReducedPlace final : public PlaceSynchronisation {
 
 }  // namespace
 
-std::vector<ParameterInfo> AllReduce::parameters() {
-  std::vector<ParameterInfo> out{
-      {"granularity", "", "tensor | layer | bucket | cycle | model", "bucket", "what one all-reduce carries"},
-      {"bucket", "bytes", "> 0", "25 MiB; 64 MiB with cycle",
-       "size at which a bucket is closed; with cycle, the most that is fused"},
-      {"first_bucket", "bytes", "> 0", "bucket", "the same for the first bucket of a step"},
-      {"cycle", "s", "> 0", "1 ms",
-       "gradients are sent at the end of the cycle they are made in, or when the exchange under way then has ended, "
-       "all "
-       "that wait as one (granularity: cycle)"},
-      {"overlap", "", "true | false", "true",
-       "start all-reduces during the backward pass; without, after it, and then nothing hides them but what `update` "
-       "lets run beside them"},
-      {"order", "", "fifo | priority", "fifo",
-       "which all-reduce is next: the first ready, or the one that the next forward pass needs first"},
-      {"update", "", "after_all | after_backward | before_forward", "after_backward; after_all without overlap",
-       "when a layer is updated: when the gradients of all layers are there; after the backward pass, when its own "
-       "are there; or just before its next forward pass"}};
-  for (ParameterInfo& parameter : GradientCompression::parameters()) out.push_back(std::move(parameter));
+EntryInfo AllReduce::info() {
+  EntryInfo out{
+      "all_reduce",
+      "gradients are summed over all replicas, each of which updates all",
+      {{"granularity", "", "tensor | layer | bucket | cycle | model", "bucket", "what one all-reduce carries"},
+       {"bucket", "bytes", "> 0", "25 MiB; 64 MiB with cycle",
+        "size at which a bucket is closed; with cycle, the most that is fused"},
+       {"first_bucket", "bytes", "> 0", "bucket", "the same for the first bucket of a step"},
+       {"cycle", "s", "> 0", "1 ms",
+        "gradients are sent at the end of the cycle they are made in, or when the exchange under way then has ended, "
+        "all "
+        "that wait as one (granularity: cycle)"},
+       {"overlap", "", "true | false", "true",
+        "start all-reduces during the backward pass; without, after it, and then nothing hides them but what `update` "
+        "lets run beside them"},
+       {"order", "", "fifo | priority", "fifo",
+        "which all-reduce is next: the first ready, or the one that the next forward pass needs first"},
+       {"update", "", "after_all | after_backward | before_forward", "after_backward; after_all without overlap",
+        "when a layer is updated: when the gradients of all layers are there; after the backward pass, when its own "
+        "are there; or just before its next forward pass"}}};
+  for (ParameterInfo& parameter : GradientCompression::parameters()) out.parameters.push_back(std::move(parameter));
   return out;
 }
 

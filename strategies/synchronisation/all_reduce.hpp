@@ -35,7 +35,7 @@ class AllReduce final : public Synchronisation {
   /// For strategies that are such settings.
   explicit AllReduce(const Settings& settings) : settings_(settings) {}
   std::unique_ptr<PlaceSynchronisation> at(const ParameterPlace& place) const override;
-  static std::vector<ParameterInfo> parameters();
+  static EntryInfo info();
 
  private:
   Settings settings_;

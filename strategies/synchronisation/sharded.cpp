@@ -97,7 +97,7 @@ class ShardedPlace final : public PlaceSynchronisation {
     if (turn.last || settings_.stage >= 2) scatters_.push_back({u, turn, place_.stage.cut(units_[u].name)});
   }
 
-  Lanes update() override {
+  Lanes update(int /*step*/) override {
     if (!place_.by_layer) {
       const Lanes written =
           place_.stage.task(place_.chunk.update / static_cast<double>(shards_), {"update", place_.chunk.name});
@@ -223,12 +223,14 @@ class ShardedPlace final : public PlaceSynchronisation {
 
 }  // namespace
 
-std::vector<ParameterInfo> Sharded::parameters() {
-  return {{"stage", "", "1 .. 3", "3", "what is sharded: optimizer state; gradients too; parameters too"},
-          {"unit", "bytes", "> 0", "25 MiB", "parameters that travel together, in whole layers"},
-          {"prefetch", "count", "0 .. 1e6", "1", "units gathered ahead of the one that computes (stage: 3)"},
-          {"reshard", "", "true | false", "true",
-           "drop the gathered parameters after the forward pass and gather them again (stage: 3)"}};
+EntryInfo Sharded::info() {
+  return {"sharded",
+          "each replica owns a share of what it trains (ZeRO, FSDP)",
+          {{"stage", "", "1 .. 3", "3", "what is sharded: optimizer state; gradients too; parameters too"},
+           {"unit", "bytes", "> 0", "25 MiB", "parameters that travel together, in whole layers"},
+           {"prefetch", "count", "0 .. 1e6", "1", "units gathered ahead of the one that computes (stage: 3)"},
+           {"reshard", "", "true | false", "true",
+            "drop the gathered parameters after the forward pass and gather them again (stage: 3)"}}};
 }
 
 Sharded::Sharded(const ConfigNode& options) {

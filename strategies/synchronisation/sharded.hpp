@@ -25,7 +25,7 @@ class Sharded final : public Synchronisation {
 
   explicit Sharded(const ConfigNode& options);
   std::unique_ptr<PlaceSynchronisation> at(const ParameterPlace& place) const override;
-  static std::vector<ParameterInfo> parameters();
+  static EntryInfo info();
 
  private:
   Settings settings_;

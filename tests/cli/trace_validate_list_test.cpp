@@ -6,6 +6,7 @@
 
 #include "sim/collective.hpp"
 #include "sim/data_file.hpp"
+#include "strategies/register.hpp"
 #include "tests/cli/program.hpp"
 
 using namespace epocast;
@@ -131,6 +132,10 @@ TEST_CASE("list names everything that there is, once") {
   const auto said = [&](const char* kind) { return run_good({"list", kind}, folder).out; };
   check_lists(said("models"), data_file_names(kRoot / "workloads/models", ".yaml"));
   check_lists(said("platforms"), data_file_names(kRoot / "platforms", ".xml"));
+  check_lists(said("schedules"),
+              {"naive", "gpipe", "1f1b", "interleaved", "zb_h1", "zb_h2", "pipedream", "2bw", "threaded"});
+  check_lists(said("bodies"), {"whole", "tensor"});
+  check_lists(said("synchronisations"), builtin_synchronisations().names());
   check_lists(said("algorithms"), collective_algorithm_names());
   check_lists(said("algorithms"), collective_algorithm_choice_names());
   check_lists(said("cost-models"), {"roofline", "measured"});

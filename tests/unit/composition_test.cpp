@@ -135,6 +135,13 @@ TEST_CASE("compositions of one or two axes are the strategies of that name", "[c
        "{granularity: layer}", 4);
   same("{mesh: {data: 4}, schedule: {micro_batches: 2}}", "data_parallel", "{accumulation: 2}", 4);
   same("{mesh: {data: 4}, synchronisation: {name: sharded, stage: 3, unit: 20 kB}}", "fsdp", "{unit: 20 kB}", 4);
+  same("{mesh: {data: 4}, synchronisation: {name: average, period: 3}}", "local_sgd", "{period: 3}", 4);
+  same("{mesh: {data: 4}, synchronisation: {name: gossip, topology: exponential}}", "gossip", "{topology: exponential}",
+       4);
+  same("{mesh: {data: 4}, synchronisation: {name: parameter_server, servers: all}}", "parameter_server",
+       "{servers: all}", 4);
+  same("{mesh: {data: 4}, synchronisation: {name: easgd, servers: all, period: 2}}", "easgd",
+       "{servers: all, period: 2}", 4);
   same("{mesh: {pipeline: 2, data: 2}, schedule: gpipe}", "pipeline", "{stages: 2, schedule: gpipe}", 4);
   same("{mesh: {data: 2, pipeline: 2}, schedule: gpipe}", "gpipe", "{stages: 2, placement: replica_major}", 4);
   same(

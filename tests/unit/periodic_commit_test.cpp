@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "strategies/periodic_commit.hpp"
+#include "strategies/synchronisation/commit.hpp"
 #include "strategies/register.hpp"
 #include "tests/support/simulate.hpp"
 #include "tests/support/synthetic.hpp"

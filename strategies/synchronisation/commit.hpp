@@ -1,17 +1,17 @@
 #pragma once
-// Workers that train by themselves for some steps, then exchange with parameter servers: DOWNPOUR, elastic averaging
+// Replicas that train by themselves for some steps, then exchange with parameter servers: DOWNPOUR, elastic averaging
 // and their relatives. One class for all; a rule says what is sent, when, who waits and what the server does.
 //
-// Scope: `period` (lambda) local steps, then one exchange of the whole model, the part of each server in one message.
-// One iteration of the graph is one period. Servers, copies and service times: strategies/server_options.hpp.
+// Scope: `period` (lambda) local steps, then one exchange of all that a stage has, the part of each server in one
+// message. Each stage has servers of its own. Servers, copies and service times: strategies/server_options.hpp.
 // Limits: an exchange does not overlap computation but where the rule lets it; arithmetic on whole models is bound by
-// memory; what a rule does to convergence is not modelled.
+// memory; what a rule does to convergence is not modelled; versions are not counted where devices share layers.
 // Validation: tests/conformance, tests/unit/periodic_commit_test.cpp.
 
 #include <span>
 
-#include "sim/strategy.hpp"
 #include "strategies/server_options.hpp"
+#include "strategies/step/synchronisation.hpp"
 
 namespace epocast {
 
@@ -36,13 +36,16 @@ struct CommitRule {
   static constexpr int kOptimizer = -1;
 };
 
-/// All rules: one strategy each.
+/// All rules: one synchronisation each.
 std::span<const CommitRule> commit_rules();
 
-class PeriodicCommit final : public Strategy {
+class Commit final : public Synchronisation {
  public:
-  PeriodicCommit(const CommitRule& rule, const ConfigNode& options);
-  TrainingStep compile(const StrategyContext& context) const override;
+  Commit(const CommitRule& rule, const ConfigNode& options);
+  std::unique_ptr<PlaceSynchronisation> at(const ParameterPlace& place) const override;
+  TrainingRound round(int /*replicas*/) const override {
+    return {.steps = period_, .one_version = true, .data_only = true, .own_versions = true};
+  }
   static EntryInfo info(const CommitRule& rule);
 
  private:

@@ -1,0 +1,229 @@
+#include "strategies/synchronisation/parameter_server.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "strategies/choice.hpp"
+#include "strategies/server_side.hpp"
+
+namespace epocast {
+namespace {
+
+/// To add one worker's gradient to a sum in the server's memory: two reads and a write of each value.
+constexpr int kAccumulationAccesses = 3;
+
+/// How many steps a worker may be ahead of the slowest; absent: any number.
+std::optional<int> read_staleness(const ConfigNode& options, ParameterServer::Mode mode) {
+  if (mode != ParameterServer::Mode::stale) {
+    if (options.has("staleness"))
+      throw options.at("staleness").error("a bound has no effect in this mode; use mode: stale");
+    return mode == ParameterServer::Mode::async ? std::nullopt : std::optional(0);
+  }
+  if (!options.has("staleness")) return 1;
+  return count_or(options.at("staleness"), "infinite", Range{0, 1e6});
+}
+
+int read_backup(const ConfigNode& options, ParameterServer::Mode mode) {
+  if (mode == ParameterServer::Mode::backup) return static_cast<int>(options.get("backup", 1, Range{0, 1e6}));
+  if (options.has("backup")) throw options.at("backup").error("no worker is spare in this mode; use mode: backup");
+  return 0;
+}
+
+/// Parameters of one chunk of layers.
+class ServedPlace final : public PlaceSynchronisation {
+ public:
+  ServedPlace(const ParameterServer::Settings& settings, const ParameterPlace& place)
+      : settings_(settings),
+        place_(place),
+        graph_(place.stage.graph()),
+        workers_(place.stage.group()),
+        servers_(ServerSide::of(place, settings.servers)),
+        updates_(servers_.trace(place.trace)),
+        pieces_(
+            place_parameters(place.own_trace(), servers_.count(), settings.servers.placement, settings.granularity)),
+        needed_(place.trace.layers.size()),
+        made_(place.trace.layers.size()),
+        is_first_(place.trace.layers.size(), false) {
+    for (const ParameterPiece& piece : pieces_) is_first_[piece.layers.front()] = true;
+  }
+
+  void before_forward(std::size_t layer, const Turn& turn) override {
+    if (!turn.first || !place_.stage.in_program_order()) return;
+    if (settings_.overlap ? is_first_[layer] : layer == place_.chunk.first) needed_[layer] = place_.stage.mark(passed_);
+    passed_ = place_.trace.layers[layer].name;
+  }
+
+  void after_backward(std::size_t layer, const Turn& turn) override {
+    if (turn.last && settings_.overlap && is_first_[layer])
+      made_[layer] = place_.stage.cut(place_.trace.layers[layer].name).front();
+  }
+
+  void after_backward_pass(const Turn& turn) override {
+    const TaskId end = place_.stage.cut("").front();
+    if (turn.last || !place_.stage.in_program_order()) ends_.push_back(end);
+  }
+
+  Lanes update(int /*step*/) override {
+    if (place_.by_layer) return {};
+    updated_ = place_.stage.moment({"updated", place_.chunk.name});
+    return {*updated_};
+  }
+
+  void tie() override {
+    // Who is not waited for begins a step when its last one has ended, unless all have updated that step without it.
+    if (settings_.backup > 0) {
+      begin_ = place_.stage.moment({"begin", ""});
+      graph_.after(ends_.back(), *begin_, 1);
+    }
+    // Without overlap a step is one whole: nothing of it begins before all updates that the last one led to.
+    if (!settings_.overlap) start_ = place_.stage.moment({"start", label("")});
+    for (const ParameterPiece& piece : pieces_) serve(piece);
+  }
+
+  void change(MemoryUse& use) const override {
+    const Precision precision = place_.trace.precision;
+    const double state = optimizer_bytes_per_value(place_.context.optimizer, precision) / bytes_per_value(precision);
+    use.optimizer_state -= place_.chunk.parameters * state;  // the servers keep it
+  }
+
+  std::vector<DeviceMemory> elsewhere() const override {
+    return servers_.memory(pieces_, place_.parts(), optimizer_state_values(place_.context.optimizer));
+  }
+
+ private:
+  std::string label(const std::string& piece) const { return place_.name() + piece; }
+
+  /// Pull, push and update of a piece. Where programs end their steps, a step begins with the pull; else with whatever
+  /// parameters the last pull brought.
+  void serve(ParameterPiece piece) {
+    const std::size_t first = piece.layers.front();
+    piece.name = label(piece.name);
+    const bool pulls_first = place_.stage.in_program_order();
+    const int next = pulls_first ? 1 : 0;
+    const QueueId queue = servers_.queue(piece.server);
+    const TaskChain pull = servers_.pull(piece);
+    const TaskChain push = servers_.push(piece);
+
+    if (pulls_first) {
+      // On its way forward, a worker needs the piece at the first layer in it; on its way back it reaches that layer
+      // last.
+      const auto& [needed_by, lag] = place_.stage.at(*needed_[settings_.overlap ? first : place_.chunk.first]);
+      for (const TaskId task : needed_by) graph_.after(pull.last, task, lag);
+      if (updated_) graph_.after(*updated_, start_.value_or(pull.first), 1);
+    } else {
+      graph_.after(pull.last, *updated_);
+    }
+    for (const TaskId end : ends_)
+      if (!settings_.overlap || !pulls_first) graph_.after(end, push.first);
+    if (settings_.overlap) graph_.after(made_[first], push.first);
+
+    const TaskId updated = update(piece, push, queue, start_.value_or(pull.first), next);
+    graph_.after(updated, start_.value_or(pull.first), next);
+    if (start_) graph_.after(*start_, pull.first);
+    if (begin_) graph_.after(*begin_, pull.first);
+    // Late gradients are dropped, not stale: with backup workers there is nothing to count. Of parts, none is a version
+    // of the whole.
+    if (!begin_ && pulls_first && place_.parts() == 1 && servers_.counts_versions(piece.server)) {
+      graph_.set_version_effect(pull.first, {servers_.store(piece.server), VersionEffect::read_at_start});
+      graph_.set_version_effect(updated, {servers_.store(piece.server), VersionEffect::write_at_end});
+    }
+  }
+
+  /// At the server. `pulled`: what the next step begins with, so many iterations later.
+  TaskId update(const ParameterPiece& piece, const TaskChain& push, QueueId queue, TaskId pulled, int next) {
+    const Seconds received = servers_.receive_time(piece.bytes), update = servers_.update_time(piece, updates_);
+    // With bound 0 all gradients of a step are there before anybody pulls: the server may sum them and update once.
+    if (settings_.staleness == 0) {
+      const Seconds sum = servers_.memory_time(piece.server, piece.bytes, kAccumulationAccesses);
+      const TaskId summing = graph_.compute_for(workers_, queue, received + sum, {"accumulate", piece.name});
+      const TaskId updated = graph_.compute(queue, update * place_.parts(), {"update", piece.name});
+      graph_.after(push.last, summing);
+      graph_.after(summing, updated);
+      if (begin_) {
+        graph_.set_quorum(updated, place_.replicas() - settings_.backup);
+        graph_.obsolete_after(summing, updated);
+        graph_.obsolete_after(*begin_, updated);
+      }
+      return updated;
+    }
+    const TaskId updated = graph_.compute_for(workers_, queue, received + update, {"update", piece.name});
+    graph_.after(push.last, updated);
+    if (settings_.staleness) {
+      // Who pulls for the step after next but `bound` needs everybody's update of this one.
+      const TaskId bound =
+          graph_.compute_for(servers_.group(piece.server), QueueId::none, Seconds(0), {"bound", piece.name});
+      graph_.after(updated, bound);
+      graph_.after(bound, pulled, next + *settings_.staleness);
+    }
+    return updated;
+  }
+
+  ParameterServer::Settings settings_;
+  ParameterPlace place_;
+  CyclicTaskGraph& graph_;
+  GroupId workers_;
+  ServerSide& servers_;
+  WorkloadTrace updates_;  ///< on the servers
+  std::vector<ParameterPiece> pieces_;
+  std::vector<std::optional<std::size_t>> needed_;  ///< by layer: mark of the step's first pass
+  std::vector<TaskId> made_;                        ///< by layer: after which the gradients of a piece are there
+  std::vector<bool> is_first_;                      ///< by layer: of a piece
+  std::string passed_;                              ///< layer before, of the first pass
+  std::vector<TaskId> ends_;                        ///< of backward passes
+  std::optional<TaskId> begin_, start_, updated_;
+};
+
+}  // namespace
+
+EntryInfo ParameterServer::info() {
+  EntryInfo info{
+      "parameter_server",
+      "workers push gradients to parameter servers and pull new parameters",
+      {{"mode", "", "sync | async | stale | backup", "sync",
+        "wait for the gradients of all workers; apply each as it comes; that within a bound; or wait for all but a "
+        "few"},
+       {"staleness", "steps", ">= 0, infinite", "1", "how far a worker may be ahead of the slowest (mode: stale)"},
+       {"backup", "workers", "0 .. workers - 1", "1", "whose gradients, the last to come, are dropped (mode: backup)"},
+       {"granularity", "", "layer | model", "layer", "what one message carries: a layer, or all that a server holds"},
+       {"overlap", "", "true | false", "true",
+        "push during the backward pass and pull during the forward pass, as far as the granularity allows; without, a "
+        "step "
+        "begins when all updates of the worker's last one have ended"}}};
+  for (ParameterInfo& shared : ServerOptions::parameters()) info.parameters.push_back(std::move(shared));
+  return info;
+}
+
+ParameterServer::ParameterServer(const ConfigNode& options)
+    : options_(options),
+      settings_{.mode = choose(
+                    options, "mode",
+                    {{"sync", Mode::sync}, {"async", Mode::async}, {"stale", Mode::stale}, {"backup", Mode::backup}},
+                    Mode::sync),
+                .granularity = choose(options, "granularity",
+                                      {{"layer", MessageGranularity::layer}, {"model", MessageGranularity::model}},
+                                      MessageGranularity::layer),
+                .overlap = options.get("overlap", true),
+                .servers = ServerOptions(options)} {
+  settings_.staleness = read_staleness(options, settings_.mode);
+  settings_.backup = read_backup(options, settings_.mode);
+}
+
+void ParameterServer::check(const ParameterPlace& place) const {
+  if (settings_.mode != Mode::backup) return;
+  const ConfigNode at = options_.has("backup") ? options_.at("backup") : options_;
+  const int workers = place.replicas();
+  if (settings_.backup >= workers)
+    throw at.error(fmt::format("{} of {} workers are spare: none is left to wait for; set backup to at most {}",
+                               settings_.backup, workers, workers - 1));
+  if (!place.by_layer || static_cast<int>(place.stage.ranks().devices.size()) > workers)
+    throw at.error(
+        "a replica of several devices is not dropped as a whole; use mode: stale, or a mesh with a data axis only");
+}
+
+std::unique_ptr<PlaceSynchronisation> ParameterServer::at(const ParameterPlace& place) const {
+  check(place);
+  return std::make_unique<ServedPlace>(settings_, place);
+}
+
+}  // namespace epocast

@@ -1,0 +1,47 @@
+#pragma once
+// Parameter servers: workers push gradients to servers, which update the parameters, and pull the new ones.
+//
+// Scope: synchronous (each update waits for the gradients of all replicas), asynchronous (each gradient is applied as
+// it comes; which worker is served first emerges from the servers' queues and the network), stale synchronous (Ho et
+// al. 2013: the same, but no worker is more than `staleness` steps ahead of the slowest), or synchronous with backup
+// workers (Chen et al. 2016: each update takes the first n - b gradients; later ones are dropped). Whole parts of the
+// model or layer by layer, the latter overlapping backward and the next forward pass (Li et al. 2014; Abadi et al.
+// 2016). Each stage has servers of its own; where devices share a replica's layers, a layer's server holds all its
+// parts, each of which travels by itself. Servers, copies and service times: strategies/server_options.hpp. Limits:
+// versions are not counted where devices share layers; backup workers are replicas of one device each. Validation:
+// tests/conformance, tests/unit/parameter_server_test.cpp, experiments/reproduce/eserol2019.
+
+#include <optional>
+
+#include "strategies/server_options.hpp"
+#include "strategies/step/synchronisation.hpp"
+
+namespace epocast {
+
+class ParameterServer final : public Synchronisation {
+ public:
+  explicit ParameterServer(const ConfigNode& options);
+  std::unique_ptr<PlaceSynchronisation> at(const ParameterPlace& place) const override;
+  TrainingRound round(int /*replicas*/) const override {
+    return {.data_only = settings_.mode != Mode::sync, .own_versions = true};
+  }
+  static EntryInfo info();
+
+  enum class Mode { sync, async, stale, backup };
+  struct Settings {
+    Mode mode = Mode::sync;
+    std::optional<int> staleness = 0;  ///< bound in steps; absent: none
+    int backup = 0;                    ///< workers whose gradients an update does not wait for
+    MessageGranularity granularity = MessageGranularity::layer;
+    bool overlap = true;
+    ServerOptions servers;
+  };
+
+ private:
+  void check(const ParameterPlace& place) const;
+
+  ConfigNode options_;
+  Settings settings_;
+};
+
+}  // namespace epocast
