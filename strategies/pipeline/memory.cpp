@@ -142,4 +142,21 @@ std::vector<DeviceMemory> pipeline_memory(const StepPlan& plan, Optimizer optimi
   return memory;
 }
 
+void add_memory(std::vector<DeviceMemory>& memory, const DeviceMemory& more) {
+  const DeviceId device = more.devices.front();
+  const auto holder = std::ranges::find_if(
+      memory, [&](const DeviceMemory& one) { return std::ranges::find(one.devices, device) != one.devices.end(); });
+  DeviceMemory own = more;
+  if (holder != memory.end()) {
+    own = {holder->holder, {device}, holder->use};
+    if (!own.holder.ends_with(more.holder)) own.holder += " and " + more.holder;
+    own.use.parameters += more.use.parameters;
+    own.use.gradients += more.use.gradients;
+    own.use.optimizer_state += more.use.optimizer_state;
+    std::erase(holder->devices, device);
+    if (holder->devices.empty()) memory.erase(holder);
+  }
+  memory.push_back(std::move(own));
+}
+
 }  // namespace epocast

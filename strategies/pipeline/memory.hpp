@@ -31,4 +31,8 @@ std::vector<ChunkNeed> chunk_needs(const StepPlan& plan, Optimizer optimizer, Pr
 /// Of each stage, as the plan's schedule works.
 std::vector<DeviceMemory> pipeline_memory(const StepPlan& plan, Optimizer optimizer, Precision precision);
 
+/// Adds what one device holds besides. If it trains, it holds that on top of what its entry says, and gets an entry of
+/// its own.
+void add_memory(std::vector<DeviceMemory>& memory, const DeviceMemory& more);
+
 }  // namespace epocast

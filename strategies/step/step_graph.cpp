@@ -9,42 +9,14 @@
 #include <vector>
 
 #include "strategies/message.hpp"
+#include "strategies/pipeline/memory.hpp"
+#include "strategies/step/parameter_part.hpp"
 #include "strategies/step/stage_writer.hpp"
 
 namespace epocast {
 namespace {
 
 constexpr std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
-/// Some of a chunk's parameters, in all its layers.
-struct ParameterPart {
-  Chunk chunk;
-  WorkloadTrace trace;
-};
-
-/// The experts, or all else. Updates take their share of a layer's by parameters.
-ParameterPart part_of(const Chunk& chunk, const WorkloadTrace& trace, const std::vector<bool>& experts, bool wanted) {
-  ParameterPart part{chunk, trace};
-  part.chunk.parameters = Bytes(0);
-  part.chunk.update = DeviceTime();
-  if (wanted) part.chunk.name += " experts";
-  for (std::size_t l = chunk.first; l < chunk.last; ++l) {
-    LayerTrace& layer = part.trace.layers[l];
-    const Bytes all = layer.parameters;
-    if (layer.gradients.empty()) continue;
-    const auto behind_experts = layer.gradients.begin() + (experts[l] ? 1 : 0);
-    if (wanted)
-      layer.gradients.erase(behind_experts, layer.gradients.end());
-    else
-      layer.gradients.erase(layer.gradients.begin(), behind_experts);
-    layer.parameters = Bytes(0);
-    for (const GradientTensor& tensor : layer.gradients) layer.parameters += tensor.bytes;
-    layer.times.update = layer.times.update * (layer.parameters / all);
-    part.chunk.parameters += layer.parameters;
-    part.chunk.update += layer.times.update;
-  }
-  return part;
-}
 
 class StepBuilder {
  public:
@@ -78,7 +50,7 @@ class StepBuilder {
     if (!flushes(plan_.schedule)) limit_in_flight();
     for (const Places& places : places_)
       for (const auto& place : places)
-        for (const DeviceMemory& more : place->elsewhere()) hold(memory, more);
+        for (const DeviceMemory& more : place->elsewhere()) add_memory(memory, more);
     const bool counted = round_.one_version || (round_.own_versions && flushes(plan_.schedule));
     if (!plan_.by_layer && !counted) count_versions();
     return std::move(graph_);
@@ -366,24 +338,6 @@ class StepBuilder {
     int c = 0;
     while (layer >= chunk(c).last) ++c;
     return c;
-  }
-
-  /// A device that trains and holds more has an entry of its own.
-  static void hold(std::vector<DeviceMemory>& memory, const DeviceMemory& more) {
-    const DeviceId device = more.devices.front();
-    const auto holder = std::ranges::find_if(
-        memory, [&](const DeviceMemory& one) { return std::ranges::find(one.devices, device) != one.devices.end(); });
-    DeviceMemory own = more;
-    if (holder != memory.end()) {
-      own = {holder->holder, {device}, holder->use};
-      if (!own.holder.ends_with(more.holder)) own.holder += " and " + more.holder;
-      own.use.parameters += more.use.parameters;
-      own.use.gradients += more.use.gradients;
-      own.use.optimizer_state += more.use.optimizer_state;
-      std::erase(holder->devices, device);
-      if (holder->devices.empty()) memory.erase(holder);
-    }
-    memory.push_back(std::move(own));
   }
 
   struct SharedTable {

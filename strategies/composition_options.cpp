@@ -1,4 +1,6 @@
-// What compositions and pipelines tell about their options.
+// What compositions and pipelines tell about their options, and which of them they refuse.
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <string>
@@ -8,6 +10,11 @@
 #include "strategies/synchronisation/all_reduce.hpp"
 
 namespace epocast {
+namespace {
+
+constexpr int kMostSteps = 1000;  // of a round, one by one
+
+}  // namespace
 
 EntryInfo Composition::pipeline_info() {
   EntryInfo info{
@@ -83,6 +90,56 @@ EntryInfo Composition::info() {
             "one for each such axis, else whole", "how layers are divided over devices"},
            {"synchronisation", "", "a name of `epocast list synchronisations`; with options", "all_reduce",
             "how replicas agree"}}};
+}
+
+void Composition::check_options() const {
+  const auto refuse = [&](const char* key, bool wrong, const char* problem) {
+    if (options_.has(key) && wrong) throw options_.at(key).error(problem);
+  };
+  refuse("virtual_stages", schedule_ != PipelineSchedule::interleaved, "only schedule: interleaved has virtual stages");
+  refuse("in_flight", schedule_ != PipelineSchedule::threaded,
+         "only schedule: threaded sets its number of batches; the others follow from the schedule");
+  const bool by_time = (split_ == SplitRule::time || split_ == SplitRule::time_only) && !options_.has("first_layers");
+  refuse("split_bandwidth", !by_time, "only split: time looks at bandwidth");
+  refuse("replicas", choose_replicas_ && !by_time,
+         "only split: time chooses numbers of replicas; list them, one per stage");
+  refuse("replicas", choose_replicas_ && !options_.has("split_bandwidth"),
+         "to choose numbers of replicas, split_bandwidth must say what a device's link carries");
+  refuse("replicas", choose_replicas_ && schedule_ == PipelineSchedule::interleaved,
+         "replicas of interleaved stages are not chosen; list them, one per stage");
+  refuse("split", options_.has("first_layers"), "first_layers already says where to split; leave out one of the two");
+  refuse("gradients", gradients_ == GradientPlace::one_processor && schedule_ != PipelineSchedule::naive,
+         "one processor computes all gradients in schedule: naive only");
+  if (micro_batches_ && *micro_batches_ > 1 && takes_whole_batches(schedule_))
+    throw options_.at("micro_batches")
+        .error("this schedule takes a batch as a whole; leave out micro_batches, or use gpipe, 1f1b, 2bw, ...");
+}
+
+/// What goes on in one step while the next one has begun, and what needs all of a step to be over.
+void Composition::check_synchronisation(const std::string& schedule, const std::string& name) const {
+  if (synchronisation_->round(1).one_version && !flushes(schedule_))
+    throw synchronisation_place_.error(
+        fmt::format("{} exchanges parameters between steps, but schedule {} never ends a step: it has several versions "
+                    "of the parameters under way; use schedule: 1f1b, or synchronisation: all_reduce",
+                    name, schedule));
+  for (const char* axis : {"context", "expert"})
+    if (synchronisation_->round(1).data_only && mesh_->extent(axis) > 1)
+      throw synchronisation_place_.error(
+          fmt::format("{} is between replicas that have samples of their own, but those along {} work on each other's; "
+                      "use synchronisation: all_reduce or sharded, or a mesh without {}",
+                      name, axis, axis));
+  if (gradients_ == GradientPlace::one_processor && name != "all_reduce")
+    throw options_.at("gradients")
+        .error("one processor computes all gradients only with synchronisation: all_reduce; leave this out");
+}
+
+void Composition::check_round(const StepPlan& plan, const TrainingRound& round) const {
+  const bool as_one = round.quiet && plan.by_layer && plan.exchanges.empty();
+  if (!as_one && round.steps > kMostSteps)
+    throw synchronisation_place_.error(
+        fmt::format("a round of {} steps in a pipeline, or of teams that share layers, is too long: these steps are "
+                    "simulated one by one; use a period of at most {} steps, or a mesh with a data axis only",
+                    round.steps, kMostSteps));
 }
 
 }  // namespace epocast
