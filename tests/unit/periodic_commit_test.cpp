@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "strategies/synchronisation/commit.hpp"
 #include "strategies/register.hpp"
+#include "strategies/synchronisation/commit.hpp"
 #include "tests/support/simulate.hpp"
 #include "tests/support/synthetic.hpp"
 
