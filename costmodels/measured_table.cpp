@@ -39,7 +39,7 @@ bool MeasuredTable::may_be_absent(const Layer& layer) const {
 }
 
 void MeasuredTable::fail_absent(const Layer& layer) const {
-  throw ConfigError(Location{file_.file, 0, 0}, "layer",
+  throw ConfigError(file_.where(file_.rows.back()), "layer",  // where the row could follow
                     "has no row for layer '" + layer.name + "' (" + to_string(layer.kind) + "); measure it" +
                         (layer.parameters.empty()
                              ? std::string(", or write '# other_layers: zero' if its time is contained in other rows")

@@ -8,6 +8,7 @@
 
 #include "experiments/collective_report.hpp"
 #include "experiments/rounding_noise.hpp"
+#include "experiments/time_scale.hpp"
 #include "sim/quantity.hpp"
 
 namespace epocast {
@@ -173,34 +174,35 @@ std::string limited_by(const CyclicTaskGraph& graph, const ExecutionResult& resu
 
 std::string explain(const CyclicTaskGraph& graph, const ExecutionResult& result) {
   const StepMetrics& m = result.metrics;
+  const TimeScale scale(std::max(result.iteration, result.bound ? result.bound->seconds : 0));
   std::string out;
   if (result.bound && !result.bound->tasks.empty()) {
     const CycleBound& bound = *result.bound;
     int lag = 0;
     for (const int l : bound.lags) lag += l;
     out += fmt::format("The longest cycle of dependencies takes {} per iteration; the run takes {}.\n",
-                       to_string(Seconds(bound.seconds)), to_string(Seconds(result.iteration)));
+                       scale.text(bound.seconds), scale.text(result.iteration));
     for (const Stretch& s : condensed(stretches(graph, bound)))
-      out += fmt::format("  {:>10}  {}{}\n", to_string(Seconds(s.seconds)), text(s),
+      out += fmt::format("  {:>10}  {}{}\n", scale.text(s.seconds), text(s),
                          s.lag > 0 ? "   (then the next iteration)" : "");
     const double computing = compute_seconds(graph, bound), cycle = bound.seconds * std::max(lag, 1);
-    out += fmt::format("  computation {}, communication {}{}\n", to_string(Seconds(computing)),
-                       to_string(Seconds(without_rounding_noise(cycle - computing, cycle))),
+    out += fmt::format("  computation {}, communication {}{}\n", scale.text(computing),
+                       scale.text(without_rounding_noise(cycle - computing, cycle)),
                        lag > 1 ? fmt::format(", over {} iterations", lag) : "");
     if (const double gap = result.iteration - bound.seconds; gap > 1e-6 * result.iteration)
-      out += fmt::format("Sharing links and queues costs the other {} ({:.1f} %).\n", to_string(Seconds(gap)),
+      out += fmt::format("Sharing links and queues costs the other {} ({:.1f} %).\n", scale.text(gap),
                          100 * gap / result.iteration);
     if (link_bound(result))
       out +=
           fmt::format("What it must carry keeps the busiest link busy for {} per iteration, longer than that cycle.\n",
-                      to_string(Seconds(m.max_link_utilization * result.iteration)));
+                      scale.text(m.max_link_utilization * result.iteration));
   }
   out += fmt::format("Per iteration a worker computes {}, communicates {}, of which {} exposed.\n",
-                     to_string(Seconds(m.compute)), to_string(Seconds(m.communication)),
-                     to_string(Seconds(without_rounding_noise(m.exposed_communication, result.iteration))));
+                     scale.text(m.compute), scale.text(m.communication),
+                     scale.text(without_rounding_noise(m.exposed_communication, result.iteration)));
   if (m.compute > 0)
     out += fmt::format("Perfect overlap, and no waiting for others, would give {}.\n",
-                       to_string(Seconds(std::max(m.compute, m.communication))));
+                       scale.text(std::max(m.compute, m.communication)));
   if (!m.busiest_link.empty())
     out += fmt::format("The busiest link is {}, used {:.1f} % of the time.\n", m.busiest_link,
                        100 * m.max_link_utilization);

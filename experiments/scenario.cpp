@@ -17,6 +17,7 @@
 #include "experiments/phase_run.hpp"
 #include "experiments/rounding_noise.hpp"
 #include "experiments/seeds.hpp"
+#include "experiments/time_scale.hpp"
 #include "sim/executor.hpp"
 #include "sim/network_plan.hpp"
 
@@ -259,12 +260,13 @@ std::string stack_costs(ScenarioSetup& setup, SimEngine& engine, const RunOption
   setup.stack = stack;
   if (costs.empty()) return "";
   std::ranges::stable_sort(costs, std::ranges::greater{}, &std::pair<double, std::string>::first);
-  std::string out = fmt::format(
-      "Software (stack {}) costs {} of an iteration of {}; without one of these it would be shorter by\n", stack.name(),
-      to_string(Seconds(without_rounding_noise(all, iteration))), to_string(Seconds(iteration)));
+  const TimeScale scale(iteration);
+  std::string out =
+      fmt::format("Software (stack {}) costs {} of an iteration of {}; without one of these it would be shorter by\n",
+                  stack.name(), scale.text(without_rounding_noise(all, iteration)), scale.text(iteration));
   for (const auto& [seconds, mechanism] : costs) {
     const double cost = without_rounding_noise(seconds, iteration);
-    out += fmt::format("  {:<20} {:>10}  {:5.1f} %\n", mechanism, to_string(Seconds(cost)), 100 * cost / iteration);
+    out += fmt::format("  {:<20} {:>10}  {:5.1f} %\n", mechanism, scale.text(cost), 100 * cost / iteration);
   }
   return out;
 }

@@ -9,6 +9,7 @@
 
 #include "costmodels/register.hpp"
 #include "experiments/batch_schedule.hpp"
+#include "experiments/collective_check.hpp"
 #include "experiments/default_strategy.hpp"
 #include "experiments/find_device.hpp"
 #include "experiments/learning/settings.hpp"
@@ -271,39 +272,6 @@ std::vector<MeasuredCollectives> read_calibrations(const ConfigNode& node, const
   return out;
 }
 
-/// The hierarchical algorithm pairs the ranks of different nodes, so it needs as many on each.
-void check_nodes_equal(const ScenarioSetup& setup, const PhaseSettings& phase, const ConfigNode& algorithm) {
-  std::map<std::string, int> on_node;
-  for (const DeviceId worker : phase.workers) ++on_node[setup.cluster.devices[static_cast<std::size_t>(worker)].node];
-  const auto [least, most] = std::minmax_element(on_node.begin(), on_node.end(),
-                                                 [](const auto& a, const auto& b) { return a.second < b.second; });
-  if (least->second != most->second)
-    throw algorithm.error(fmt::format(
-        "hierarchical needs equally many workers on every node, but {} has {} and {} has {}; change workers or "
-        "use ring",
-        least->first, least->second, most->first, most->second));
-}
-
-/// Refuses an algorithm that cannot do what the strategy wants of it; only the strategy's graph tells.
-void check_algorithm(const ScenarioSetup& setup, const ConfigNode& collective) {
-  if (!collective.has("algorithm")) return;
-  for (const PhaseSettings& phase : setup.phases) {
-    if (setup.collective.algorithm == CollectiveAlgorithm::hierarchical)
-      check_nodes_equal(setup, phase, collective.at("algorithm"));
-    const TrainingStep step = setup.compile(setup.context(phase));
-    for (const Task& task : step.graph.tasks()) {
-      const auto* work = std::get_if<Collective>(&task.work);
-      if (work == nullptr || supports(work->algorithm, work->op)) continue;
-      std::vector<std::string> able;
-      for (const std::string& name : collective_algorithm_names())
-        if (supports(parse_collective_algorithm(name), work->op)) able.push_back(name);
-      throw collective.at("algorithm")
-          .error(fmt::format("{} cannot do {}, which strategy {} needs; use one of {}", to_string(work->algorithm),
-                             to_string(work->op), setup.strategy_name, fmt::join(able, ", ")));
-    }
-  }
-}
-
 Shards read_shards(const ConfigNode& node) {
   const std::string word = node.as_string();
   if (word == "static") return Shards::fixed;
@@ -531,7 +499,7 @@ ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registri
     setup.in_step = false;  // what is compiled for this decision takes no longer than it has to
     setup.in_step = !setup.compile(setup.context(setup.phases.front())).graph.ranks_are_independent();
   }
-  if (config.has("collective")) check_algorithm(setup, config.at("collective"));
+  if (config.has("collective")) check_collectives(setup, config.at("collective"));
   for (const PhaseSettings& phase : setup.phases)
     if (setup.rings.is_count()) setup.rings.check(setup.compile(phase).graph);
   if (setup.shards == Shards::stealing) check_shards(setup, dataset.at("shards"));

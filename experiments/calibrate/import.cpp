@@ -48,7 +48,8 @@ std::vector<const CsvRow*> choose_device(const CsvTable& table, const ImportOpti
   if (older > 0)
     left_out.push_back(fmt::format("{}: {} of older software (latest = 0)", table.file(), counted(older, "row")));
   if (chosen.empty())
-    throw table.error(0, "precision", "device '" + device + "' has no rows of precision '" + options.precision + "'");
+    throw table.error(table.columns_line(), "precision",
+                      "device '" + device + "' has no rows of precision '" + options.precision + "'");
   return chosen;
 }
 

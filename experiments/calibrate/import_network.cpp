@@ -68,7 +68,7 @@ NetworkMeasurements import_collectives(const std::filesystem::path& file, const 
   if (is_network_measurements(table)) return read_network_measurements(table);
   if (table.has("procs")) return import_deepbench_allreduce(table, options);
   if (table.has("n_gpus")) return import_nccl(table, options);
-  throw table.error(0, "",
+  throw table.error(table.columns_line(), "",
                     "has the columns of no known format (epocast: operation, library, ranks, bytes, time_s; DeepBench: "
                     "size_bytes, procs, time_ms, ...; "
                     "NCCL: n_gpus, size_bytes, out_of_place_us)");

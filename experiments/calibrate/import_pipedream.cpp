@@ -186,10 +186,12 @@ KernelMeasurements import_pipedream_table(const CsvTable& table, const ImportOpt
   for (const CsvRow& row : table.rows())
     if (std::ranges::find(models, row.text("model")) == models.end()) models.push_back(row.text("model"));
   if (model.empty() && models.size() > 1)
-    throw table.error(0, "model", "the file has several models; choose one with --model" + name_hint("", models));
+    throw table.error(table.columns_line(), "model",
+                      "the file has several models; choose one with --model" + name_hint("", models));
   if (model.empty()) model = models.front();
   if (std::ranges::find(models, model) == models.end())
-    throw table.error(0, "model", "there are no rows of model '" + model + "'" + name_hint(model, models));
+    throw table.error(table.columns_line(), "model",
+                      "there are no rows of model '" + model + "'" + name_hint(model, models));
   std::set<std::string> seen;
   std::vector<ProfiledLayer> layers;
   for (const CsvRow& row : table.rows()) {

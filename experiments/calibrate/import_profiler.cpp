@@ -96,8 +96,9 @@ class TraceReader {
   }
 
  private:
+  /// Of all events: at the line on which they begin, or of the whole file if it has none.
   [[noreturn]] void fail(const std::string& where, const std::string& what) const {
-    throw ConfigError(Location{file_, 0, 0}, where, what);
+    throw ConfigError(Location{file_, std::max(1, line_of_event(text_, 0)), 0}, where, what);
   }
   [[noreturn]] void fail_event(const std::string& key, const std::string& what) const {
     const std::string where = fmt::format("traceEvents[{}]", event_);
@@ -128,7 +129,8 @@ class TraceReader {
     try {
       read_trace();
     } catch (const Json::exception& problem) {  // a number beyond all range, a text where a number is due
-      throw ConfigError(Location{file_, 0, 0}, "", std::string("is no trace that can be read: ") + problem.what());
+      throw ConfigError(Location{file_, std::max(1, line_of_event(text_, event_)), 0}, "",
+                        std::string("is no trace that can be read: ") + problem.what());
     }
   }
 

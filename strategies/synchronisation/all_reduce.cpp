@@ -161,7 +161,7 @@ class ReducedPlace final : public PlaceSynchronisation {
     std::size_t last = b;
     while (last + 1 < buckets_.size() && buckets_[last + 1].cycle == buckets_[b].cycle) ++last;
     cycle_end_ = graph_.compute(place_.stage.communication("fusion timer"), buckets_[last].delay,
-                                {"wait", place_.name() + buckets_[last].name});
+                                {"wait for the cycle of", place_.name() + buckets_[last].name});
     for (const TaskId made : made_[last]) graph_.after(made, *cycle_end_);
     return {*cycle_end_};
   }

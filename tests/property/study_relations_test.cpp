@@ -97,7 +97,7 @@ std::string run_form(const Drawn& drawn, Form form) {
   }
 }
 
-/// What is wrong with the bytes of a study, phase by phase; empty if nothing is.
+/// What is wrong with the bytes of a study, phase by phase; empty if nothing is. Throws if it cannot be simulated.
 std::string check_bytes(const Drawn& drawn) {
   RandomStudy study(drawn.seed, drawn.attempt);
   const std::string text = study.write();
@@ -237,7 +237,12 @@ void check_studies(int count) {
   const auto results = testing::in_children(static_cast<int>(drawn.size()) * kJobs, [&](int job) {
     const Drawn& of = drawn[static_cast<std::size_t>(job / kJobs)];
     const int form = job % kJobs;
-    return form == kForms ? check_bytes(of) : run_form(of, static_cast<Form>(form));
+    if (form < kForms) return run_form(of, static_cast<Form>(form));
+    try {
+      return check_bytes(of);
+    } catch (const std::exception& problem) {  // of one study, of which the message shall tell the seed
+      return std::string(problem.what());
+    }
   });
 
   std::set<std::string> strategies;

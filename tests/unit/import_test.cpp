@@ -274,7 +274,7 @@ TEST_CASE("PyTorch profiler traces: kernels go to the operator that launched the
              Catch::Contains("bad.json:11: traceEvents[5].dur: must be a number"));
   CHECK_THAT(refused("\"dur\": 30, \"pid\": 0", "\"dur\": -3"), Catch::Contains("traceEvents[11].dur: must be a time"));
   CHECK_THAT(refused("[12, 5, 6]", "[-12, 5, 6]"), Catch::Contains("args.Input Dims: holds a dimension out of range"));
-  CHECK_THAT(refused("traceEvents", "traceEvent"), Catch::Contains("traceEvents: is missing"));
+  CHECK_THAT(refused("traceEvents", "traceEvent"), Catch::Contains("bad.json:1: traceEvents: is missing"));
 }
 
 TEST_CASE("collectives: own format and bad rows") {
