@@ -13,6 +13,8 @@ constexpr double kRepetitions = 10;
 
 Durations::Durations(const CompiledGraph& graph, const ExecutionOptions& options, std::size_t devices, double start)
     : graph_(graph), options_(options), pace_(options.slow_devices, devices), start_(start), elapsed_(options.elapsed) {
+  if (options.noise.compute_cv > 0 && options.noise.kind != NoiseKind::trace)
+    compute_noise_.emplace(options.noise, options.noise.compute_cv);
   calm_from_ = std::max(pace_.last_change(), last_change(options.slow_links));
   for (const auto& disturbances : {options.slow_devices, options.slow_links})
     for (const auto& [device, window] : disturbances)
@@ -41,7 +43,10 @@ double Durations::usual(Instance i) const {
 
 double Durations::end_of_compute(Instance i, std::int64_t iteration, double now) const {
   double work = usual(i);
-  if (options_.noise.any()) work *= options_.noise.factor(i.task, i.rank, iteration);
+  if (compute_noise_)
+    work *= compute_noise_->draw(i.task, i.rank, iteration);
+  else if (options_.noise.any())
+    work *= options_.noise.factor(i.task, i.rank, iteration);
   if (options_.slow_devices.empty()) return now + work;
   const DeviceId device = worker(i);
   if (pace_.steady(device)) return now + work;

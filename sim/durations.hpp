@@ -1,9 +1,12 @@
 #pragma once
 // How long computations and messages take, with all that can make them slower.
 
+#include <optional>
+
 #include "sim/compiled_graph.hpp"
 #include "sim/disturbance.hpp"
 #include "sim/execution.hpp"
+#include "sim/noise_draws.hpp"
 
 namespace epocast {
 
@@ -36,6 +39,7 @@ class Durations {
 
   const CompiledGraph& graph_;
   const ExecutionOptions& options_;
+  std::optional<NoiseDraws> compute_noise_;  ///< unless computations vary as was measured, or not at all
   Pace pace_;
   double start_, elapsed_;
   double calm_from_ = 0, representative_from_ = 0;  ///< training time

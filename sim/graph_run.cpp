@@ -41,7 +41,8 @@ GraphRun::GraphRun(const CyclicTaskGraph& graph, const Cluster& cluster, SimEngi
       collectives_(engine, traffic_, kCollectiveTimer, kCollectiveFlow, folded ? &network.symmetry() : nullptr),
       activity_(compiled_, cluster.devices.size(), engine.now()),
       versions_(graph),
-      detector_(compiled_.instances, compiled_.max_lag),
+      detector_(options.noise.any() ? SteadyStateDetector(compiled_.instances, compiled_.max_lag, 0)
+                                    : SteadyStateDetector(compiled_.instances, compiled_.max_lag)),
       observer_(activity_.accounts(), activity_.workers(cluster.devices.size()), engine.now()),
       service_order_(compiled_),
       durations_(compiled_, options, cluster.devices.size(), engine.now()),

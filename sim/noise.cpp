@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sim/mix_bits.hpp"
+#include "sim/noise_draws.hpp"
 
 namespace epocast {
 namespace {
@@ -18,11 +19,6 @@ double uniform(std::uint64_t bits) { return (static_cast<double>(bits >> 11) + 0
 double normal(std::uint64_t key) {
   return std::sqrt(-2 * std::log(uniform(mix_bits(key)))) *
          std::cos(2 * std::numbers::pi * uniform(mix_bits(key ^ 0x5851f42d4c957f2dU)));
-}
-
-double log_normal(double cv, std::uint64_t key) {
-  const double variance = std::log1p(cv * cv);  // of the logarithm
-  return std::exp(std::sqrt(variance) * normal(key) - variance / 2);
 }
 
 /// Gamma of mean 1 and shape 1 / cv^2, by Marsaglia and Tsang (2000): a cubed normal, rejected now and then; for shapes
@@ -62,10 +58,21 @@ double NoiseModel::draw(double cv, std::uint32_t task, std::uint32_t rank, std::
     const double f = trace->factors[(begin + static_cast<std::uint64_t>(iteration)) % trace->factors.size()];
     return 1 + (f - 1) * cv / trace->cv;
   }
-  if (scope == NoiseScope::step) task = std::numeric_limits<std::uint32_t>::max();
+  return NoiseDraws(*this, cv).draw(task, rank, iteration);
+}
+
+NoiseDraws::NoiseDraws(const NoiseModel& model, double cv)
+    : kind_(model.kind), scope_(model.scope), cv_(cv), seed_bits_(mix_bits(model.seed)) {
+  const double variance = std::log1p(cv * cv);  // of the logarithm
+  spread_ = std::sqrt(variance);
+  shift_ = variance / 2;
+}
+
+double NoiseDraws::draw(std::uint32_t task, std::uint32_t rank, std::int64_t iteration) const {
+  if (scope_ == NoiseScope::step) task = std::numeric_limits<std::uint32_t>::max();
   const std::uint64_t key =
-      mix_bits(mix_bits(mix_bits(seed) ^ (std::uint64_t{task} << 32 | rank)) ^ static_cast<std::uint64_t>(iteration));
-  return kind == NoiseKind::gamma ? gamma(cv, key) : log_normal(cv, key);
+      mix_bits(mix_bits(seed_bits_ ^ (std::uint64_t{task} << 32 | rank)) ^ static_cast<std::uint64_t>(iteration));
+  return kind_ == NoiseKind::gamma ? gamma(cv_, key) : std::exp(spread_ * normal(key) - shift_);
 }
 
 }  // namespace epocast

@@ -9,6 +9,7 @@ namespace {
 constexpr double kRelativeTolerance = 1e-11;
 
 std::int64_t rows_within(std::uint64_t instances, std::size_t memory_limit) {
+  if (memory_limit == 0) return 0;
   const auto row_bytes = std::max<std::uint64_t>(instances, 1) * sizeof(double);
   return std::clamp<std::int64_t>(static_cast<std::int64_t>(memory_limit / row_bytes), 3, 66);
 }
@@ -24,7 +25,7 @@ SteadyStateDetector::SteadyStateDetector(std::uint64_t instances, std::uint32_t 
       repeats_needed_(std::max<std::int64_t>(1, max_lag)),
       rows_(static_cast<std::size_t>(rows_within(instances, memory_limit))),
       // Fast instances run ahead of slow ones by an iteration or so: leave them a row.
-      streak_(rows_.size() - 1, 0),
+      streak_(rows_.empty() ? 0 : rows_.size() - 1, 0),
       shift_(streak_.size(), 0),
       since_(streak_.size(), 0) {}
 
@@ -36,16 +37,18 @@ const SteadyStateDetector::Row* SteadyStateDetector::row(std::int64_t iteration)
 
 bool SteadyStateDetector::record(std::uint64_t instance, std::int64_t iteration, double time) {
   frontier_ = std::max(frontier_, iteration + 1);
-  Row& row = rows_[static_cast<std::size_t>(iteration) % rows_.size()];
-  if (row.iteration < iteration) {
-    row.iteration = iteration;
-    row.ended = 0;
-    row.end.resize(instances_);
-  }
-  if (row.iteration == iteration) {
-    row.end[instance] = time;
-    ++row.ended;
-    row.frontier = frontier_;
+  if (!rows_.empty()) {
+    Row& row = rows_[static_cast<std::size_t>(iteration) % rows_.size()];
+    if (row.iteration < iteration) {
+      row.iteration = iteration;
+      row.ended = 0;
+      row.end.resize(instances_);
+    }
+    if (row.iteration == iteration) {
+      row.end[instance] = time;
+      ++row.ended;
+      row.frontier = frontier_;
+    }
   }
   // Each instance ends its iterations in order, so the first one in the line is the first to be complete.
   const auto place = static_cast<std::size_t>(iteration - completed_);

@@ -43,6 +43,7 @@ class TimerQueue {
   bool only_one_in_order(double date, Order&& order) const {
     for (std::size_t next = 1; next < std::min<std::size_t>(heap_.size(), 3); ++next)
       if (heap_[next].date <= date) return false;
+    if (nodes_[heap_.front().head].next == kNone) return true;
     std::uint64_t last = 0;
     for (std::uint32_t node = heap_.front().head; node != kNone; node = nodes_[node].next) {
       const std::uint64_t place = order(nodes_[node].token);
