@@ -90,7 +90,7 @@ class Reader {
     for (const std::string& column : table_.columns())
       if (!described_.contains(column) && !row.empty(column)) changes.push_back({column, row.text(column)});
     changes.insert(changes.end(), changes_.begin(), changes_.end());
-    const Study study = load_study(study_, changes);
+    const Study study = load_users_study(study_, changes);
     if (study.scenarios.size() != 1)
       throw row.error("", "the study sweeps, so this is no single run; give each axis a column");
     const double measured = row.number(measurement_.column, Range{1e-9, 1e15}) * measurement_.factor;
