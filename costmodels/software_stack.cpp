@@ -62,7 +62,26 @@ SoftwareStack::SoftwareStack(const ConfigNode& root) : name_(root.at("stack").as
     worker_input_ = input.has("per_worker") ? input.at("per_worker").as_double(Range{1e-6, 1e15}) : 0;
     node_input_ = input.has("per_node") ? input.at("per_node").as_double(Range{1e-6, 1e15}) : 0;
   }
+  unexplained_ = root.get("unexplained", unexplained_, Range{0, 0.9});
+  if (root.has("ranges")) read_ranges(root.at("ranges"), root.without("ranges"));
   root.check_all_read();
+}
+
+void SoftwareStack::read_ranges(const ConfigNode& ranges, const ConfigNode& root) {
+  const std::vector<std::string> uncertain{"copies", "processor_rate", "collective_overhead", "interference", "spread"};
+  for (const std::string& key : ranges.keys()) {
+    const ConfigNode range = ranges.at(key);
+    if (std::ranges::find(uncertain, key) == uncertain.end())
+      throw range.error("'" + key + "' has no range" + name_hint(key, uncertain));
+    if (!root.has(key)) throw range.error("is a range of a key that the stack does not have; add " + key);
+    const std::vector<ConfigNode> ends = range.items();
+    if (ends.size() != 2) throw range.error("must be [low, high]");
+    const auto with = [&](const ConfigNode& end) {
+      end.mark_all_read();
+      return std::make_shared<const SoftwareStack>(root.with(key, end));
+    };
+    ends_.push_back({key, with(ends[0]), with(ends[1])});
+  }
 }
 
 std::optional<double> SoftwareStack::input_rate(std::int64_t workers_on_node) const {

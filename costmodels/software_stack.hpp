@@ -16,6 +16,8 @@
 //     spread: 0.02                    # coefficient of variation of a worker's step
 //     launch: 5 us                    # default of compute.launch: what the host needs to start a kernel
 //     input: {per_worker: 800, per_node: 4000}   # samples/s
+//     ranges: {spread: [0, 0.05]}     # in which the true value of a key lies in nine of ten cases
+//     unexplained: 0.08               # share of its time by which a run is off for other reasons, in as many
 // clang-format on
 //
 // Scope and limits: all is off in the stack `ideal`. One worker alone has no copies, no exchange and nobody to wait
@@ -24,6 +26,7 @@
 // stay periodic and workers alike.
 
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -68,8 +71,17 @@ class SoftwareStack {
 
   /// The mechanisms that are on, each with the stack that lacks it: for finding out what each costs.
   std::vector<std::pair<std::string, SoftwareStack>> without_each() const;
+  /// A key whose value is uncertain, and the stacks with the ends of its range instead.
+  struct Ends {
+    std::string key;
+    std::shared_ptr<const SoftwareStack> low, high;
+  };
+  const std::vector<Ends>& ends() const { return ends_; }
+  double unexplained() const { return unexplained_; }  ///< share of a forecast
 
  private:
+  void read_ranges(const ConfigNode& ranges, const ConfigNode& root);
+
   std::string name_ = kIdealStack;
   std::vector<std::pair<std::string, std::vector<Default>>> strategies_;
   bool fp32_gradients_ = false;
@@ -80,6 +92,8 @@ class SoftwareStack {
   double spread_ = 0;
   std::optional<ConfigNode> launch_;
   double worker_input_ = 0, node_input_ = 0;  ///< samples/s; 0: any number
+  std::vector<Ends> ends_;
+  double unexplained_ = 0;
 };
 
 /// The stack that `value` names: `pytorch_ddp` for DATA_DIR/costmodels/stacks/pytorch_ddp.yaml, `ideal`, or a path. A

@@ -111,6 +111,9 @@ void write_study(std::ostream& out, std::span<const ScenarioResult> results) {
     first = false;
     if (widest > 0) out << "    " << label(r) << std::string(widest - display_width(label(r)) + 2, ' ');
     out << limit_text(r) << '\n';
+    if (r.iteration_low_s && r.iteration_high_s)
+      out << fmt::format("    iteration from {} to {} with a probability of 90 %, by the ranges of stack {}\n",
+                         to_string(Seconds(*r.iteration_low_s)), to_string(Seconds(*r.iteration_high_s)), r.stack);
     if (!r.explanation.empty()) out << indented(r.explanation) << '\n';
     for (const std::string& warning : r.warnings) {
       auto same = std::find_if(warnings.begin(), warnings.end(), [&](const auto& w) { return w.first == warning; });

@@ -51,6 +51,8 @@ void for_each_column(Result& r, Visit visit) {
   visit("accuracy", r.accuracy);
   visit("time_to_target_s", r.time_to_target_s);
   visit("epochs_to_target", r.epochs_to_target);
+  visit("iteration_low_s", r.iteration_low_s);
+  visit("iteration_high_s", r.iteration_high_s);
   visit("tokens_per_s", r.tokens_per_s);
   visit("mfu", r.mfu);
   visit("hfu", r.hfu);

@@ -42,6 +42,7 @@ struct ScenarioResult {
   std::string stack;      ///< of software; "ideal" for none
   std::string algorithm;  ///< of its collectives; several are joined by "+"
   std::vector<std::string> warnings;
+  std::optional<double> iteration_low_s, iteration_high_s;  ///< a 90 % interval, if one was asked for
   // With a learning block; means over its seeds. See docs/learning.md.
   std::optional<double> loss;              ///< at the end of training
   std::optional<double> accuracy;          ///< then: share of right answers, or PSNR [dB]

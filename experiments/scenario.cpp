@@ -10,6 +10,7 @@
 #include "experiments/collective_report.hpp"
 #include "experiments/details.hpp"
 #include "experiments/explain.hpp"
+#include "experiments/interval.hpp"
 #include "experiments/learning/learning_run.hpp"
 #include "experiments/memory_advice.hpp"
 #include "experiments/mesh_advice.hpp"
@@ -243,21 +244,26 @@ std::vector<PhaseRun> run_phases(const ScenarioSetup& setup, SimEngine& engine, 
   return runs;
 }
 
+/// An iteration with other software [s].
+double iteration_with(const SoftwareStack& other, ScenarioSetup& setup, SimEngine& engine, const RunOptions& options) {
+  const SoftwareStack own = std::exchange(setup.stack, other);
+  RunOptions quiet = options;
+  quiet.details = false;
+  const std::vector<PhaseRun> runs = run_phases(setup, engine, quiet, setup.irregularity.seeds.front(), nullptr, {});
+  setup.stack = own;
+  return per_iteration(runs, [](const PhaseRun& r) { return r.per_step(r.result.iteration); });
+}
+
 /// What each mechanism of the software stack costs: how much less an iteration of `iteration` s takes without it,
 /// largest first.
 std::string stack_costs(ScenarioSetup& setup, SimEngine& engine, const RunOptions& options, double iteration) {
   const SoftwareStack stack = setup.stack;
   const auto gain = [&](const SoftwareStack& other) {
-    setup.stack = other;
-    RunOptions quiet = options;
-    quiet.details = false;
-    const std::vector<PhaseRun> runs = run_phases(setup, engine, quiet, setup.irregularity.seeds.front(), nullptr, {});
-    return iteration - per_iteration(runs, [](const PhaseRun& r) { return r.per_step(r.result.iteration); });
+    return iteration - iteration_with(other, setup, engine, options);
   };
   std::vector<std::pair<double, std::string>> costs;
   for (const auto& [mechanism, without] : stack.without_each()) costs.emplace_back(gain(without), mechanism);
   const double all = gain(SoftwareStack());
-  setup.stack = stack;
   if (costs.empty()) return "";
   std::ranges::stable_sort(costs, std::ranges::greater{}, &std::pair<double, std::string>::first);
   const TimeScale scale(iteration);
@@ -349,6 +355,13 @@ ScenarioResult run_scenario(const Scenario& scenario, const Registries& registri
       out.explanation = fmt::format("An iteration below is {} steps of every worker.\n", longest->step.steps);
     out.explanation += explain(longest->step.graph, longest->result);
     if (setup.stack.name() != kIdealStack) out.explanation += stack_costs(setup, engine, options, out.iteration_s);
+  }
+  if (options.interval) {
+    const ForecastInterval interval = interval_of(out.iteration_s, SoftwareStack(setup.stack), [&](const SoftwareStack& other) {
+      return iteration_with(other, setup, engine, options);
+    });
+    out.iteration_low_s = interval.low;
+    out.iteration_high_s = interval.high;
   }
   if (options.details) out.details = details(setup, runs, by_seed);
   if (setup.learning) learn(setup, engine, runs, out);

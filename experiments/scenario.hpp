@@ -119,6 +119,7 @@ struct RunOptions {
   bool exact = false;
   bool fold = true;
   bool explain = false;
+  bool interval = false;             ///< fill ScenarioResult::iteration_low_s and iteration_high_s
   bool details = false;              ///< fill ScenarioResult::details
   std::filesystem::path trace_file;  ///< Chrome trace to write; empty for none
   std::size_t trace_intervals = 1'000'000;

@@ -32,6 +32,7 @@ struct RunArguments {
   std::string plot;
   std::string plot_column = "samples_per_s";
   bool explain = false;
+  bool interval = false;
   bool exact = false;
   bool unfolded = false;
   int jobs = 0;
@@ -109,6 +110,7 @@ int run(const RunArguments& arguments, const Registries& registries) {
   const RunOptions options{.exact = arguments.exact,
                            .fold = !arguments.unfolded,
                            .explain = arguments.explain,
+                           .interval = arguments.interval,
                            .details = !arguments.details.empty(),
                            .trace_file = arguments.trace};
   const int parallel = arguments.jobs > 0 ? arguments.jobs : available_processors();
@@ -170,6 +172,8 @@ void add_run_command(CLI::App& app, CommandContext& context) {
       "write a column over the first sweep axis of numbers to this SVG file, a line for each of the rest");
   command->add_option("--plot-column", arguments->plot_column, "which column to plot")->capture_default_str();
   command->add_flag("--explain", arguments->explain, "say what limits each run, step by step");
+  command->add_flag("--interval", arguments->interval,
+                    "how long an iteration may take as the stack's constants are uncertain: two simulations for each");
   command->add_flag("--exact", arguments->exact,
                     "simulate all iterations instead of extrapolating from the steady state");
   command->add_flag("--unfolded", arguments->unfolded, "simulate every worker even where they are interchangeable");

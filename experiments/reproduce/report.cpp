@@ -31,7 +31,9 @@ ordered_json to_json(const TargetResult& result, const TargetRow& row) {
           {"role", to_string(row.role)},
           {"seen", row.role == Role::predicted ? ordered_json(row.seen) : ordered_json(nullptr)},
           {"trivial", number(row.trivial)},
-          {"trivial_error_pct", number(row.trivial_error_pct())}};
+          {"trivial_error_pct", number(row.trivial_error_pct())},
+          {"low", number(row.low)},
+          {"high", number(row.high)}};
 }
 
 /// Whole numbers, or what differs from one by rounding, as they are; others with two digits after the point.
@@ -83,6 +85,18 @@ std::string group_table(const std::vector<TargetRow>& rows, const std::string& t
   }
   table.push_back(quantile_cells("all", "", error_quantiles(rows)));
   return align_columns(table);
+}
+
+/// How many predicted rows' published numbers lie in the intervals of theirs, if these have some.
+std::string coverage(const std::vector<TargetRow>& rows) {
+  int have = 0, inside = 0;
+  for (const TargetRow& row : rows) {
+    if (row.role != Role::predicted || !row.published || !row.low || !row.high) continue;
+    ++have;
+    inside += *row.low <= *row.published && *row.published <= *row.high ? 1 : 0;
+  }
+  if (have == 0) return "";
+  return fmt::format("  inside of their 90 % intervals: {} of {} ({:.0f} %)\n", inside, have, 100.0 * inside / have);
 }
 
 /// A miss, known if it is declared and `extent` [percent] no more than declared.
@@ -151,8 +165,9 @@ const std::vector<std::string>& TargetWriter::formats() {
 
 TargetWriter::TargetWriter(std::ostream& out, const std::string& format) : out_(out), format_(format) {
   if (format_ == "csv")
-    out_ << "paper,target,row,quantity,unit,published,simulated,error_pct,role,seen,trivial,trivial_error_pct\n"
-         << std::flush;
+    out_
+        << "paper,target,row,quantity,unit,published,simulated,error_pct,role,seen,trivial,trivial_error_pct,low,high\n"
+        << std::flush;
   if (format_ == "json") out_ << "[";
 }
 
@@ -205,6 +220,7 @@ void TargetWriter::write_table(const TargetResult& result) {
                      : "  no bound declared\n");
     out_ << fmt::format("  worst: {}, {}\n", s.worst->row, percent(*s.worst->error_pct()));
     out_ << group_table(result.rows, result.trivial_rule);
+    out_ << coverage(result.rows);
   }
   if (s.bounds > 0)
     out_ << fmt::format("  bounds: {} of {} kept; closest or beyond: {}, {}\n", s.bounds_kept, s.bounds,

@@ -4,9 +4,10 @@
 
 namespace epocast {
 
-std::vector<ScenarioResult> simulate(const std::vector<Scenario>& scenarios, const TargetContext& context) {
+std::vector<ScenarioResult> simulate(const std::vector<Scenario>& scenarios, const TargetContext& context,
+                                     const RunOptions& options) {
   std::vector<ScenarioResult> results =
-      run_study(scenarios, context.registries, {}, context.parallel, context.progress);
+      run_study(scenarios, context.registries, options, context.parallel, context.progress);
   for (const ScenarioResult& result : results) {
     const std::string message = result.scenario + ": " + result.error;
     if (result.exit_code == 2) throw ConfigError(message);

@@ -9,6 +9,7 @@ namespace epocast {
 
 /// Results of all scenarios, in order. Throws ConfigError or SimulationError for the first that failed, as it would
 /// have.
-std::vector<ScenarioResult> simulate(const std::vector<Scenario>& scenarios, const TargetContext& context);
+std::vector<ScenarioResult> simulate(const std::vector<Scenario>& scenarios, const TargetContext& context,
+                                     const RunOptions& options = {});
 
 }  // namespace epocast

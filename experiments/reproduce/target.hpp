@@ -37,6 +37,7 @@ struct TargetRow {
   double factor = 1;      ///< for stated rows: how far off ours may be, either way
   bool seen = false;      ///< a prediction whose error was known when a setting was chosen
   std::optional<double> trivial = {};                            ///< what the target's trivial rule predicts instead
+  std::optional<double> low = {}, high = {};                     ///< of a 90 % interval
   std::vector<std::pair<std::string, std::string>> groups = {};  ///< kind and name, for errors by group: device, V100
 
   /// What names it within its target: "ROW: QUANTITY".

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "costmodels/software_stack.hpp"
+#include "experiments/interval.hpp"
 #include "experiments/stack_settings.hpp"
 #include "experiments/usual_stack.hpp"
 #include "sim/data_file.hpp"
@@ -175,4 +176,24 @@ TEST_CASE("stacks that make no sense are refused") {
   CHECK(said("processor_rate: 0 B/s\n").find("processor_rate") != std::string::npos);
   CHECK(said("input: {per_node: 0}\n").find("input.per_node") != std::string::npos);
   CHECK(said("gradients: fp31\n").find("did you mean 'fp32'") != std::string::npos);
+}
+
+TEST_CASE("a forecast's interval: what constants at the ends of their ranges change, as a root of squares") {
+  const SoftwareStack software = stack(
+      "spread: 0.02\ninterference: 0.5\nunexplained: 0.1\n"
+      "ranges: {spread: [0, 0.05], interference: [0.4, 0.6]}\n");
+  // 100 s + 1000 s x spread + 10 s x interference = 125 s
+  const ForecastInterval interval = interval_of(
+      125, software, [](const SoftwareStack& s) { return 100 + 1000 * s.spread() + 10 * s.interference(); });
+  CHECK(interval.low == Approx(125 - std::sqrt(20. * 20 + 1 + 12.5 * 12.5)));
+  CHECK(interval.high == Approx(125 + std::sqrt(30. * 30 + 1 + 12.5 * 12.5)));
+  const ForecastInterval none = interval_of(125, stack("spread: 0.02\n"), [](const SoftwareStack&) { return 0.0; });
+  CHECK(none.low == 125);
+  CHECK(none.high == 125);
+  using Catch::Contains;
+  CHECK_THAT(testing::message([] { stack("spread: 0.1\nranges: {spread: [0]}\n"); }), Contains("must be [low, high]"));
+  CHECK_THAT(testing::message([] { stack("ranges: {spread: [0, 1]}\n"); }),
+             Contains("ranges.spread: is a range of a key"));
+  CHECK_THAT(testing::message([] { stack("spread: 0.1\nranges: {spred: [0, 1]}\n"); }),
+             Contains("did you mean 'spread'?"));
 }

@@ -20,6 +20,17 @@ double value_of(const ScenarioResult& result, const std::string& quantity) {
   return quantity == "iteration_s" ? result.iteration_s : result.samples_per_s;
 }
 
+/// Samples per second are most where an iteration is shortest.
+void add_interval(TargetRow& row, const ScenarioResult& result, const std::string& quantity) {
+  if (!result.iteration_low_s) return;
+  const bool is_time = quantity == "iteration_s";
+  const auto value = [&](double iteration) {
+    return is_time ? iteration : row.simulated * result.iteration_s / iteration;
+  };
+  row.low = value(is_time ? *result.iteration_low_s : *result.iteration_high_s);
+  row.high = value(is_time ? *result.iteration_high_s : *result.iteration_low_s);
+}
+
 /// The step time at which a simulated baseline takes its measured time, by the secant method: the time of a run is
 /// about linear in that of its computations.
 class Anchor {
@@ -124,7 +135,9 @@ std::vector<TargetRow> forecast(const RunsFile& file, const TargetContext& conte
     scenarios.back().name = run.series + "; " + run.settings;
     runs.push_back(&run);
   }
-  const std::vector<ScenarioResult> results = simulate(scenarios, context);
+  RunOptions options;
+  options.interval = file.intervals;
+  const std::vector<ScenarioResult> results = simulate(scenarios, context, options);
 
   std::map<std::string, std::size_t> baselines;
   for (std::size_t i = 0; i < runs.size(); ++i)
@@ -150,6 +163,7 @@ std::vector<TargetRow> forecast(const RunsFile& file, const TargetContext& conte
       continue;
     }
     row.seen = file.seen;
+    add_interval(row, results[i], file.quantity);
     const auto baseline = baselines.find(run.series);
     if (baseline == baselines.end()) continue;
     const ScenarioResult& first = results[baseline->second];

@@ -161,6 +161,7 @@ RunsFile read_runs_file(const std::filesystem::path& file, const std::vector<Ove
   out.table = text.substr(slash + 1);
   out.description = root.get("description", "");
   out.seen = root.get("seen", true);
+  out.intervals = root.get("intervals", false);
 
   const auto beside = [&](const char* key, const char* extension) {
     return find_data_file(root.at(key), {key, std::filesystem::path(file).parent_path(), extension});

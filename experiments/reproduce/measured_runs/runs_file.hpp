@@ -7,6 +7,7 @@
 //     runs: cluster_a.csv
 //     groups: [device, network]             # columns by which errors are summarised
 //     seen: true                            # whether errors were known when settings were chosen
+//     intervals: true                       # of each forecast, from the ranges of its stack's constants
 //     bounds: {median: 3, ninetieth: 9, mape: 5, share_of_trivial: 60}      # percent; each optional
 //     known_misses: [{what: median, at_most: 4, why: ..}]
 //
@@ -52,7 +53,7 @@ struct RunsFile {
   std::string paper, table, description;
   std::string quantity, unit;  ///< of all measurements: "samples_per_s" or "iteration_s"
   std::vector<MeasuredRun> runs;
-  bool seen = true;
+  bool seen = true, intervals = false;
   std::optional<double> mape_bound;
   TargetBounds bounds;
   std::vector<KnownMiss> known_misses;
