@@ -10,23 +10,19 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
-#include <filesystem>
 #include <limits>
 #include <map>
 #include <optional>
 #include <simgrid/kernel/Timer.hpp>
 #include <simgrid/kernel/resource/Action.hpp>
-#include <simgrid/kernel/routing/NetPoint.hpp>
-#include <simgrid/kernel/routing/NetZoneImpl.hpp>
 #include <simgrid/s4u.hpp>
 #include <stdexcept>
-#include <typeinfo>
 #include <unordered_map>
 #include <utility>
 
 #include "sim/class_flows.hpp"
+#include "sim/simgrid/platform.hpp"
 #include "sim/simgrid/shared_link.hpp"
-#include "sim/simgrid/shortest_routes.hpp"
 #include "sim/simgrid/single_bottleneck.hpp"
 #include "sim/simgrid/timer_queue.hpp"
 
@@ -50,34 +46,9 @@ namespace epocast {
 namespace s4u = ::simgrid::s4u;
 using ::simgrid::kernel::timer::Timer;
 
-/// SimGrid takes whole bytes only, so it is given all volumes and bandwidths in 1/1024 B. A power of two is exact.
-constexpr double kQuantaPerByte = 1024;
-
 constexpr double kSmallestTolerance = 1e-12;  // s
 
-namespace {
-
-LinkSharing sharing_of(const s4u::Link& link) {
-  switch (link.get_sharing_policy()) {
-    case s4u::Link::SharingPolicy::SHARED: return LinkSharing::kShared;
-    case s4u::Link::SharingPolicy::FATPIPE: return LinkSharing::kFatpipe;
-    default: return LinkSharing::kOther;
-  }
-}
-
-}  // namespace
-
 struct SimEngine::Impl {
-  struct Host {
-    s4u::Host* handle;
-    std::string name;
-  };
-  struct Link {
-    s4u::Link* handle;
-    double latency;    // as in the file [s]
-    double bandwidth;  // as in the file, corrected [B/s]
-    LinkSharing sharing;
-  };
   struct Flow {
     s4u::CommPtr comm;
     std::uint64_t token;
@@ -89,16 +60,12 @@ struct SimEngine::Impl {
   };
   static constexpr std::size_t kNoFlow = static_cast<std::size_t>(-1);
 
-  Impl(const std::string& platform_xml_path, NetworkCorrection network);
+  Impl(const std::string& platform_xml_path, NetworkCorrection correction);
   ~Impl();
 
-  void load_platform(const std::string& path);
-  void index_links();
-  void learn_shortest_routes();
   std::uint64_t pair_key(int src, int dst) const {
-    return static_cast<std::uint64_t>(src) * hosts.size() + static_cast<std::uint64_t>(dst);
+    return static_cast<std::uint64_t>(src) * platform->hosts().size() + static_cast<std::uint64_t>(dst);
   }
-  Route compute_route(const s4u::Host& src, const s4u::Host& dst) const;
   double next_date();
   void arm();
   void disarm();
@@ -110,7 +77,7 @@ struct SimEngine::Impl {
   void finish_flow(std::size_t slot);
   void watch(std::size_t index);
   void set_bandwidth(int link, double bandwidth) {
-    links[static_cast<std::size_t>(link)].handle->set_bandwidth(bandwidth * kQuantaPerByte);
+    platform->link(link).handle->set_bandwidth(bandwidth * kQuantaPerByte);
   }
   static void set_precision(double seconds);
   template <typename Action>
@@ -118,21 +85,8 @@ struct SimEngine::Impl {
 
   static Impl* current;  // SimGrid's signals are global and cannot be disconnected
 
-  NetworkCorrection correction;
   std::unique_ptr<s4u::Engine> engine;
-  std::vector<Host> hosts;
-  std::vector<Link> links;
-  std::unordered_map<std::string_view, int> host_index;  // views into hosts
-  std::unordered_map<const s4u::Link*, int> link_index;
-#if SIMGRID_VERSION < 33300
-  struct Connection {
-    const ::simgrid::kernel::routing::NetPoint *from, *to;
-    std::vector<::simgrid::kernel::resource::StandardLinkImpl*> links;
-    bool symmetrical;
-  };
-  std::vector<Connection> connections;  // of the platform, while it is loaded
-#endif
-  mutable std::optional<ShortestRoutes> shortest;   // of a platform whose routes they are
+  std::optional<SimPlatform> platform;
   std::unordered_map<std::uint64_t, Route> routes;  // key: src * host count + dst
   Listener* listener = nullptr;
 
@@ -170,7 +124,7 @@ struct SimEngine::Impl {
 
 SimEngine::Impl* SimEngine::Impl::current = nullptr;
 
-SimEngine::Impl::Impl(const std::string& platform_xml_path, NetworkCorrection network) : correction(network) {
+SimEngine::Impl::Impl(const std::string& platform_xml_path, NetworkCorrection correction) {
   static bool used = false;
   if (std::exchange(used, true)) throw std::logic_error("SimEngine: only one engine can ever be made in a process");
   xbt_log_control_set("root.thresh:critical root.fmt:%m%n");
@@ -186,9 +140,7 @@ SimEngine::Impl::Impl(const std::string& platform_xml_path, NetworkCorrection ne
   // (run() tells). 1e-12 is safe for steps from any date to 4000 s, and then for those that do not double the clock.
   set_precision(kSmallestTolerance);
   current = this;
-  load_platform(platform_xml_path);
-  index_links();
-  learn_shortest_routes();
+  platform.emplace(*engine, platform_xml_path, correction);
 #if SIMGRID_VERSION < 33300
   using SignalSource = s4u::Activity;
 #else
@@ -215,117 +167,6 @@ void SimEngine::Impl::set_precision(double seconds) {
   std::snprintf(setting, sizeof setting, "%s:%.17g", SIMGRID_VERSION < 33300 ? "surf/precision" : "precision/timing",
                 seconds);
   s4u::Engine::set_config(setting);
-}
-
-void SimEngine::Impl::load_platform(const std::string& path) {
-  // SimGrid exits on a directory, and crashes on a platform without any zone.
-  if (!std::filesystem::is_regular_file(path)) throw std::runtime_error(path + ": no such file");
-  static std::vector<s4u::Host*> created;
-  s4u::Host::on_creation_cb([](s4u::Host& host) { created.push_back(&host); });
-#if SIMGRID_VERSION < 33300
-  ::simgrid::kernel::routing::NetZoneImpl::on_route_creation.connect(
-      [this](bool symmetrical, const auto* from, const auto* to, const auto*, const auto*, const auto& way) {
-        connections.push_back({from, to, way, symmetrical});
-      });
-#endif
-  try {
-    engine->load_platform(path);
-  } catch (const std::exception& error) {
-    std::string message = error.what();
-    constexpr std::string_view kPrefix = "Parse error at ";
-    if (message.starts_with(kPrefix)) message.erase(0, kPrefix.size());
-    throw std::runtime_error(message);
-  }
-  hosts.reserve(created.size());  // host_index views the names
-  for (s4u::Host* host : created) {
-    if (host_index.contains(host->get_name())) continue;  // some kinds of zones announce their hosts twice
-    hosts.push_back({host, host->get_name()});
-    host_index.emplace(hosts.back().name, static_cast<int>(hosts.size() - 1));
-  }
-  if (hosts.empty()) throw std::runtime_error(path + ": a platform without hosts");
-}
-
-void SimEngine::Impl::index_links() {
-  auto handles = engine->get_all_links();
-  std::ranges::sort(handles, {}, [](const s4u::Link* link) -> const std::string& { return link->get_name(); });
-  for (s4u::Link* link : handles) {
-    if (!(link->get_bandwidth() > 0 && link->get_latency() >= 0))
-      throw std::runtime_error("link " + link->get_name() + ": bandwidth is not positive or latency is negative");
-    link_index.emplace(link, static_cast<int>(links.size()));
-    links.push_back({link, link->get_latency(), link->get_bandwidth() * correction.efficiency, sharing_of(*link)});
-    link->set_latency(0);  // the caller charges it
-    link->set_bandwidth(links.back().bandwidth * kQuantaPerByte);
-  }
-}
-
-/// Takes over the search for routes where SimGrid would go through all of a large network for each source.
-void SimEngine::Impl::learn_shortest_routes() {
-#if SIMGRID_VERSION < 33300
-  const std::vector<Connection> all = std::exchange(connections, {});
-  const s4u::NetZone* const zone = hosts.front().handle->get_englobing_zone();
-  const std::string_view kind = typeid(*zone->get_impl()).name();
-  if (kind.find("DijkstraZone") == std::string_view::npos) return;
-  for (const Host& host : hosts)
-    if (host.handle->get_englobing_zone() != zone) return;
-  std::unordered_map<const void*, int> index;
-  std::unordered_map<std::string_view, int> by_name;
-  for (const auto& [link, number] : link_index) {
-    index.emplace(link->get_impl(), number);
-    by_name.emplace(link->get_name(), number);
-  }
-  const auto other_way = [&](int link) {
-    std::string name = links[static_cast<std::size_t>(link)].handle->get_name();
-    constexpr std::string_view kUp = "_UP", kDown = "_DOWN";
-    if (name.ends_with(kUp))
-      name.replace(name.size() - kUp.size(), kUp.size(), kDown);
-    else if (name.ends_with(kDown))
-      name.replace(name.size() - kDown.size(), kDown.size(), kUp);
-    const auto found = by_name.find(name);
-    return found == by_name.end() ? link : found->second;
-  };
-  ShortestRoutes routes_of_zone;
-  const auto id = [](const void* point) { return reinterpret_cast<std::uint64_t>(point); };
-  for (const Connection& connection : all) {
-    std::vector<int> there, back;
-    for (const auto* link : connection.links) there.push_back(index.at(link));
-    for (const int link : there) back.insert(back.begin(), other_way(link));
-    routes_of_zone.connect(id(connection.from), id(connection.to), std::move(there));
-    if (connection.symmetrical) routes_of_zone.connect(id(connection.to), id(connection.from), std::move(back));
-  }
-  if (routes_of_zone.single_links()) shortest = std::move(routes_of_zone);
-#endif
-}
-
-Route SimEngine::Impl::compute_route(const s4u::Host& src, const s4u::Host& dst) const {
-  Route route;
-  route.latency = correction.message_overhead;
-  route.bandwidth = std::numeric_limits<double>::infinity();
-  const auto cross = [&](int index) {
-    route.links.push_back(index);
-    route.latency += links[static_cast<std::size_t>(index)].latency;
-    route.bandwidth = std::min(route.bandwidth, links[static_cast<std::size_t>(index)].bandwidth);
-  };
-  if (shortest && &src != &dst) {
-    const auto id = [](const s4u::Host& host) { return reinterpret_cast<std::uint64_t>(host.get_netpoint()); };
-    if (const auto found = shortest->find(id(src), id(dst))) {
-      for (const int link : *found) cross(link);
-      return route;
-    }
-  }
-  std::vector<s4u::Link*> handles;
-  double extra_latency = 0;
-  const auto fail = [&](const std::string& problem) {
-    throw std::runtime_error("route from " + src.get_name() + " to " + dst.get_name() + ": " + problem);
-  };
-  try {
-    src.route_to(&dst, handles, &extra_latency);
-  } catch (const std::exception& error) {
-    fail(error.what());
-  }
-  if (handles.empty()) fail("no link");
-  if (extra_latency != 0) fail("latency that belongs to no link");  // Vivaldi coordinates; flows would pay it
-  for (const s4u::Link* link : handles) cross(link_index.at(link));
-  return route;
 }
 
 double SimEngine::Impl::next_date() {
@@ -469,48 +310,30 @@ SimEngine::SimEngine(const std::string& platform_xml_path, NetworkCorrection cor
     : impl_(std::make_unique<Impl>(platform_xml_path, correction)) {}
 SimEngine::~SimEngine() = default;
 
-int SimEngine::host_count() const { return static_cast<int>(impl_->hosts.size()); }
-
-const std::string& SimEngine::host_name(int host) const { return impl_->hosts.at(host).name; }
-
-int SimEngine::find_host(std::string_view name) const {
-  const auto found = impl_->host_index.find(name);
-  return found == impl_->host_index.end() ? -1 : found->second;
-}
+int SimEngine::host_count() const { return static_cast<int>(impl_->platform->hosts().size()); }
+const std::string& SimEngine::host_name(int host) const { return impl_->platform->host(host).name; }
+int SimEngine::find_host(std::string_view name) const { return impl_->platform->find_host(name); }
 
 std::string SimEngine::host_property(int host, const std::string& key) const {
-  const s4u::Host* handle = impl_->hosts.at(host).handle;
-  if (const char* value = handle->get_property(key)) return value;
-  const s4u::NetZone* const root = impl_->engine->get_netzone_root();  // its get_parent() is not null but invalid
-  for (const s4u::NetZone* zone = handle->get_englobing_zone();; zone = zone->get_parent()) {
-    if (const char* value = zone->get_property(key)) return value;
-    if (zone == root) return "";
-  }
+  return impl_->platform->host_property(host, key);
 }
 
-double SimEngine::host_speed(int host) const { return impl_->hosts.at(host).handle->get_speed(); }
-int SimEngine::host_cores(int host) const { return impl_->hosts.at(host).handle->get_core_count(); }
+double SimEngine::host_speed(int host) const { return impl_->platform->host(host).handle->get_speed(); }
+int SimEngine::host_cores(int host) const { return impl_->platform->host(host).handle->get_core_count(); }
 
-int SimEngine::link_count() const { return static_cast<int>(impl_->links.size()); }
-const std::string& SimEngine::link_name(int link) const { return impl_->links.at(link).handle->get_name(); }
-double SimEngine::link_bandwidth(int link) const { return impl_->links.at(link).bandwidth; }
-double SimEngine::link_latency(int link) const { return impl_->links.at(link).latency; }
-
-LinkSharing SimEngine::link_sharing(int link) const { return impl_->links.at(link).sharing; }
+int SimEngine::link_count() const { return impl_->platform->link_count(); }
+const std::string& SimEngine::link_name(int link) const { return impl_->platform->link(link).handle->get_name(); }
+double SimEngine::link_bandwidth(int link) const { return impl_->platform->link(link).bandwidth; }
+double SimEngine::link_latency(int link) const { return impl_->platform->link(link).latency; }
+LinkSharing SimEngine::link_sharing(int link) const { return impl_->platform->link(link).sharing; }
 
 const Route& SimEngine::route(int src, int dst) {
   const std::uint64_t key = impl_->pair_key(src, dst);
   if (const auto found = impl_->routes.find(key); found != impl_->routes.end()) return found->second;
-  Route route = impl_->compute_route(*impl_->hosts.at(src).handle, *impl_->hosts.at(dst).handle);
-  return impl_->routes.emplace(key, std::move(route)).first->second;
+  return impl_->routes.emplace(key, impl_->platform->route(src, dst)).first->second;
 }
 
-Route SimEngine::route_by_simgrid(int src, int dst) {
-  auto taken = std::exchange(impl_->shortest, std::nullopt);
-  Route route = impl_->compute_route(*impl_->hosts.at(src).handle, *impl_->hosts.at(dst).handle);
-  impl_->shortest = std::move(taken);
-  return route;
-}
+Route SimEngine::route_by_simgrid(int src, int dst) { return impl_->platform->route_by_simgrid(src, dst); }
 
 double SimEngine::now() const { return impl_->clock; }
 
@@ -552,11 +375,11 @@ void SimEngine::Impl::start_at_simgrid(const Start& start) {
     slot = free_flows.back();
     free_flows.pop_back();
   }
-  s4u::CommPtr comm = s4u::Comm::sendto_init(hosts[start.src].handle, hosts[start.dst].handle);
+  s4u::CommPtr comm = s4u::Comm::sendto_init(platform->host(start.src).handle, platform->host(start.dst).handle);
   comm->set_payload_size(static_cast<std::uint64_t>(std::llround(start.bytes * kQuantaPerByte)));
   comm->set_data(reinterpret_cast<void*>(slot));
   // A flow can never be faster than its links were when it started, so let them look as fast as they may become.
-  for (const auto& [link, bandwidth] : degraded) set_bandwidth(link, links[static_cast<std::size_t>(link)].bandwidth);
+  for (const auto& [link, bandwidth] : degraded) set_bandwidth(link, platform->link(link).bandwidth);
   comm->start();
   for (const auto& [link, bandwidth] : degraded) set_bandwidth(link, bandwidth);
   flows[slot] = {std::move(comm), start.token};
