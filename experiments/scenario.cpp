@@ -351,15 +351,17 @@ ScenarioResult run_scenario(const Scenario& scenario, const Registries& registri
       runs.begin(), runs.end(), [](const PhaseRun& a, const PhaseRun& b) { return a.result.total < b.result.total; });
   out.limited_by = limited_by(longest->step.graph, longest->result);
   if (options.explain) {
+    if (!longest->step.composition.empty())
+      out.explanation = fmt::format("A step is put together from {}.\n", longest->step.composition);
     if (longest->step.steps > 1)
-      out.explanation = fmt::format("An iteration below is {} steps of every worker.\n", longest->step.steps);
+      out.explanation += fmt::format("An iteration below is {} steps of every worker.\n", longest->step.steps);
     out.explanation += explain(longest->step.graph, longest->result);
     if (setup.stack.name() != kIdealStack) out.explanation += stack_costs(setup, engine, options, out.iteration_s);
   }
   if (options.interval) {
-    const ForecastInterval interval = interval_of(out.iteration_s, SoftwareStack(setup.stack), [&](const SoftwareStack& other) {
-      return iteration_with(other, setup, engine, options);
-    });
+    const ForecastInterval interval =
+        interval_of(out.iteration_s, SoftwareStack(setup.stack),
+                    [&](const SoftwareStack& other) { return iteration_with(other, setup, engine, options); });
     out.iteration_low_s = interval.low;
     out.iteration_high_s = interval.high;
   }

@@ -14,6 +14,7 @@
 #include "strategies/partitioners/contiguous_split.hpp"
 #include "strategies/pipeline/memory.hpp"
 #include "strategies/rate_option.hpp"
+#include "strategies/step/composition_text.hpp"
 #include "strategies/step/part.hpp"
 #include "strategies/synchronisation/all_reduce.hpp"
 
@@ -131,7 +132,7 @@ Composition::Bodies Composition::read_bodies(const ConfigNode& options, const Me
     for (const ConfigNode& item : options.at("body").items()) parts.push_back(read_part_of(item));
   else if (options.has("body"))
     parts.push_back(read_part(options, "body", "whole"));
-  std::map<std::string, std::shared_ptr<const Body>> along;
+  std::map<std::string, std::pair<std::string, std::shared_ptr<const Body>>> along;
   for (const Part& part : parts) {
     if (part.name == "whole") {
       for (const auto& [axis, body] : axes)
@@ -145,7 +146,7 @@ Composition::Bodies Composition::read_bodies(const ConfigNode& options, const Me
     if (mesh.extent(axis) < 2)
       throw part.place.error(
           fmt::format("the mesh has no axis '{}' to divide layers over; add it, or use body: whole", axis));
-    if (!along.emplace(axis, std::move(body)).second)
+    if (!along.emplace(axis, std::pair(part.name, std::move(body))).second)
       throw part.place.error(fmt::format("something else divides along '{}' already; leave out one of the two", axis));
   }
   Bodies bodies;
@@ -154,7 +155,7 @@ Composition::Bodies Composition::read_bodies(const ConfigNode& options, const Me
     if (const auto named = along.find(axis); named != along.end())
       bodies.push_back(named->second);
     else if (mesh.extent(axis) > 1)
-      bodies.push_back(registry.make(body, nothing, mesh.place().at(axis)));
+      bodies.emplace_back(body, registry.make(body, nothing, mesh.place().at(axis)));
   }
   return bodies;
 }
@@ -169,6 +170,7 @@ std::unique_ptr<Strategy> Composition::compose(const ConfigNode& options, const 
       {schedule.named_in, schedule.name_key, schedule.options}, mesh, read_bodies(options, mesh, bodies),
       synchronisations.make(synchronisation.name, synchronisation.options, synchronisation.place)));
   made->synchronisation_place_ = synchronisation.place;
+  made->synchronisation_name_ = synchronisation.name;
   made->check_synchronisation(schedule.name, synchronisation.name);
   return made;
 }
@@ -387,9 +389,24 @@ std::optional<DividedModel> Composition::divide(const StrategyContext& context) 
   if (context.model == nullptr || !context.trace_of)
     throw mesh_->place().error("this needs a network with layers, which can be divided");
   DividedModel divided = DividedModel::whole(*context.model);
-  for (const auto& body : bodies_)
+  for (const auto& [name, body] : bodies_)
     divided = body->divide(std::move(divided), mesh_->extent(body->axis()), mesh_->place().at(body->axis()));
   return divided;
+}
+
+std::string Composition::text(const StepPlan& plan) const {
+  CompositionParts parts;
+  const auto workers = std::accumulate(plan.ranks.begin(), plan.ranks.end(), std::size_t{0},
+                                       [](std::size_t n, const StageRanks& stage) { return n + stage.devices.size(); });
+  if (mesh_)
+    parts.mesh = mesh_->on(workers).axes();
+  else
+    parts.mesh = {{"pipeline", plan.stages()}, {"data", static_cast<int>(workers) / plan.stages()}};
+  parts.schedule = std::ranges::find(schedules(), schedule_, [](const auto& one) { return one.second; })->first;
+  parts.micro_batches = plan.micro_batches;
+  for (const auto& [name, body] : bodies_) parts.bodies.push_back(name);
+  parts.synchronisation = synchronisation_name_;
+  return text_of(parts);
 }
 
 /// A layer's exchanges of a micro-batch on one replica.
@@ -456,6 +473,7 @@ TrainingStep Composition::compile(const StrategyContext& whole) const {
   check_round(plan, round);
   TrainingStep step;
   step.steps = round.steps;
+  step.composition = text(plan);
   if (plan.by_layer)
     step.memory = {{"worker", context.workers, replica_memory(*plan.traces.front(), context.optimizer)}};
   else

@@ -54,7 +54,7 @@ class Composition final : public Strategy {
     const char* name_key;
     ConfigNode options;
   };
-  using Bodies = std::vector<std::shared_ptr<const Body>>;
+  using Bodies = std::vector<std::pair<std::string, std::shared_ptr<const Body>>>;  ///< by name
   static Bodies read_bodies(const ConfigNode& options, const Mesh& mesh, const BodyRegistry& registry);
   Composition(const ScheduleOptions& schedule, std::optional<Mesh> mesh, Bodies bodies,
               std::shared_ptr<const Synchronisation> synchronisation);
@@ -83,6 +83,7 @@ class Composition final : public Strategy {
   Choice best_layout(const StrategyContext& context) const;
   std::vector<StageRanks> place_stages(const std::vector<DeviceId>& workers, const std::vector<int>& replicas) const;
   std::optional<DividedModel> divide(const StrategyContext& context) const;
+  std::string text(const StepPlan& plan) const;
   std::vector<LayerExchanges> exchanges(const DividedModel& divided, const WorkloadTrace& trace) const;
   void scatter_messages(StepPlan& plan, const DividedModel& divided) const;
   ConfigNode place(const char* key) const { return options_.has(key) ? options_.at(key) : options_; }
@@ -91,6 +92,7 @@ class Composition final : public Strategy {
   Bodies bodies_;             ///< in the order in which they divide; none: whole layers
   std::shared_ptr<const Synchronisation> synchronisation_;
   ConfigNode synchronisation_place_;
+  std::string synchronisation_name_ = "all_reduce";
   ConfigNode options_;  ///< of the schedule
   PipelineSchedule schedule_;
   std::optional<int> stages_, micro_batches_, in_flight_;

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "strategies/step/composition_text.hpp"
 #include "strategies/step/single_stage.hpp"
 
 namespace epocast {
@@ -41,10 +42,11 @@ EntryInfo info_of(const Replicas& strategy, const EntryInfo& synchronisation) {
 
 }  // namespace
 
-DataParallel::DataParallel(const ConfigNode& options, Extras extras,
+DataParallel::DataParallel(const ConfigNode& options, Extras extras, std::string name,
                            std::unique_ptr<const Synchronisation> synchronisation)
     : options_(options),
       accumulation_(extras.accumulation ? options.get("accumulation", std::int64_t{1}, Range{1, 1e6}) : 1),
+      name_(std::move(name)),
       synchronisation_(std::move(synchronisation)),
       cores_(extras.cores ? CommunicationCores(options) : CommunicationCores()) {}
 
@@ -54,7 +56,13 @@ TrainingStep DataParallel::compile(const StrategyContext& context) const {
     throw options_.at("accumulation")
         .error("a worker's batch of " + std::to_string(batch) + " cannot be divided into " +
                std::to_string(accumulation_) + " micro-batches; use a divisor of " + std::to_string(batch));
-  return single_stage_step(cores_.slowed(context), static_cast<int>(accumulation_), *synchronisation_);
+  TrainingStep step = single_stage_step(cores_.slowed(context), static_cast<int>(accumulation_), *synchronisation_);
+  step.composition = text_of({.mesh = {{"data", static_cast<int>(context.workers.size())}},
+                              .schedule = "1f1b",
+                              .micro_batches = static_cast<int>(accumulation_),
+                              .bodies = {},
+                              .synchronisation = name_});
+  return step;
 }
 
 void add_data_parallel(StrategyRegistry& registry, const SynchronisationRegistry& synchronisations) {
@@ -63,11 +71,11 @@ void add_data_parallel(StrategyRegistry& registry, const SynchronisationRegistry
     if (std::ranges::find(all, info.name, &Replicas::synchronisation) == all.end())
       all.push_back({info.name, info.description, info.name, {}});
   for (const Replicas& strategy : all)
-    registry.add(info_of(strategy, *synchronisations.find(strategy.synchronisation)),
-                 [strategy, synchronisations](const ConfigNode& options) {
-                   return std::make_unique<DataParallel>(
-                       options, strategy.extras, synchronisations.make(strategy.synchronisation, options, options));
-                 });
+    registry.add(info_of(strategy, *synchronisations.find(strategy.synchronisation)), [strategy, synchronisations](
+                                                                                          const ConfigNode& options) {
+      return std::make_unique<DataParallel>(options, strategy.extras, strategy.synchronisation,
+                                            synchronisations.make(strategy.synchronisation, options, options));
+    });
 }
 
 }  // namespace epocast

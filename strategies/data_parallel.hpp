@@ -20,12 +20,15 @@ class DataParallel final : public Strategy {
     bool accumulation = false, cores = false;
   };
 
-  DataParallel(const ConfigNode& options, Extras extras, std::unique_ptr<const Synchronisation> synchronisation);
+  /// `name`: of the synchronisation.
+  DataParallel(const ConfigNode& options, Extras extras, std::string name,
+               std::unique_ptr<const Synchronisation> synchronisation);
   TrainingStep compile(const StrategyContext& context) const override;
 
  private:
   ConfigNode options_;
   std::int64_t accumulation_ = 1;
+  std::string name_;
   std::unique_ptr<const Synchronisation> synchronisation_;
   CommunicationCores cores_;
 };

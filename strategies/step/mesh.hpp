@@ -28,6 +28,8 @@ class Mesh {
   int extent(const std::string& axis) const;
   /// Among how many places of a stage the samples are divided.
   int shares() const { return extent("data") * extent("expert"); }
+  /// Outermost first. REQUIRES: nothing is left open.
+  const std::vector<std::pair<std::string, int>>& axes() const { return axes_; }
   /// What to call it: "pipeline 4 x data 16 x tensor 8".
   std::string text() const;
 

@@ -23,7 +23,7 @@ const std::string kColumns =
     "bytes,"
     "fits_memory,mean_staleness,max_staleness,bound_s,limited_by,iterations_simulated,exact,stack,algorithm,warnings,"
     "loss,"
-    "accuracy,time_to_target_s,epochs_to_target,tokens_per_s,mfu,hfu";
+    "accuracy,time_to_target_s,epochs_to_target,iteration_low_s,iteration_high_s,tokens_per_s,mfu,hfu";
 const std::string kStudy =
     "study: small\nplatform: skylake_10gbe\nmodel: mlp_mnist\nworkers: 2\ndataset: {samples: 6400, epochs: 2}\n";
 const std::string kSweep = kStudy + "sweep:\n  workers: [1, 4]\n  batch.per_worker: [16, 32]\n";
