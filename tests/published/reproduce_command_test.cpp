@@ -96,7 +96,7 @@ TEST_CASE("a target that is met exits with 0 and prints the documented columns")
   CHECK(csv.out.find("eserol2019,table_5_14,N=8 BS=64,reduction,%,83.0,83.0,0.0,exact,,,,,\n") != std::string::npos);
   // Corrected values have no published number, hence no error.
   CHECK(
-      csv.out.find("eserol2019,table_5_14,N=2 BS=16,\"hypergraph partitioning, fp32\",GiB,,430.6640625,,exact,,,\n") !=
+      csv.out.find("eserol2019,table_5_14,N=2 BS=16,\"hypergraph partitioning, fp32\",GiB,,430.6640625,,exact,,,,,\n") !=
       std::string::npos);
   const Outcome table = epocast_command({"reproduce", "eserol2019/table_5_14"});
   CHECK(table.out.find("exact: 25 of 25 match") != std::string::npos);
@@ -239,8 +239,8 @@ TEST_CASE("blind and seen predictions are summed up apart, each beside the rules
   CHECK(table.str().find("  predicted blind: MAPE 30.00 % over 2 cells; always 20: 50.00 %; the best constant: 25.00 "
                          "%\n  predicted, seen: MAPE 5.00 % over 1 cell\n") != std::string::npos);
   TargetWriter(csv, "csv").write(result);
-  CHECK(csv.str().find("p,t,b,time,s,20.0,10.0,-50.0,predicted,false,20.0,0.0\n") != std::string::npos);
-  CHECK(csv.str().find("p,t,c,time,s,10.0,10.5,5.0,predicted,true,,\n") != std::string::npos);
+  CHECK(csv.str().find("p,t,b,time,s,20.0,10.0,-50.0,predicted,false,20.0,0.0,,\n") != std::string::npos);
+  CHECK(csv.str().find("p,t,c,time,s,10.0,10.5,5.0,predicted,true,,,,\n") != std::string::npos);
   rows[2].role = Role::stated;
   CHECK_THROWS_AS(summarize(rows, {}), std::logic_error);  // only predictions can be seen
 }
