@@ -6,7 +6,7 @@
 namespace epocast {
 
 ForecastInterval interval_of(double seconds, const SoftwareStack& stack,
-                     const std::function<double(const SoftwareStack&)>& forecast) {
+                             const std::function<double(const SoftwareStack&)>& forecast) {
   const double rest = seconds * stack.unexplained();
   double below = rest * rest, above = rest * rest;
   for (const SoftwareStack::Ends& ends : stack.ends()) {

@@ -13,8 +13,9 @@ struct ForecastInterval {
 
 /// Of a forecast in seconds, from the ranges of the stack's constants, each of which holds the true value in nine of
 /// ten cases. Constants are taken to be off independently of each other, so that what they add or take away adds up as
-/// the root of the sum of squares, with what the stack leaves unexplained. `forecast` simulates with another stack; it is called twice for every range.
+/// the root of the sum of squares, with what the stack leaves unexplained. `forecast` simulates with another stack; it
+/// is called twice for every range.
 ForecastInterval interval_of(double seconds, const SoftwareStack& stack,
-                     const std::function<double(const SoftwareStack&)>& forecast);
+                             const std::function<double(const SoftwareStack&)>& forecast);
 
 }  // namespace epocast

@@ -50,7 +50,7 @@ ConfigNode set(const ConfigNode& config, const std::string& key, const ConfigNod
   return config.with(key, value);
 }
 
-struct Axis {
+struct SweepAxis {
   std::string key;
   std::vector<ConfigNode> values;
 };
@@ -62,11 +62,11 @@ bool overrules(const std::string& key, const std::string& axis) {
   return axis == key || axis.starts_with(key + ".") || same_batch;
 }
 
-void add_axis(std::vector<Axis>& axes, const std::string& key, const ConfigNode& values) {
+void add_axis(std::vector<SweepAxis>& axes, const std::string& key, const ConfigNode& values) {
   if (!values.is_list() || values.items().empty())
     throw values.error("an axis is a list of one or more values, as in `" + key + ": [..]`");
   if (key == "sweep" || key == "study" || key == "schedule") throw values.error("'" + key + "' cannot be swept");
-  const auto same = std::find_if(axes.begin(), axes.end(), [&](const Axis& axis) { return axis.key == key; });
+  const auto same = std::find_if(axes.begin(), axes.end(), [&](const SweepAxis& axis) { return axis.key == key; });
   if (same != axes.end())
     same->values = values.items();
   else
@@ -75,9 +75,9 @@ void add_axis(std::vector<Axis>& axes, const std::string& key, const ConfigNode&
 
 /// The study's axes as the command line changes them: `--set sweep.KEY=[..]` gives an axis new values or adds one,
 /// `--set KEY=value` removes it. Adds to `notes` what is removed though it has another name.
-std::vector<Axis> read_axes(const ConfigNode& root, const std::vector<Override>& overrides,
-                            std::vector<std::string>& notes) {
-  std::vector<Axis> axes;
+std::vector<SweepAxis> read_axes(const ConfigNode& root, const std::vector<Override>& overrides,
+                                 std::vector<std::string>& notes) {
+  std::vector<SweepAxis> axes;
   if (root.has("sweep")) {
     const ConfigNode sweep = root.at("sweep");
     for (const std::string& key : sweep.keys()) add_axis(axes, key, sweep.at(key));
@@ -86,7 +86,7 @@ std::vector<Axis> read_axes(const ConfigNode& root, const std::vector<Override>&
     if (o.key.starts_with("sweep."))
       add_axis(axes, o.key.substr(6), ConfigNode::load_text(o.value, "--set " + o.key));
     else
-      std::erase_if(axes, [&](const Axis& axis) {
+      std::erase_if(axes, [&](const SweepAxis& axis) {
         const bool drops = overrules(o.key, axis.key);
         if (drops && axis.key != o.key)
           notes.push_back(
@@ -97,10 +97,10 @@ std::vector<Axis> read_axes(const ConfigNode& root, const std::vector<Override>&
   return axes;
 }
 
-void check_size(const ConfigNode& root, const std::vector<Axis>& axes) {
+void check_size(const ConfigNode& root, const std::vector<SweepAxis>& axes) {
   const ConfigNode place = root.has("sweep") ? root.at("sweep") : root;
   std::size_t product = 1, label = 0;
-  for (const Axis& axis : axes) {
+  for (const SweepAxis& axis : axes) {
     product *= axis.values.size();
     if (product > kMaxScenarios)
       throw place.error(fmt::format("the axes have more than {} points; sweep fewer values", kMaxScenarios));
@@ -124,9 +124,9 @@ Study expand(ConfigNode root, const std::vector<Override>& overrides) {
 
   Study study;
   study.name = root.at("study").as_string();
-  const std::vector<Axis> axes = read_axes(root, overrides, study.notes);
+  const std::vector<SweepAxis> axes = read_axes(root, overrides, study.notes);
   check_size(root, axes);
-  for (const Axis& axis : axes) study.axes.push_back(axis.key);
+  for (const SweepAxis& axis : axes) study.axes.push_back(axis.key);
 
   std::vector<std::size_t> at(axes.size(), 0);
   while (true) {

@@ -68,7 +68,7 @@ struct DeviceMemory {
 struct TrainingStep {
   CyclicTaskGraph graph;
   std::vector<DeviceMemory> memory;  ///< at least of the devices that need the most
-  std::int64_t steps = 1;  ///< of every worker in one iteration of the graph, each of them global_batch samples
+  std::int64_t steps = 1;        ///< of every worker in one iteration of the graph, each of them global_batch samples
   std::string composition = {};  ///< what it was put together from, for people; empty if nothing was
 };
 

@@ -95,9 +95,9 @@ TEST_CASE("a target that is met exits with 0 and prints the documented columns")
                           "trivial_error_pct,low,high\n"));
   CHECK(csv.out.find("eserol2019,table_5_14,N=8 BS=64,reduction,%,83.0,83.0,0.0,exact,,,,,\n") != std::string::npos);
   // Corrected values have no published number, hence no error.
-  CHECK(
-      csv.out.find("eserol2019,table_5_14,N=2 BS=16,\"hypergraph partitioning, fp32\",GiB,,430.6640625,,exact,,,,,\n") !=
-      std::string::npos);
+  CHECK(csv.out.find(
+            "eserol2019,table_5_14,N=2 BS=16,\"hypergraph partitioning, fp32\",GiB,,430.6640625,,exact,,,,,\n") !=
+        std::string::npos);
   const Outcome table = epocast_command({"reproduce", "eserol2019/table_5_14"});
   CHECK(table.out.find("exact: 25 of 25 match") != std::string::npos);
   const Outcome json = epocast_command({"reproduce", "eserol2019/table_5_14", "--format", "json"});
