@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "strategies/choice.hpp"
 
@@ -39,6 +40,11 @@ std::vector<ParameterInfo> GradientCompression::parameters() {
       {"top_k", "", "1e-9 .. 1", "0.01", "share of the values that compression: top_k sends"}};
 }
 
+EntryInfo GradientCompression::added_to(EntryInfo info) {
+  for (ParameterInfo& parameter : parameters()) info.parameters.push_back(std::move(parameter));
+  return info;
+}
+
 GradientCompression GradientCompression::of(Precision precision) const {
   GradientCompression out = *this;
   out.value_bytes_ = bytes_per_value(precision);
@@ -69,7 +75,7 @@ Collective GradientCompression::sum(Bytes gradients, const CollectiveSettings& s
                  .group = group,
                  .bytes = compressed(gradients),
                  .gamma = settings.gamma};
-  if (method_ == Method::none || method_ == Method::fp16) return out;
+  if (sums_on_the_way()) return out;
   out.op = CollectiveOp::all_gather;
   if (!supports(out.algorithm, out.op)) out.algorithm = default_algorithm(out.op);
   out.bytes = out.bytes * static_cast<double>(workers);  // of an all-gather: what every rank ends up with
@@ -85,8 +91,12 @@ Seconds GradientCompression::encode_time(Bytes gradients, const Device& device) 
 
 Seconds GradientCompression::decode_time(Bytes gradients, const Device& device, int workers) const {
   if (!any()) return {};
-  const double codes = method_ == Method::fp16 ? 1 : workers;
+  const double codes = sums_on_the_way() ? 1 : workers;
   return memory_time(codes * compressed(gradients).value + gradients.value, device);
+}
+
+Seconds GradientCompression::decode_share_time(Bytes gradients, const Device& device, int workers) const {
+  return decode_time(gradients, device, workers) / static_cast<double>(workers);
 }
 
 }  // namespace epocast

@@ -10,7 +10,7 @@
 
 namespace epocast {
 
-/// How gradients are made smaller before they travel.
+/// How gradients, or whatever replicas send each other of their parameters, are made smaller before they travel.
 ///
 /// fp16: half of the bytes, summed by all-reduce. The others cannot be summed on the way: every worker gathers those of
 /// all others (all-gather) and sums them itself. int8: one byte a value and one scale a bucket (Dettmers 2015).
@@ -26,11 +26,15 @@ class GradientCompression {
   /// Reads the options `compression` and `top_k`. Throws ConfigError for a share without that method or out of range.
   explicit GradientCompression(const ConfigNode& options);
   static std::vector<ParameterInfo> parameters();
+  /// Adds them to those of a synchronisation.
+  static EntryInfo added_to(EntryInfo info);
 
   /// The same for gradients in another precision than fp32. Throws ConfigError if they are no larger than fp16.
   GradientCompression of(Precision precision) const;
 
   bool any() const { return method_ != Method::none; }
+  /// Whether codes can be summed on the way; else everybody gets those of all others and sums them.
+  bool sums_on_the_way() const { return method_ == Method::none || method_ == Method::fp16; }
 
   /// Bytes that one worker sends of gradients of this size.
   Bytes compressed(Bytes gradients) const;
@@ -41,6 +45,8 @@ class GradientCompression {
   /// Zero without compression. Throws ConfigError if the device's memory bandwidth is unknown.
   Seconds encode_time(Bytes gradients, const Device& device) const;
   Seconds decode_time(Bytes gradients, const Device& device, int workers) const;
+  /// The same where each worker gets 1/workers of every other's gradients, and sums that.
+  Seconds decode_share_time(Bytes gradients, const Device& device, int workers) const;
 
  private:
   bool keeps_rest() const { return method_ == Method::one_bit || method_ == Method::top_k; }

@@ -10,7 +10,6 @@
 #include "strategies/filter_parallel.hpp"
 #include "strategies/hogwild.hpp"
 #include "strategies/layerwise.hpp"
-#include "strategies/layerwise_data_parallel.hpp"
 #include "strategies/presets.hpp"
 #include "strategies/single.hpp"
 #include "strategies/synchronisation/all_reduce.hpp"
@@ -18,8 +17,9 @@
 #include "strategies/synchronisation/commit.hpp"
 #include "strategies/synchronisation/gossip.hpp"
 #include "strategies/synchronisation/parameter_server.hpp"
+#include "strategies/synchronisation/partial_gradients.hpp"
 #include "strategies/synchronisation/sharded.hpp"
-#include "strategies/two_chunk_data_parallel.hpp"
+#include "strategies/synchronisation/two_chunks.hpp"
 
 namespace epocast {
 namespace {
@@ -44,6 +44,8 @@ SynchronisationRegistry builtin_synchronisations() {
   SynchronisationRegistry registry("synchronisation");
   add_synchronisation<AllReduce>(registry);
   add_synchronisation<Sharded>(registry);
+  add_synchronisation<PartialGradients>(registry);
+  add_synchronisation<TwoChunks>(registry);
   add_synchronisation<Average>(registry);
   add_synchronisation<Gossip>(registry);
   add_synchronisation<ParameterServer>(registry);
@@ -57,9 +59,7 @@ StrategyRegistry builtin_strategies(const BodyRegistry& bodies, const Synchronis
   StrategyRegistry registry("strategy");
   add_strategy<Single>(registry);
   add_data_parallel(registry, synchronisations);
-  add_strategy<LayerwiseDataParallel>(registry);
   add_strategy<Layerwise>(registry);
-  add_strategy<TwoChunkDataParallel>(registry);
   registry.add(Composition::pipeline_info(), Composition::pipeline);
   add_strategy<FilterParallel>(registry);
   add_strategy<Hogwild>(registry);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "sim/words.hpp"
 #include "strategies/choice.hpp"
@@ -20,7 +21,7 @@ std::optional<int> read_servers(const ConfigNode& options) {
 }  // namespace
 
 std::vector<ParameterInfo> ServerOptions::parameters() {
-  return {
+  std::vector<ParameterInfo> out{
       {"servers", "count", "1 .. hosts, all", "1", "number of parameter servers; all: one on every worker's host"},
       {"placement", "", "greedy | round_robin | even", "greedy", "which server holds which layer's parameters"},
       {"location", "", "dedicated | colocated | device", "dedicated",
@@ -35,6 +36,8 @@ std::vector<ParameterInfo> ServerOptions::parameters() {
        "threads of a server in each direction, which share the work on every message"},
       {"communication_cores", "cores", ">= 0", "0", "of its host that a worker's communication keeps from computing"},
       {"server_cores", "cores", ">= 0", "0", "that a server keeps from a worker on its host"}};
+  for (ParameterInfo& parameter : GradientCompression::parameters()) out.push_back(std::move(parameter));
+  return out;
 }
 
 ServerOptions::ServerOptions(const ConfigNode& options)
@@ -59,6 +62,7 @@ ServerOptions::ServerOptions(const ConfigNode& options)
               static_cast<double>(options.get("server_threads", 1, Range{1, 1024}))),
       communication_cores(options.get("communication_cores", 0.0, Range{0, 1e6})),
       server_cores(options.get("server_cores", 0.0, Range{0, 1e6})),
+      compression(options),
       options_(options) {
   if (!servers && location == Location::dedicated)
     throw options.at("location")

@@ -14,6 +14,7 @@ ServerSide::ServerSide(const ParameterPlace& place, const ServerOptions& options
     : graph_(place.stage.graph()),
       context_(place.context),
       options_(options),
+      compression_(options.compression.of(place.trace.precision)),
       devices_(place.stage.ranks().devices),
       workers_(place.stage.group()) {
   CyclicTaskGraph& graph = graph_;
@@ -65,7 +66,7 @@ TaskChain ServerSide::pull(const ParameterPiece& piece) {
   chain.first = chain.last = transfer(at(piece.server), false, piece);
   if (!moves(piece.server)) return chain;
   if (options_.service > 0) {
-    chain.first = graph_.compute_for(workers_, at(piece.server).out, receive_time(piece.bytes), {"serve", piece.name});
+    chain.first = graph_.compute_for(workers_, at(piece.server).out, service_time(piece.bytes), {"serve", piece.name});
     graph_.after(chain.first, chain.last);
   }
   if (copies()) {
@@ -76,13 +77,27 @@ TaskChain ServerSide::pull(const ParameterPiece& piece) {
   return chain;
 }
 
-TaskChain ServerSide::push(const ParameterPiece& piece) {
+TaskChain ServerSide::push(const ParameterPiece& whole) {
   TaskChain chain;
+  ParameterPiece piece = whole;
+  piece.bytes = compression_.compressed(whole.bytes);
   chain.first = chain.last = transfer(at(piece.server), true, piece);
   if (!moves(piece.server) || !copies()) return chain;
   chain.first = copy(pack_, piece, "pack");
   graph_.after(chain.first, chain.last);
   return chain;
+}
+
+DeviceTime ServerSide::encode_time(const ParameterPiece& piece) const {
+  if (!moves(piece.server)) return {};
+  return context_.on_each_worker([&](const Device& device) { return compression_.encode_time(piece.bytes, device); });
+}
+
+Seconds ServerSide::receive_time(const ParameterPiece& piece) const {
+  const Seconds taken = service_time(compression_.compressed(piece.bytes));
+  if (!encodes() || !moves(piece.server)) return taken;
+  const DeviceId device = at(piece.server).device;
+  return taken + compression_.decode_time(piece.bytes, context_.device(device), 1);
 }
 
 Seconds ServerSide::memory_time(int server, Bytes bytes, int accesses) const {

@@ -33,11 +33,16 @@ class ServerSide {
 
   /// Every worker gets a piece from its server: given out by the server, sent, copied by the worker.
   TaskChain pull(const ParameterPiece& piece);
-  /// Every worker sends as much to the piece's server: copied by the worker, sent. Taking it in is receive_time().
+  /// Every worker sends as much, or what compression leaves of it, to the piece's server: copied by the worker, sent.
+  /// Taking it in is receive_time().
   TaskChain push(const ParameterPiece& piece);
 
-  /// Time in which a server's threads take in or give out so much.
-  Seconds receive_time(Bytes bytes) const { return Seconds(bytes.value * options_.service); }
+  /// Whether workers must encode what they push.
+  bool encodes() const { return compression_.any(); }
+  /// In which they do so for a piece.
+  DeviceTime encode_time(const ParameterPiece& piece) const;
+  /// Time in which a server's threads take in what a worker pushes, and decode it.
+  Seconds receive_time(const ParameterPiece& piece) const;
   /// Time in which a server reads and writes `bytes` of memory so many times.
   Seconds memory_time(int server, Bytes bytes, int accesses) const;
   /// The workers' trace as it would be on the servers' devices.
@@ -63,12 +68,14 @@ class ServerSide {
   const Server& at(int server) const { return servers_[static_cast<std::size_t>(server)]; }
   bool moves(int server) const;
   TaskId transfer(const Server& server, bool up, const ParameterPiece& piece);
+  Seconds service_time(Bytes bytes) const { return Seconds(bytes.value * options_.service); }
   TaskId copy(QueueId queue, const ParameterPiece& piece, const char* operation);
   bool copies() const { return options_.copy > 0 || options_.overhead.value > 0; }
 
   CyclicTaskGraph& graph_;
   const StrategyContext& context_;
   const ServerOptions& options_;
+  GradientCompression compression_;
   const std::vector<DeviceId>& devices_;  ///< the workers'
   GroupId workers_;
   std::vector<Server> servers_;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "sim/error.hpp"
 
 namespace epocast {
@@ -82,6 +84,34 @@ void StageWriter::flush(const std::string& name) {
   is_pending_ = false;
 }
 
+TaskId StageWriter::collective(CollectiveOp op, Axis axis, QueueId queue, Bytes bytes, const Label& label,
+                               std::optional<CollectiveAlgorithm> algorithm) {
+  const CollectiveAlgorithm studys =
+      supports(collective_.algorithm, op) ? collective_.algorithm : default_algorithm(op);
+  const bool reduces = op == CollectiveOp::all_reduce || op == CollectiveOp::reduce_scatter;
+  return graph_.collective_along(axis, queue,
+                                 {.op = op,
+                                  .algorithm = algorithm.value_or(studys),
+                                  .level = collective_.level,
+                                  .group = group_,
+                                  .bytes = bytes,
+                                  .gamma = reduces ? collective_.gamma : 0},
+                                 label);
+}
+
+TaskId StageWriter::post(CollectiveOp op, CollectiveAlgorithm algorithm, Axis axis, QueueId queue, Bytes bytes,
+                         const Label& label, bool blocking) {
+  cut_ |= is_pending_;
+  flush("");
+  const Lanes before = before_next();
+  const TaskId task = collective(op, axis, queue, bytes, label, algorithm);
+  for (const TaskId one : before) graph_.after(one, task);
+  if (before.empty()) posted_first_.push_back(task);
+  for (const auto& [one, lag] : awaited_) graph_.after(one, task, lag);
+  if (blocking) awaited_.emplace_back(task, 0);
+  return task;
+}
+
 /// What has been done when the next in the program begins: in the program's order, if there is one; else the pass's.
 Lanes StageWriter::before_next() const { return ordered_ ? newest_ : last_; }
 
@@ -89,17 +119,9 @@ Lanes StageWriter::before_next() const { return ordered_ ? newest_ : last_; }
 std::optional<TaskId> StageWriter::send(const Exchange& exchange, const std::string& layer, const Lanes& before) {
   const Axis axis = ranks_.*exchange.axis;
   if (axis.extent < 2 || !(exchange.bytes.value > 0)) return std::nullopt;
-  const CollectiveAlgorithm algorithm =
-      supports(collective_.algorithm, exchange.op) ? collective_.algorithm : default_algorithm(exchange.op);
   const std::string name = pass_.chunk.empty() ? layer : pass_.chunk + " " + layer;
-  const TaskId task = graph_.collective_along(axis, communication("exchanges"),
-                                              {.op = exchange.op,
-                                               .algorithm = algorithm,
-                                               .level = collective_.level,
-                                               .group = group_,
-                                               .bytes = exchange.bytes,
-                                               .gamma = collective_.gamma},
-                                              {std::string(exchange.name), name, pass_.micro_batch});
+  const TaskId task = collective(exchange.op, axis, communication("exchanges"), exchange.bytes,
+                                 {exchange.name, name, pass_.micro_batch});
   if (pass_.priority) graph_.set_priority(task, *pass_.priority);
   for (const TaskId one : before) graph_.after(one, task);
   for (const auto& [one, lag] : awaited_) graph_.after(one, task, lag);
@@ -171,11 +193,25 @@ Lanes StageWriter::task(const DeviceTime& time, const Label& label, std::optiona
   return write(time, label, "", priority);
 }
 
+Lanes StageWriter::task_behind(const std::string& name, const DeviceTime& time, const Label& label) {
+  const Lanes before = cut(name), written = task(time, label);
+  for (std::size_t lane = 0; !ordered_ && lane < before.size(); ++lane) graph_.after(before[lane], written[lane]);
+  return written;
+}
+
+void StageWriter::wait(TaskId before, int lag) {
+  if (const std::pair awaited(before, lag); std::ranges::find(awaited_, awaited) == awaited_.end())
+    awaited_.push_back(awaited);
+}
+
 void StageWriter::close() {
   for (; unmet_ < marks_.size(); ++unmet_) marks_[unmet_] = {oldest_, 1};
   for (const auto& [before, lag] : awaited_)
-    for (const TaskId first : oldest_) graph_.after(before, first, lag + 1);
+    for (const Lanes* firsts : {&oldest_, &posted_first_})
+      for (const TaskId first : *firsts) graph_.after(before, first, lag + 1);
   awaited_.clear();
+  for (const TaskId first : posted_first_)
+    for (const TaskId last : newest_) graph_.after(last, first, 1);
   // A program that begins with an exchange has no queue to keep the iterations apart.
   if (ordered_ && oldest_.size() == 1 && std::holds_alternative<Collective>(graph_.task(oldest_.front()).work))
     for (const TaskId last : newest_) graph_.after(last, oldest_.front(), 1);

@@ -54,6 +54,15 @@ class StageWriter {
     return *static_cast<T*>(common_.get());
   }
 
+  /// A collective of each team along an axis, carried out as the study says, or by another algorithm: the usual one
+  /// where the study's cannot.
+  TaskId collective(CollectiveOp op, Axis axis, QueueId queue, Bytes bytes, const Label& label,
+                    std::optional<CollectiveAlgorithm> algorithm = {});
+  /// The same, as a thread carries it out that the program posts it to: no earlier than this point of the program.
+  /// `blocking`: the program waits for it.
+  TaskId post(CollectiveOp op, CollectiveAlgorithm algorithm, Axis axis, QueueId queue, Bytes bytes, const Label& label,
+              bool blocking);
+
   void begin(PassName pass);
   /// The next part of a layer's pass. `operation`: where it is not the pass's.
   void compute(const DeviceTime& time, const std::string& layer, const char* operation = nullptr);
@@ -75,12 +84,14 @@ class StageWriter {
 
   /// A computation beside layers' passes, such as an update. Its name gets the lane's suffix.
   Lanes task(const DeviceTime& time, const Label& label, std::optional<int> priority = {});
+  /// The same in the middle of a pass, behind what has been written of it, the last piece of which is called `name`.
+  Lanes task_behind(const std::string& name, const DeviceTime& time, const Label& label);
   /// A moment of all ranks, that takes no time and has no place in the program's order.
   TaskId moment(const Label& label) { return graph_.compute_for(group_, QueueId::none, Seconds(0), label); }
   /// Whether passes run in the order in which they are written.
   bool in_program_order() const { return ordered_; }
   /// What comes next in the program waits for this.
-  void wait(TaskId before, int lag = 0) { awaited_.emplace_back(before, lag); }
+  void wait(TaskId before, int lag = 0);
 
   /// Closes the loop of iterations. Call it once, last.
   void close();
@@ -108,9 +119,10 @@ class StageWriter {
   std::shared_ptr<void> common_;
 
   PassName pass_;
-  Lanes first_, last_;     ///< of the pass
-  Lanes newest_, oldest_;  ///< of the program
-  bool cut_ = false;       ///< the pass is in several pieces
+  Lanes first_, last_;                ///< of the pass
+  Lanes newest_, oldest_;             ///< of the program
+  std::vector<TaskId> posted_first_;  ///< before anything was computed
+  bool cut_ = false;                  ///< the pass is in several pieces
   bool is_pending_ = false;
   DeviceTime pending_;                           ///< not written yet
   std::vector<std::pair<TaskId, int>> awaited_;  ///< by what is written next

@@ -207,7 +207,7 @@ class StepBuilder {
         if (l + 1 == own.last || layers(s)[l + 1].segment != segment) add_recompute(s, own, segment);
         exchange<&LayerExchanges::before_backward>(s, l);
       }
-      compute_gradients(s, l, data, weights, l == own.first);
+      compute_gradients(work.chunk, s, l, data, weights);
       if (data) exchange<&LayerExchanges::after_backward>(s, l);
       if (weights) tell(work.chunk, &PlaceSynchronisation::after_backward, l, turn);
     }
@@ -224,8 +224,12 @@ class StepBuilder {
 
   /// Of a layer's input, its weights, or both. Where both are, exchanges go on beside them, but for those at the end of
   /// the pass, which nothing comes after.
-  void compute_gradients(int s, std::size_t l, bool data, bool weights, bool ends_pass) {
+  void compute_gradients(int c, int s, std::size_t l, bool data, bool weights) {
     const LayerTrace& layer = layers(s)[l];
+    const bool ends_pass = l == chunk(c).first;
+    const bool made_here =
+        std::ranges::all_of(places_[at(c)], [&](const auto& one) { return one->makes_gradients(l); });
+    const DeviceTime of_weights = made_here ? layer.times.backward_weights : DeviceTime();
     const std::vector<Exchange> read = exchanges_of<&LayerExchanges::beside_backward_data>(l),
                                 made = exchanges_of<&LayerExchanges::beside_backward_weights>(l);
     const bool beside = data && weights && !ends_pass && !(read.empty() && made.empty());
@@ -234,13 +238,13 @@ class StepBuilder {
       stage(s).compute(layer.times.backward_data, layer.name);
       stage(s).await(reading, layer.name);
       const std::vector<TaskId> making = stage(s).start(made, layer.name);
-      stage(s).compute(layer.times.backward_weights, layer.name);
+      stage(s).compute(of_weights, layer.name);
       stage(s).await(making, layer.name);
       return;
     }
     if (weights) exchange<&LayerExchanges::beside_backward_data>(s, l);
-    DeviceTime time = data ? layer.times.backward_data : layer.times.backward_weights;
-    if (data && weights) time += layer.times.backward_weights;
+    DeviceTime time = data ? layer.times.backward_data : of_weights;
+    if (data && weights) time += of_weights;
     stage(s).compute_during(data ? exchanges_of<&LayerExchanges::during_backward>(l) : std::vector<Exchange>{}, time,
                             layer.name);
     if (data) exchange<&LayerExchanges::beside_backward_weights>(s, l);

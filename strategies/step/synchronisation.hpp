@@ -64,6 +64,8 @@ struct TrainingRound {
 class PlaceSynchronisation {
  public:
   virtual ~PlaceSynchronisation() = default;
+  /// Whether the layer's gradients of weights are made in its backward pass, and not by the synchronisation.
+  virtual bool makes_gradients(std::size_t /*layer*/) const { return true; }
   virtual void before_forward(std::size_t /*layer*/, const Turn&) {}
   virtual void after_forward_pass(const Turn&) {}
   virtual void before_backward(std::size_t /*layer*/, const Turn&) {}

@@ -74,10 +74,9 @@ class ReducedPlace final : public PlaceSynchronisation {
     for (std::size_t b = 0; b < buckets_.size(); ++b) {
       if (buckets_[b].ready_after != layer) continue;
       if (compression_.any()) {
-        place_.stage.cut(buckets_[b].name);
-        made_[b] =
-            place_.stage.task(on_each([&](const Device& d) { return compression_.encode_time(buckets_[b].bytes, d); }),
-                              {"encode", place_.name() + buckets_[b].name});
+        made_[b] = place_.stage.task_behind(
+            buckets_[b].name, on_each([&](const Device& d) { return compression_.encode_time(buckets_[b].bytes, d); }),
+            {"encode", place_.name() + buckets_[b].name});
       } else if (settings_.overlap) {
         made_[b] = place_.stage.cut(buckets_[b].name);
       }
@@ -111,6 +110,9 @@ class ReducedPlace final : public PlaceSynchronisation {
       written = place_.stage.task(place_.chunk.update, {"update", place_.chunk.name});
       for (const TaskId reduced : reduced_)
         for (const TaskId task : written) graph_.after(reduced, task);
+      for (const Lanes& decoding : decodings_)
+        for (std::size_t lane = 0; !place_.stage.in_program_order() && lane < decoding.size(); ++lane)
+          graph_.after(decoding[lane], written[lane]);
       return written;
     }
     const std::size_t passes = graph_.tasks().size();
@@ -183,27 +185,25 @@ class ReducedPlace final : public PlaceSynchronisation {
 }  // namespace
 
 EntryInfo AllReduce::info() {
-  EntryInfo out{
-      "all_reduce",
-      "gradients are summed over all replicas, each of which updates all",
-      {{"granularity", "", "tensor | layer | bucket | cycle | model", "bucket", "what one all-reduce carries"},
-       {"bucket", "bytes", "> 0", "25 MiB; 64 MiB with cycle",
-        "size at which a bucket is closed; with cycle, the most that is fused"},
-       {"first_bucket", "bytes", "> 0", "bucket", "the same for the first bucket of a step"},
-       {"cycle", "s", "> 0", "1 ms",
-        "gradients are sent at the end of the cycle they are made in, or when the exchange under way then has ended, "
-        "all "
-        "that wait as one (granularity: cycle)"},
-       {"overlap", "", "true | false", "true",
-        "start all-reduces during the backward pass; without, after it, and then nothing hides them but what `update` "
-        "lets run beside them"},
-       {"order", "", "fifo | priority", "fifo",
-        "which all-reduce is next: the first ready, or the one that the next forward pass needs first"},
-       {"update", "", "after_all | after_backward | before_forward", "after_backward; after_all without overlap",
-        "when a layer is updated: when the gradients of all layers are there; after the backward pass, when its own "
-        "are there; or just before its next forward pass"}}};
-  for (ParameterInfo& parameter : GradientCompression::parameters()) out.parameters.push_back(std::move(parameter));
-  return out;
+  return GradientCompression::added_to(
+      {"all_reduce",
+       "gradients are summed over all replicas, each of which updates all",
+       {{"granularity", "", "tensor | layer | bucket | cycle | model", "bucket", "what one all-reduce carries"},
+        {"bucket", "bytes", "> 0", "25 MiB; 64 MiB with cycle",
+         "size at which a bucket is closed; with cycle, the most that is fused"},
+        {"first_bucket", "bytes", "> 0", "bucket", "the same for the first bucket of a step"},
+        {"cycle", "s", "> 0", "1 ms",
+         "gradients are sent at the end of the cycle they are made in, or when the exchange under way then has ended, "
+         "all "
+         "that wait as one (granularity: cycle)"},
+        {"overlap", "", "true | false", "true",
+         "start all-reduces during the backward pass; without, after it, and then nothing hides them but what `update` "
+         "lets run beside them"},
+        {"order", "", "fifo | priority", "fifo",
+         "which all-reduce is next: the first ready, or the one that the next forward pass needs first"},
+        {"update", "", "after_all | after_backward | before_forward", "after_backward; after_all without overlap",
+         "when a layer is updated: when the gradients of all layers are there; after the backward pass, when its own "
+         "are there; or just before its next forward pass"}}});
 }
 
 AllReduce::AllReduce(const ConfigNode& options) : settings_(read_settings(options)), compression_(options) {}

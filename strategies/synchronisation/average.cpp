@@ -9,8 +9,12 @@ namespace {
 
 class AveragedPlace final : public PlaceSynchronisation {
  public:
-  AveragedPlace(const Average::Settings& settings, const ParameterPlace& place)
-      : settings_(settings), place_(place), trace_(place.own_trace()), updates_(trace_.layers.size()) {
+  AveragedPlace(const Average::Settings& settings, const GradientCompression& compression, const ParameterPlace& place)
+      : settings_(settings),
+        compression_(compression.of(place.trace.precision)),
+        place_(place),
+        trace_(place.own_trace()),
+        updates_(trace_.layers.size()) {
     if (place.replicas() == 1) return;  // which is the average
     const BucketRule rule{.granularity = Granularity::bucket, .limit = settings.bucket, .first = settings.bucket};
     buckets_ = make_buckets(trace_, rule);
@@ -23,6 +27,8 @@ class AveragedPlace final : public PlaceSynchronisation {
 
   Lanes update(int step) override {
     Lanes written;
+    const bool ends = step + 1 == settings_.period;
+    if (ends && settings_.overlap) decode();
     if (!place_.by_layer) {
       written = place_.stage.task(place_.chunk.update, {"update", place_.chunk.name});
       updates_.assign(updates_.size(), written);
@@ -31,7 +37,8 @@ class AveragedPlace final : public PlaceSynchronisation {
         if (!trace_.layers[l].gradients.empty())
           updates_[l] = place_.stage.task(trace_.layers[l].times.update, {"update", trace_.layers[l].name});
     }
-    if (step + 1 == settings_.period) average();
+    if (ends) average();
+    if (ends && !settings_.overlap) decode();
     return written;
   }
 
@@ -42,6 +49,8 @@ class AveragedPlace final : public PlaceSynchronisation {
     for (std::size_t b = 0; b < averages_.size(); ++b)
       for (const TaskId task : settings_.overlap ? updates_[buckets_[b].ready_after] : start)
         place_.stage.graph().after(averages_[b], task, 1 + (settings_.overlap ? 0 : lag));
+    for (std::size_t b = 0; b < decodings_.size(); ++b)
+      for (const TaskId task : decodings_[b]) place_.stage.graph().after(averages_[b], task, settings_.overlap ? 1 : 0);
   }
 
   void change(MemoryUse& use) const override {
@@ -49,48 +58,66 @@ class AveragedPlace final : public PlaceSynchronisation {
   }
 
  private:
+  template <class Of>
+  Lanes task(Of time, const char* operation, const Bucket& bucket) {
+    return place_.stage.task(place_.context.on_each_worker(time), {operation, place_.name() + bucket.name});
+  }
+
   void average() {
-    const CollectiveSettings& settings = place_.context.collective;
     for (const Bucket& bucket : buckets_) {
-      averages_.push_back(place_.stage.graph().collective_along(place_.along, communication_,
-                                                                {.op = CollectiveOp::all_reduce,
-                                                                 .algorithm = settings.algorithm,
-                                                                 .level = settings.level,
-                                                                 .group = place_.stage.group(),
-                                                                 .bytes = bucket.bytes,
-                                                                 .gamma = settings.gamma},
-                                                                {"all-reduce", place_.name() + bucket.name}));
+      Lanes made;
+      if (compression_.any())
+        made = task([&](const Device& device) { return compression_.encode_time(bucket.bytes, device); }, "encode",
+                    bucket);
+      averages_.push_back(place_.stage.graph().collective_along(
+          place_.along, communication_,
+          compression_.sum(bucket.bytes, place_.context.collective, place_.stage.group(), place_.replicas()),
+          {"all-reduce", place_.name() + bucket.name}));
       for (const TaskId update : updates_[bucket.ready_after]) place_.stage.graph().after(update, averages_.back());
+      for (const TaskId one : made) place_.stage.graph().after(one, averages_.back());
     }
   }
 
+  /// What the others sent: of this round, or with overlap of the one before.
+  void decode() {
+    if (!compression_.any()) return;
+    for (const Bucket& bucket : buckets_)
+      decodings_.push_back(
+          task([&](const Device& device) { return compression_.decode_time(bucket.bytes, device, place_.replicas()); },
+               "decode", bucket));
+  }
+
   Average::Settings settings_;
+  GradientCompression compression_;
   ParameterPlace place_;
   WorkloadTrace trace_;
   std::vector<Bucket> buckets_;
   QueueId communication_ = QueueId::none;
-  std::vector<Lanes> updates_;  ///< by layer: of the last step
-  std::vector<TaskId> averages_;
+  std::vector<Lanes> updates_;        ///< by layer: of the last step
+  std::vector<TaskId> averages_;      ///< by bucket
+  std::vector<Lanes> decodings_;      ///< by bucket; none without compression
   std::optional<std::size_t> start_;  ///< mark of the round's first pass
 };
 
 }  // namespace
 
 EntryInfo Average::info() {
-  return {"average",
-          "replicas train by themselves for some steps, then average their parameters by all-reduce (local SGD)",
-          {{"period", "count", "1 .. 1e6", "8", "steps from one average to the next"},
-           {"bucket", "bytes", "> 0", "25 MiB", "size at which a bucket of parameters is closed"},
-           {"overlap", "", "true | false", "false", "average while the next round computes; mix it in at its end"}}};
+  return GradientCompression::added_to(
+      {"average",
+       "replicas train by themselves for some steps, then average their parameters by all-reduce (local SGD)",
+       {{"period", "count", "1 .. 1e6", "8", "steps from one average to the next"},
+        {"bucket", "bytes", "> 0", "25 MiB", "size at which a bucket of parameters is closed"},
+        {"overlap", "", "true | false", "false", "average while the next round computes; mix it in at its end"}}});
 }
 
 Average::Average(const ConfigNode& options)
     : settings_{.period = static_cast<int>(options.get("period", 8, Range{1, 1e6})),
                 .bucket = options.get("bucket", Bytes(25.0 * (1 << 20)), Range{1, 1e15}),
-                .overlap = options.get("overlap", false)} {}
+                .overlap = options.get("overlap", false)},
+      compression_(options) {}
 
 std::unique_ptr<PlaceSynchronisation> Average::at(const ParameterPlace& place) const {
-  return std::make_unique<AveragedPlace>(settings_, place);
+  return std::make_unique<AveragedPlace>(settings_, compression_, place);
 }
 
 }  // namespace epocast

@@ -4,9 +4,10 @@
 // Scope: Stich 2019, "Local SGD converges fast and communicates little"; McMahan et al. 2017. Parameters are averaged
 // by all-reduce after the last local step's updates, in buckets. With overlap (Shen et al. 2019, CoCoD-SGD; Wang et al.
 // 2020, Overlap-Local-SGD) a round's average travels during the next round and is mixed in at its end. Period 1 without
-// overlap moves the bytes of all_reduce. What it does to the number of epochs is not modelled. Validation:
-// tests/conformance, tests/unit/local_sgd_test.cpp (timelines by hand).
+// overlap moves the bytes of all_reduce. What is sent may be compressed, as gradients are. What it does to the number
+// of epochs is not modelled. Validation: tests/conformance, tests/unit/local_sgd_test.cpp (timelines by hand).
 
+#include "strategies/gradient_compression.hpp"
 #include "strategies/step/synchronisation.hpp"
 
 namespace epocast {
@@ -28,6 +29,7 @@ class Average final : public Synchronisation {
 
  private:
   Settings settings_;
+  GradientCompression compression_;
 };
 
 }  // namespace epocast

@@ -79,8 +79,11 @@ class CommittedPlace final : public PlaceSynchronisation {
           compute(layer.times.update, "local update", layer.name, number);
     }
     made_ = last_;
+    if (ends && rule_.exchange == swap) encode();
     if (ends && rule_.prepare_accesses > 0)
       compute(own_time(rule_.prepare_accesses), rule_.sends_gradients ? "normalise" : "elastic", whole, -1);
+    prepared_ = last_;
+    if (ends && rule_.exchange != swap) encode();
     if (place_.by_layer) return {};
     return {written ? *written : place_.stage.moment({"gradients", whole})};
   }
@@ -113,6 +116,14 @@ class CommittedPlace final : public PlaceSynchronisation {
         [&](const Device& device) { return place_.chunk.parameters * accesses / device.memory_bandwidth; });
   }
 
+  /// What is committed.
+  void encode() {
+    sent_ = last_;
+    for (const ParameterPiece& piece : pieces_)
+      if (servers_.encodes())
+        sent_ = last_ = place_.stage.task(servers_.encode_time(piece), {"encode", place_.name() + piece.name}).front();
+  }
+
   void exchange(ParameterPiece piece) {
     piece.name = place_.name() + piece.name;
     const QueueId queue = servers_.queue(piece.server);
@@ -120,7 +131,7 @@ class CommittedPlace final : public PlaceSynchronisation {
     const Seconds work = rule_.commit_accesses == kOptimizer
                              ? servers_.update_time(piece, updates_)
                              : servers_.memory_time(piece.server, piece.bytes, rule_.commit_accesses);
-    TaskId applied = graph_.compute_for(place_.stage.group(), queue, servers_.receive_time(piece.bytes) + work,
+    TaskId applied = graph_.compute_for(place_.stage.group(), queue, servers_.receive_time(piece) + work,
                                         {rule_.waits_for_all ? "accumulate" : "apply", piece.name});
     graph_.after(push.last, applied);
     if (rule_.waits_for_all) {
@@ -131,23 +142,22 @@ class CommittedPlace final : public PlaceSynchronisation {
       applied = round;
     }
     graph_.after(applied, pull.first, 1);
-    // `last_` is what the exchange waits for: the preparation, if there is one.
     switch (rule_.exchange) {
       case push_then_pull: {
         const auto& [begins, lag] = place_.stage.at(*start_);
         graph_.after(pull.last, begins.front(), lag);
-        graph_.after(last_, push.first);
+        graph_.after(sent_, push.first);
         break;
       }
       case swap:
-        graph_.after(made_, push.first);
+        graph_.after(sent_, push.first);
         graph_.after(made_, pull.first);
-        graph_.after(pull.last, last_);
+        graph_.after(pull.last, prepared_);
         break;
       case pull_then_push:
         graph_.after(made_, pull.first);
-        graph_.after(pull.last, last_);
-        graph_.after(last_, push.first);
+        graph_.after(pull.last, prepared_);
+        graph_.after(sent_, push.first);
         break;
     }
     // Of parts, none is a version of the whole.
@@ -164,8 +174,10 @@ class CommittedPlace final : public PlaceSynchronisation {
   WorkloadTrace updates_;  ///< on the servers
   std::vector<ParameterPiece> pieces_;
   std::optional<std::size_t> start_;  ///< mark of the round's first pass
+  TaskId prepared_{};                 ///< last task of a round's steps and of the preparation of the exchange
   TaskId made_{};                     ///< last task before an exchange is prepared
   TaskId last_{};                     ///< of a step
+  TaskId sent_{};                     ///< after which a commit may be sent
 };
 
 }  // namespace

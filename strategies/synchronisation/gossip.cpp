@@ -27,14 +27,16 @@ std::vector<DeviceId> neighbours(const std::vector<DeviceId>& devices, Axis axis
 
 class GossipPlace final : public PlaceSynchronisation {
  public:
-  GossipPlace(const Gossip::Settings& settings, const ParameterPlace& place)
+  GossipPlace(const Gossip::Settings& settings, const GradientCompression& compression, const ParameterPlace& place)
       : settings_(settings),
+        compression_(compression.of(place.trace.precision)),
         place_(place),
         graph_(place.stage.graph()),
         offsets_(neighbour_offsets(place.replicas(), settings.exponential)),
         talk_(place.communication("average")),
         averaging_(place.context.on_each_worker([&](const Device& device) {
-          return place.chunk.parameters * 3.0 / device.memory_bandwidth;  // two reads, one write
+          const Seconds average = place.chunk.parameters * 3.0 / device.memory_bandwidth;  // two reads, one write
+          return average + compression_.decode_time(place.chunk.parameters, device, 1);
         })) {}
 
   void before_forward(std::size_t layer, const Turn& turn) override {
@@ -88,7 +90,7 @@ class GossipPlace final : public PlaceSynchronisation {
 
   void exchange(std::uint32_t offset) {
     const GroupId own = place_.stage.group();
-    const Bytes bytes = place_.chunk.parameters;
+    const Bytes bytes = compression_.compressed(place_.chunk.parameters);
     const std::string name = place_.by_layer ? "" : place_.chunk.name;
     const GroupId others = graph_.add_group(place_.name() + "neighbours " + std::to_string(offset),
                                             neighbours(place_.stage.ranks().devices, place_.along, offset));
@@ -98,6 +100,14 @@ class GossipPlace final : public PlaceSynchronisation {
     const TaskId reply = graph_.transfer(own, QueueId::none, {others, own, bytes}, {"reply", name});
     const TaskId theirs = graph_.compute_for(own, answer, averaging_, {"average at neighbour", name});
     averaged_ = graph_.compute(talk_, averaging_, {"average", name});
+    if (compression_.any()) {
+      const DeviceTime encoding = place_.context.on_each_worker(
+          [&](const Device& device) { return compression_.encode_time(place_.chunk.parameters, device); });
+      last_ = place_.stage.task(encoding, {"encode", name}).front();
+      const TaskId encoded = graph_.compute_for(own, answer, encoding, {"encode at neighbour", name});
+      graph_.after(send, encoded);
+      graph_.after(encoded, reply);
+    }
     graph_.after(last_, send);
     graph_.after(send, reply);
     graph_.after(send, theirs);
@@ -105,6 +115,7 @@ class GossipPlace final : public PlaceSynchronisation {
   }
 
   Gossip::Settings settings_;
+  GradientCompression compression_;
   ParameterPlace place_;
   CyclicTaskGraph& graph_;
   std::vector<std::uint32_t> offsets_;
@@ -120,19 +131,21 @@ class GossipPlace final : public PlaceSynchronisation {
 }  // namespace
 
 EntryInfo Gossip::info() {
-  return {
-      "gossip",
-      "every worker averages its parameters with a neighbour's, asynchronously and without a server",
-      {{"period", "steps", "1 .. 1000", "1", "local steps of a worker from one exchange to the next"},
-       {"topology", "", "ring | exponential", "ring", "the neighbour: the next worker, or 1, 2, 4, .. further in turn"},
-       {"overlap", "", "true | false", "true", "exchange while the next step computes"}}};
+  return GradientCompression::added_to(
+      {"gossip",
+       "every worker averages its parameters with a neighbour's, asynchronously and without a server",
+       {{"period", "steps", "1 .. 1000", "1", "local steps of a worker from one exchange to the next"},
+        {"topology", "", "ring | exponential", "ring",
+         "the neighbour: the next worker, or 1, 2, 4, .. further in turn"},
+        {"overlap", "", "true | false", "true", "exchange while the next step computes"}}});
 }
 
 Gossip::Gossip(const ConfigNode& options)
     : options_(options),
       settings_{.period = static_cast<int>(options.get("period", 1, Range{1, 1000})),
                 .exponential = choose(options, "topology", {{"ring", false}, {"exponential", true}}, false),
-                .overlap = options.get("overlap", true)} {}
+                .overlap = options.get("overlap", true)},
+      compression_(options) {}
 
 TrainingRound Gossip::round(int replicas) const {
   const auto exchanges = static_cast<int>(neighbour_offsets(replicas, settings_.exponential).size());
@@ -145,7 +158,7 @@ std::unique_ptr<PlaceSynchronisation> Gossip::at(const ParameterPlace& place) co
         place.stage.ranks().devices.size() < 2 && place.by_layer
             ? "gossip needs at least 2 workers; use strategy: single"
             : "gossip needs at least 2 replicas of a stage; give the mesh more along data, or use all_reduce");
-  return std::make_unique<GossipPlace>(settings_, place);
+  return std::make_unique<GossipPlace>(settings_, compression_, place);
 }
 
 }  // namespace epocast

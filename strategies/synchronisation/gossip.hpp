@@ -5,10 +5,12 @@
 // with its own at once, whatever it computes; both average. Nobody waits for a neighbour's computation. The neighbour
 // is the next in a ring, or (exponential: Assran et al. 2019) 1, 2, 4, .. ranks further, in turn; where devices share
 // a replica's layers, each talks to its counterparts. With overlap the exchange runs beside the next step and ends
-// before its update. A round has an exchange with each neighbour. Limits: who talks to whom is fixed, where the paper
-// draws it at random. There is no common version of the parameters, hence no staleness. Validation: tests/conformance,
-// tests/unit/gossip_test.cpp.
+// before its update. A round has an exchange with each neighbour. What is sent may be
+// compressed (Koloskova et al. 2019); the neighbour's thread does its part of it. Limits: who talks to whom is fixed,
+// where the paper draws it at random. There is no common version of the parameters, hence no staleness. Validation:
+// tests/conformance, tests/unit/gossip_test.cpp.
 
+#include "strategies/gradient_compression.hpp"
 #include "strategies/step/synchronisation.hpp"
 
 namespace epocast {
@@ -29,6 +31,7 @@ class Gossip final : public Synchronisation {
  private:
   ConfigNode options_;
   Settings settings_;
+  GradientCompression compression_;
 };
 
 }  // namespace epocast

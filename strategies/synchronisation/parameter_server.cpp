@@ -55,12 +55,20 @@ class ServedPlace final : public PlaceSynchronisation {
   }
 
   void after_backward(std::size_t layer, const Turn& turn) override {
-    if (turn.last && settings_.overlap && is_first_[layer])
-      made_[layer] = place_.stage.cut(place_.trace.layers[layer].name).front();
+    if (!turn.last || !settings_.overlap || !is_first_[layer]) return;
+    const std::string& name = place_.trace.layers[layer].name;
+    made_[layer] = place_.stage.cut(name).front();
+    for (const ParameterPiece& piece : pieces_)
+      if (piece.layers.front() == layer && servers_.encodes())
+        made_[layer] =
+            place_.stage.task_behind(name, servers_.encode_time(piece), {"encode", label(piece.name)}).front();
   }
 
   void after_backward_pass(const Turn& turn) override {
-    const TaskId end = place_.stage.cut("").front();
+    TaskId end = place_.stage.cut("").front();
+    for (const ParameterPiece& piece : pieces_)
+      if (turn.last && !settings_.overlap && servers_.encodes())
+        end = place_.stage.task_behind("", servers_.encode_time(piece), {"encode", label(piece.name)}).front();
     if (turn.last || !place_.stage.in_program_order()) ends_.push_back(end);
   }
 
@@ -132,7 +140,7 @@ class ServedPlace final : public PlaceSynchronisation {
 
   /// At the server. `pulled`: what the next step begins with, so many iterations later.
   TaskId update(const ParameterPiece& piece, const TaskChain& push, QueueId queue, TaskId pulled, int next) {
-    const Seconds received = servers_.receive_time(piece.bytes), update = servers_.update_time(piece, updates_);
+    const Seconds received = servers_.receive_time(piece), update = servers_.update_time(piece, updates_);
     // With bound 0 all gradients of a step are there before anybody pulls: the server may sum them and update once.
     if (settings_.staleness == 0) {
       const Seconds sum = servers_.memory_time(piece.server, piece.bytes, kAccumulationAccesses);

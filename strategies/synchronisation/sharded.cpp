@@ -49,8 +49,9 @@ Bytes largest_window(const std::vector<Unit>& units, std::size_t count) {
 
 class ShardedPlace final : public PlaceSynchronisation {
  public:
-  ShardedPlace(const Sharded::Settings& settings, const ParameterPlace& place)
+  ShardedPlace(const Sharded::Settings& settings, const GradientCompression& compression, const ParameterPlace& place)
       : settings_(settings),
+        compression_(compression.of(place.trace.precision)),
         place_(place),
         graph_(place.stage.graph()),
         units_(make_units(place.chunk, place.trace, settings.unit)),
@@ -94,28 +95,38 @@ class ShardedPlace final : public PlaceSynchronisation {
   void after_backward(std::size_t layer, const Turn& turn) override {
     const std::size_t u = unit_starting_at_[layer];
     if (u == kNone || shards_ == 1) return;
-    if (turn.last || settings_.stage >= 2) scatters_.push_back({u, turn, place_.stage.cut(units_[u].name)});
+    if (!turn.last && settings_.stage < 2) return;
+    scatters_.push_back({u, turn, compression_.any() ? encode(units_[u]) : place_.stage.cut(units_[u].name)});
   }
 
   Lanes update(int /*step*/) override {
+    decodings_.resize(units_.size());
+    for (std::size_t u = units_.size(); !place_.by_layer && u-- > 0;) decode(u);
     if (!place_.by_layer) {
       const Lanes written =
           place_.stage.task(place_.chunk.update / static_cast<double>(shards_), {"update", place_.chunk.name});
       updates_.assign(units_.size(), written);
+      for (const Lanes& decoding : decodings_)
+        for (std::size_t lane = 0; !place_.stage.in_program_order() && lane < decoding.size(); ++lane)
+          graph_.after(decoding[lane], written[lane]);
       return written;
     }
     updates_.resize(units_.size());
-    for (std::size_t u = units_.size(); u-- > 0;)
+    for (std::size_t u = units_.size(); u-- > 0;) {
+      decode(u);
       updates_[u] = place_.stage.task(units_[u].update / static_cast<double>(shards_), {"update", units_[u].name});
+    }
     return {};
   }
 
   void tie() override {
     if (shards_ == 1) return;
     for (const Scatter& scatter : scatters_) {
-      const TaskId scattered = communicate(CollectiveOp::reduce_scatter, "reduce-scatter", scatter.unit, scatter.turn);
+      const bool sums = compression_.sums_on_the_way();
+      const TaskId scattered = communicate(sums ? CollectiveOp::reduce_scatter : CollectiveOp::all_to_all,
+                                           sums ? "reduce-scatter" : "all-to-all", scatter.unit, scatter.turn);
       after(scatter.made, scattered);
-      if (scatter.turn.last) after(scattered, updates_[scatter.unit]);
+      if (scatter.turn.last) after(scattered, compression_.any() ? decodings_[scatter.unit] : updates_[scatter.unit]);
     }
     for (std::size_t p = 0; p < passes_.size(); ++p) gather(p);
   }
@@ -133,6 +144,22 @@ class ShardedPlace final : public PlaceSynchronisation {
   }
 
  private:
+  Lanes encode(const Unit& unit) {
+    return place_.stage.task_behind(unit.name, place_.context.on_each_worker([&](const Device& device) {
+      return compression_.encode_time(unit.bytes, device);
+    }),
+                                    {"encode", place_.name() + unit.name});
+  }
+
+  /// What this replica got of the others' gradients, of as many micro-batches as they were sent for.
+  void decode(std::size_t u) {
+    if (!compression_.any() || shards_ == 1) return;
+    const double times = settings_.stage >= 2 ? place_.micro_batches : 1;
+    const DeviceTime time = place_.context.on_each_worker(
+        [&](const Device& device) { return compression_.decode_share_time(units_[u].bytes, device, shards_) * times; });
+    decodings_[u] = place_.stage.task(time, {"decode", place_.name() + units_[u].name});
+  }
+
   static constexpr std::size_t kNone = ~std::size_t{0};
 
   /// A pass through the chunk, unit by unit in the order of the pass.
@@ -163,16 +190,10 @@ class ShardedPlace final : public PlaceSynchronisation {
   }
 
   TaskId communicate(CollectiveOp op, const char* operation, std::size_t u, const Turn& turn) {
-    const CollectiveSettings& settings = place_.context.collective;
     const int shown = place_.micro_batches > 1 ? turn.micro_batch : -1;
-    return graph_.collective_along(
-        place_.along, communication_,
-        {.op = op,
-         .algorithm = supports(settings.algorithm, op) ? settings.algorithm : default_algorithm(op),
-         .level = settings.level,
-         .group = place_.stage.group(),
-         .bytes = units_[u].bytes,
-         .gamma = op == CollectiveOp::reduce_scatter ? settings.gamma : 0},
+    return place_.stage.collective(
+        op, place_.along, communication_,
+        op == CollectiveOp::all_gather ? units_[u].bytes : compression_.compressed(units_[u].bytes),
         {operation, place_.name() + units_[u].name, shown});
   }
 
@@ -210,6 +231,7 @@ class ShardedPlace final : public PlaceSynchronisation {
   }
 
   Sharded::Settings settings_;
+  GradientCompression compression_;
   ParameterPlace place_;
   CyclicTaskGraph& graph_;
   std::vector<Unit> units_;
@@ -218,22 +240,23 @@ class ShardedPlace final : public PlaceSynchronisation {
   std::vector<std::size_t> unit_ending_at_, unit_starting_at_;  ///< by layer
   std::vector<GatheredPass> passes_;                            ///< in the program's order
   std::vector<Scatter> scatters_;
-  std::vector<Lanes> updates_;  ///< by unit
+  std::vector<Lanes> updates_, decodings_;  ///< by unit
 };
 
 }  // namespace
 
 EntryInfo Sharded::info() {
-  return {"sharded",
-          "each replica owns a share of what it trains (ZeRO, FSDP)",
-          {{"stage", "", "1 .. 3", "3", "what is sharded: optimizer state; gradients too; parameters too"},
-           {"unit", "bytes", "> 0", "25 MiB", "parameters that travel together, in whole layers"},
-           {"prefetch", "count", "0 .. 1e6", "1", "units gathered ahead of the one that computes (stage: 3)"},
-           {"reshard", "", "true | false", "true",
-            "drop the gathered parameters after the forward pass and gather them again (stage: 3)"}}};
+  return GradientCompression::added_to(
+      {"sharded",
+       "each replica owns a share of what it trains (ZeRO, FSDP)",
+       {{"stage", "", "1 .. 3", "3", "what is sharded: optimizer state; gradients too; parameters too"},
+        {"unit", "bytes", "> 0", "25 MiB", "parameters that travel together, in whole layers"},
+        {"prefetch", "count", "0 .. 1e6", "1", "units gathered ahead of the one that computes (stage: 3)"},
+        {"reshard", "", "true | false", "true",
+         "drop the gathered parameters after the forward pass and gather them again (stage: 3)"}}});
 }
 
-Sharded::Sharded(const ConfigNode& options) {
+Sharded::Sharded(const ConfigNode& options) : compression_(options) {
   settings_.stage = options.get("stage", settings_.stage, Range{1, 3});
   settings_.unit = options.get("unit", settings_.unit, Range{1, 1e15});
   settings_.prefetch = options.get("prefetch", settings_.prefetch, Range{0, 1e6});
@@ -244,7 +267,7 @@ Sharded::Sharded(const ConfigNode& options) {
 }
 
 std::unique_ptr<PlaceSynchronisation> Sharded::at(const ParameterPlace& place) const {
-  return std::make_unique<ShardedPlace>(settings_, place);
+  return std::make_unique<ShardedPlace>(settings_, compression_, place);
 }
 
 }  // namespace epocast

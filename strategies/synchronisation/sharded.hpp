@@ -7,9 +7,10 @@
 // reduce-scattered after every micro-batch. Stage 3 shards parameters too: they are gathered before each forward pass
 // and, unless they are kept, again before each backward pass. Per replica and step of m micro-batches, of n bytes on d
 // replicas: stage 1 moves 2 (d-1)/d n, stage 2 (m+1) (d-1)/d n, stage 3 3 m (d-1)/d n or, without resharding, (m+1)
-// (d-1)/d n. What travels together is a unit of whole layers; `prefetch` units are gathered ahead of the one that
-// computes.
+// (d-1)/d n. Gradients may be compressed: codes that cannot be summed on the way are exchanged all to all. What travels
+// together is a unit of whole layers; `prefetch` units are gathered ahead of the one that computes.
 
+#include "strategies/gradient_compression.hpp"
 #include "strategies/step/synchronisation.hpp"
 
 namespace epocast {
@@ -29,6 +30,7 @@ class Sharded final : public Synchronisation {
 
  private:
   Settings settings_;
+  GradientCompression compression_;
 };
 
 }  // namespace epocast

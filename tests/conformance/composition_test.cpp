@@ -35,15 +35,20 @@ constexpr int kWorkers = 8, kDevices = 16;  // two servers for each of four stag
 bool has_several_versions(const std::string& schedule) {
   return schedule.starts_with("2bw") || schedule == "pipedream" || schedule.starts_with("threaded");
 }
+/// Gradients of which replicas compute parts for each other.
+bool has_own_shares(const std::string& synchronisation) {
+  return synchronisation.find("partial") != std::string::npos || synchronisation.find("chunks") != std::string::npos;
+}
 /// Where replicas may differ, they must have samples of their own.
 bool may_differ(const std::string& synchronisation) {
-  return synchronisation.find("period") != std::string::npos || synchronisation.find("mode: ") != std::string::npos;
+  return synchronisation.find("period") != std::string::npos || synchronisation.find("mode: ") != std::string::npos ||
+         has_own_shares(synchronisation);
 }
 bool divides_samples(const std::string& mesh) {
   return mesh.find("context") != std::string::npos || mesh.find("expert") != std::string::npos;
 }
 bool exchanges_parameters(const std::string& synchronisation) {
-  return synchronisation.find("period") != std::string::npos;
+  return synchronisation.find("period") != std::string::npos || has_own_shares(synchronisation);
 }
 
 std::vector<Combination> all_combinations() {
@@ -101,7 +106,19 @@ std::vector<Combination> all_combinations() {
                                     "{name: async_local_sgd, period: 1}",
                                     "{name: model_averaging, period: 2, location: colocated}",
                                     "{name: easgd, period: 2}",
-                                    "{name: aeasgd, period: 3, servers: all, placement: round_robin}"};
+                                    "{name: aeasgd, period: 3, servers: all, placement: round_robin}",
+                                    "{name: sharded, stage: 2, unit: 50 kB, compression: int8}",
+                                    "{name: sharded, stage: 3, unit: 50 kB, compression: fp16}",
+                                    "{name: average, period: 2, compression: top_k}",
+                                    "{name: average, period: 1, overlap: true, compression: fp16}",
+                                    "{name: gossip, period: 1, compression: one_bit}",
+                                    "{name: parameter_server, location: colocated, compression: fp16}",
+                                    "{name: easgd, period: 1, compression: int8}",
+                                    "{name: partial_gradients, gradients: reduce_scatter}",
+                                    "{name: partial_gradients, gradients: pcnn, overlap: backward}",
+                                    "{name: partial_gradients, gradients: pcnn, overlap: none}",
+                                    "{name: two_chunks, k: 3}",
+                                    "{name: two_chunks, k: 8}"};
   const CollectiveSettings collectives[] = {{CollectiveAlgorithm::ring, CollectiveLevel::automatic, 0},
                                             {CollectiveAlgorithm::automatic, CollectiveLevel::flow, 1e-10},
                                             {CollectiveAlgorithm::double_binary_tree, CollectiveLevel::message, 0}};

@@ -66,6 +66,11 @@ inline std::map<std::string, std::vector<Variant>> strategy_variants() {
        {CollectiveSettings{A::halving_doubling, L::flow, 1e-10}, {A::double_binary_tree, L::message, 1e-10}})
     sharded.push_back({.options = "{unit: 4 MB}", .collective = settings});
 
+  for (const char* options : {"{stage: 1, compression: fp16}", "{stage: 2, unit: 1 MB, compression: int8}",
+                              "{stage: 3, unit: 4 MB, compression: top_k, top_k: 0.1}",
+                              "{stage: 1, unit: 4 MB, compression: one_bit}", "{stage: 3, compression: none}"})
+    sharded.push_back({.options = options, .workers = {1, 4}});
+
   for (const char* options :
        {"{period: 1}", "{period: 4, bucket: 5 MB}", "{period: 4, overlap: true}", "{overlap: false}"})
     table["local_sgd"].push_back({.options = options});
@@ -216,6 +221,19 @@ inline std::map<std::string, std::vector<Variant>> strategy_variants() {
           {.options = std::string("{period: 2, topology: ") + topology + ", overlap: " + overlap + "}",
            .min_workers = 2,
            .workers = {2, 5}});
+  // What is sent of parameters can be encoded under every synchronisation.
+  for (const char* compression : {"none", "fp16", "int8", "one_bit", "top_k"}) {
+    const std::string encoded = std::string("compression: ") + compression + "}";
+    table["local_sgd"].push_back({.options = "{period: 2, " + encoded, .workers = {1, 4}});
+    table["local_sgd"].push_back({.options = "{period: 1, overlap: true, bucket: 5 MB, " + encoded, .workers = {5}});
+    table["gossip"].push_back({.options = "{topology: ring, " + encoded, .min_workers = 2, .workers = {4}});
+    table["parameter_server"].push_back(
+        {.options = "{mode: async, server_rate: 3 GB/s, " + encoded, .workers = {1, 3}});
+    table["parameter_server"].push_back({.options = "{overlap: false, servers: 2, " + encoded, .workers = {2}});
+    for (const char* rule :
+         {"downpour", "agn", "adag", "async_momentum", "async_local_sgd", "model_averaging", "easgd", "aeasgd"})
+      table[rule].push_back({.options = "{period: 2, " + encoded, .workers = {3}});
+  }
   table["hogwild"] = {{.options = "{memory_bandwidth: 50 GB/s}", .max_workers = 1}};  // one device per node here
 
   std::vector<Variant>& benchmark = table["collective_benchmark"];

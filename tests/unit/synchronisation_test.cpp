@@ -54,6 +54,26 @@ TEST_CASE("bytes of every synchronisation in a pipeline of teams", "[synchronisa
     CHECK(sent("{name: " + rule + ", period: 2}") == Approx(2 * inside + 2 * kReplicas * parameters).epsilon(1e-9));
 }
 
+TEST_CASE("bytes of synchronisations that compress what they send", "[synchronisation]") {
+  const double one = sent("{name: average, period: 1}"), two = sent("{name: average, period: 2}");
+  const double inside = two - one, parameters = (one - inside) / (2 * (kReplicas - 1));
+  const auto sent_by_replicas = [&](const std::string& synchronisation) {
+    return Approx((sent(synchronisation) - inside) / parameters).epsilon(1e-9);
+  };
+  // Half of each value; of what goes to servers, not what comes back.
+  CHECK(1 * (kReplicas - 1) == sent_by_replicas("{name: average, period: 1, compression: fp16}"));
+  CHECK(1 * kReplicas == sent_by_replicas("{name: gossip, compression: fp16}"));
+  CHECK(1.5 * kReplicas == sent_by_replicas("{name: parameter_server, servers: 2, compression: fp16}"));
+  CHECK(1.5 * kReplicas == sent_by_replicas("{name: downpour, compression: fp16}"));
+  CHECK(1.5 * (kReplicas - 1) == sent_by_replicas("{name: sharded, stage: 1, compression: fp16}"));
+  // A byte of each value and a scale of 4 B for each of the four devices' parts, all to all; then whole parameters.
+  CHECK((1.25 + 4 * 4 / parameters) * (kReplicas - 1) ==
+        sent_by_replicas("{name: sharded, stage: 1, compression: int8}"));
+  // As many as an all-reduce, by other operations.
+  for (const std::string same : {"{name: partial_gradients, gradients: reduce_scatter}", "{name: two_chunks, k: 4}"})
+    CHECK(2 * (kReplicas - 1) == sent_by_replicas(same));
+}
+
 TEST_CASE("servers of stages are devices of their own, or hold more than the workers they are on",
           "[synchronisation]") {
   const auto total = [](const TrainingStep& step) {

@@ -1,17 +1,16 @@
 #pragma once
-// Data parallelism with communication for each layer on its own, which may last into the next forward pass.
+// Gradients are summed layer by layer, each replica updates a part of what it has, and communication may last into the
+// next forward pass.
 //
-// `gradients` says how a layer's gradients are summed over P workers and applied:
-//   all_reduce      summed everywhere, every worker updates all parameters: data_parallel with a layer per all-reduce
-//                   and `update: after_all`, `after_backward` or `before_forward`;
-//   reduce_scatter  each worker gets the sum of 1/P, updates that part, and all_gather spreads it (Intel Caffe; Lee
-//   2020,
-//                   4.3); as many bytes as all_reduce;
+// `gradients` says how a layer's gradients are summed over P replicas and applied:
+//   all_reduce      summed everywhere, every replica updates all: all_reduce with a layer per all-reduce and `update:
+//                   after_all`, `after_backward` or `before_forward`;
+//   reduce_scatter  each replica gets the sum of 1/P, updates that part, and all_gather spreads it (Intel Caffe; Lee
+//                   2020, 4.3); as many bytes as all_reduce;
 //   pcnn            Lee 2020, 4.1. Fully connected: activations are scattered by all_to_all, errors gathered, each
-//   worker
-//                   computes N x N'/P of the whole batch's gradient, updates it, and all_gather spreads the parameters
-//                   (equations 4.2 to 4.4). Other layers: all_to_all of gradients, the P parts summed by all threads, a
-//                   local update of 1/P, all_gather (equation 4.9).
+//                   replica computes N x N'/P of the whole batch's gradient, updates it, and all_gather spreads the
+//                   parameters (equations 4.2 to 4.4). Other layers: all_to_all of gradients, the P parts summed by all
+//                   threads, a local update of 1/P, all_gather (equation 4.9).
 // `overlap` says what communication may hide behind:
 //   none          nothing: the main thread waits where it posts (allreduce_no_overlap and pcnn_no_overlap in 4.5.4), of
 //                 an all_reduce after the backward pass, which takes as long;
@@ -29,15 +28,15 @@
 // are. Validation: tests/unit/layerwise_data_parallel_test.cpp (timelines by hand),
 // tests/published/lee2020_equations_test.cpp (bytes and times of equations 4.2 to 4.9).
 
-#include "sim/strategy.hpp"
-#include "strategies/communication_cores.hpp"
+#include "strategies/step/synchronisation.hpp"
 
 namespace epocast {
 
-class LayerwiseDataParallel final : public Strategy {
+class PartialGradients final : public Synchronisation {
  public:
-  explicit LayerwiseDataParallel(const ConfigNode& options);
-  TrainingStep compile(const StrategyContext& context) const override;
+  explicit PartialGradients(const ConfigNode& options);
+  std::unique_ptr<PlaceSynchronisation> at(const ParameterPlace& place) const override;
+  TrainingRound round(int /*replicas*/) const override { return {.one_version = true, .data_only = true}; }
   static EntryInfo info();
 
   enum class Gradients { all_reduce, reduce_scatter, pcnn };
@@ -46,7 +45,6 @@ class LayerwiseDataParallel final : public Strategy {
  private:
   Gradients gradients_;
   Overlap overlap_;
-  CommunicationCores cores_;
 };
 
 }  // namespace epocast

@@ -1,0 +1,152 @@
+#include "strategies/synchronisation/partial_gradients.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "strategies/choice.hpp"
+#include "strategies/layer_passes.hpp"
+#include "strategies/parameter_unit.hpp"
+#include "strategies/synchronisation/all_reduce.hpp"
+#include "strategies/synchronisation/posted_place.hpp"
+
+namespace epocast {
+namespace {
+
+using enum CollectiveOp;
+using enum CollectiveAlgorithm;
+using Gradients = PartialGradients::Gradients;
+using Overlap = PartialGradients::Overlap;
+
+/// Layer by layer, gradients summed everywhere.
+AllReduce::Settings all_reduce_settings(Overlap overlap) {
+  using enum AllReduce::UpdateTime;
+  return {.rule = {.granularity = Granularity::unit},
+          .overlap = overlap != Overlap::none,
+          .update = overlap == Overlap::none       ? after_all
+                    : overlap == Overlap::backward ? after_backward
+                                                   : before_forward};
+}
+
+/// What is not summed everywhere, of one chunk of layers.
+class PartialPlace final : public PostedPlace {
+ public:
+  PartialPlace(Gradients gradients, Overlap overlap, const ParameterPlace& place)
+      : PostedPlace(place, overlap == Overlap::none),
+        units_(parameter_units(trace())),
+        gradients_(gradients),
+        overlap_(overlap),
+        inputs_(units_.all.size()),
+        parameters_(units_.all.size()),
+        first_use_(units_.all.size()) {}
+
+  bool makes_gradients(std::size_t layer) const override {
+    return units_.starting_at[layer] < 0 || !by_errors(unit(layer));
+  }
+
+  void before_forward(std::size_t layer, const Turn& turn) override {
+    if (units_.starting_at[layer] < 0) return;
+    const std::size_t u = unit(layer);
+    if (by_errors(u))
+      wait_for(u, post(all_to_all, pairwise, input_bytes(trace(), layer), "activations", trace().layers[layer].name,
+                       turn.micro_batch));
+    if (turn.first) first_use_[u] = mark(trace().layers[layer].name);
+  }
+
+  void before_backward(std::size_t layer, const Turn& turn) override {
+    if (units_.starting_at[layer] >= 0 && by_errors(unit(layer)))
+      wait_for(unit(layer), post(all_gather, ring, trace().layers[layer].output * replicas(), "errors",
+                                 trace().layers[layer].name, turn.micro_batch));
+  }
+
+  void after_backward(std::size_t layer, const Turn& turn) override {
+    if (!turn.last || units_.starting_at[layer] < 0) return;
+    const std::size_t u = unit(layer);
+    if (!by_errors(u))
+      wait_for(
+          u, post(gradients_ == Gradients::reduce_scatter ? reduce_scatter : all_to_all, pairwise, units_.all[u].bytes,
+                  gradients_ == Gradients::reduce_scatter ? "" : "gradients", units_.all[u].name));
+    if (overlap_ == Overlap::none) apply(u);
+  }
+
+  Lanes update(int /*step*/) override {
+    if (overlap_ == Overlap::none) return ended(true);
+    for (std::size_t u = 0; u < units_.all.size(); ++u) apply(u);
+    if (overlap_ == Overlap::backward)
+      for (const std::optional<TaskId>& parameters : parameters_) wait(parameters);
+    return ended();
+  }
+
+  void tie() override {
+    if (overlap_ != Overlap::next_forward) return;
+    for (std::size_t u = 0; u < units_.all.size(); ++u) tie_to_next(parameters_[u], first_use_[u]);
+  }
+
+  void change(MemoryUse& use) const override {
+    if (replicas() == 1) return;
+    use.optimizer_state -= optimizer_state() * (1 - 1 / replicas());
+    if (gradients_ != Gradients::pcnn) return;
+    Bytes received;
+    for (const ParameterUnit& unit : units_.all) {
+      if (unit.fully_connected)
+        use.activations += trace().layers[unit.first].output * replicas();  // errors of the whole batch
+      else
+        received = std::max(received, unit.bytes);
+    }
+    use.gradients += received;
+  }
+
+ private:
+  std::size_t unit(std::size_t layer) const { return static_cast<std::size_t>(units_.starting_at[layer]); }
+  bool by_errors(std::size_t u) const { return gradients_ == Gradients::pcnn && units_.all[u].fully_connected; }
+  void wait_for(std::size_t u, std::optional<TaskId> posted) {
+    if (posted) inputs_[u].push_back(*posted);
+  }
+
+  /// From a unit's summed gradient, or what it is computed from, to its new parameters.
+  void apply(std::size_t u) {
+    const ParameterUnit& unit = units_.all[u];
+    for (const TaskId input : inputs_[u]) wait(input);
+    if (by_errors(u))
+      compute(whole_batch().layers[unit.first].times.backward_weights * (1 / replicas()), "gradient", unit.name);
+    else if (gradients_ == Gradients::pcnn && replicas() > 1)
+      compute(sum_time(unit.bytes), "sum", unit.name);
+    compute(unit.update / replicas(), "update", unit.name);
+    parameters_[u] = post(all_gather, ring, unit.bytes, "parameters", unit.name);
+  }
+
+  ParameterUnits units_;
+  Gradients gradients_;
+  Overlap overlap_;
+  // By unit.
+  std::vector<std::vector<TaskId>> inputs_;        ///< what the gradient waits for
+  std::vector<std::optional<TaskId>> parameters_;  ///< brings them
+  std::vector<std::size_t> first_use_;             ///< mark of the pass that needs new parameters
+};
+
+}  // namespace
+
+EntryInfo PartialGradients::info() {
+  return {"partial_gradients",
+          "layer by layer, hidden behind backward and next forward (PCL-DNN, Intel Caffe, Lee's pcnn)",
+          {{"gradients", "", "all_reduce | reduce_scatter | pcnn", "all_reduce",
+            "how gradients are summed, and who updates which parameters"},
+           {"overlap", "", "none | backward | next_forward", "next_forward", "what communication may hide behind"}}};
+}
+
+PartialGradients::PartialGradients(const ConfigNode& options)
+    : gradients_(choose(options, "gradients",
+                        {{"all_reduce", Gradients::all_reduce},
+                         {"reduce_scatter", Gradients::reduce_scatter},
+                         {"pcnn", Gradients::pcnn}},
+                        Gradients::all_reduce)),
+      overlap_(
+          choose(options, "overlap",
+                 {{"none", Overlap::none}, {"backward", Overlap::backward}, {"next_forward", Overlap::next_forward}},
+                 Overlap::next_forward)) {}
+
+std::unique_ptr<PlaceSynchronisation> PartialGradients::at(const ParameterPlace& place) const {
+  if (gradients_ == Gradients::all_reduce) return AllReduce(all_reduce_settings(overlap_)).at(place);
+  return std::make_unique<PartialPlace>(gradients_, overlap_, place);
+}
+
+}  // namespace epocast
