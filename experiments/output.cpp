@@ -44,12 +44,17 @@ std::vector<std::string> table_header(std::span<const ScenarioResult> results) {
     if (axis != "workers") header.push_back(axis);
   header.insert(header.end(), {"workers", "batch", "iteration", "epoch", "samples/s", "speedup", "efficiency",
                                "exposed comm", "sent/iter", "sent/epoch", "memory"});
-  if (std::any_of(results.begin(), results.end(), [](const auto& r) { return r.mean_staleness.has_value(); }))
-    header.push_back("staleness");
+  const auto any = [&](auto has) { return std::any_of(results.begin(), results.end(), has); };
+  if (any([](const auto& r) { return r.mean_staleness.has_value(); })) header.push_back("staleness");
+  if (any([](const auto& r) { return r.cost || r.energy_j || r.goodput; })) header.push_back("total");
+  if (any([](const auto& r) { return r.goodput.has_value(); })) header.push_back("goodput");
+  if (any([](const auto& r) { return r.cost.has_value(); })) header.push_back("cost");
+  if (any([](const auto& r) { return r.energy_j.has_value(); })) header.push_back("energy");
+  if (any([](const auto& r) { return r.co2_kg.has_value(); })) header.push_back("CO2");
   return header;
 }
 
-std::vector<std::string> table_row(const ScenarioResult& r, std::size_t columns) {
+std::vector<std::string> table_row(const ScenarioResult& r, const std::vector<std::string>& header) {
   std::vector<std::string> row;
   for (const auto& [axis, value] : r.axes)
     if (axis != "workers") row.push_back(value);
@@ -57,7 +62,7 @@ std::vector<std::string> table_row(const ScenarioResult& r, std::size_t columns)
     const auto workers =
         std::find_if(r.axes.begin(), r.axes.end(), [](const auto& axis) { return axis.first == "workers"; });
     row.push_back(workers == r.axes.end() ? "-" : workers->second);
-    row.resize(columns, "-");
+    row.resize(header.size(), "-");
     return row;
   }
   row.insert(
@@ -67,7 +72,16 @@ std::vector<std::string> table_row(const ScenarioResult& r, std::size_t columns)
        r.speedup ? fmt::format("{:.2f}", *r.speedup) : "-", percent(r.efficiency), to_string(Seconds(r.exposed_comm_s)),
        to_string(Bytes(r.comm_bytes_per_iteration)), to_string(Bytes(r.comm_bytes_per_epoch)),
        r.peak_memory_bytes ? to_string(Bytes(*r.peak_memory_bytes)) + (*r.fits_memory ? "" : " !") : "-"});
-  if (row.size() < columns) row.push_back(r.mean_staleness ? fmt::format("{:.2f}", *r.mean_staleness) : "-");
+  const std::string tail[][2] = {
+      {"staleness", r.mean_staleness ? fmt::format("{:.2f}", *r.mean_staleness) : "-"},
+      {"total", to_string(Seconds(r.total_s))},
+      {"goodput", r.goodput ? fmt::format("{:.1f} %", 100 * *r.goodput) : "-"},
+      {"cost", r.cost ? fmt::format("{:.2f} {}", *r.cost, r.currency) : "-"},
+      {"energy", r.energy_j ? fmt::format("{:.4g} kWh", *r.energy_j / 3.6e6) : "-"},
+      {"CO2", r.co2_kg ? fmt::format("{:.4g} kg", *r.co2_kg) : "-"},
+  };
+  for (const auto& [name, text] : tail)
+    if (std::find(header.begin(), header.end(), name) != header.end()) row.push_back(text);
   return row;
 }
 
@@ -98,7 +112,7 @@ void write_study(std::ostream& out, std::span<const ScenarioResult> results) {
     return r.axes.size() == 1 ? r.axes.front().second : r.scenario;
   };
   for (const ScenarioResult& r : results) {
-    rows.push_back(table_row(r, header.size()));
+    rows.push_back(table_row(r, header));
     if (r.error.empty()) widest = std::max(widest, display_width(label(r)));
   }
   out << results.front().study << '\n' << align_columns(rows);

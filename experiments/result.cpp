@@ -46,6 +46,13 @@ void for_each_column(Result& r, Visit visit) {
   visit("exact", r.exact);
   visit("stack", r.stack);
   visit("algorithm", r.algorithm);
+  visit("tokens_per_s", r.tokens_per_s);
+  visit("mfu", r.mfu);
+  visit("hfu", r.hfu);
+  visit("cost", r.cost);
+  visit("energy_j", r.energy_j);
+  visit("co2_kg", r.co2_kg);
+  visit("goodput", r.goodput);
   visit("warnings", r.warnings);
   visit("loss", r.loss);
   visit("accuracy", r.accuracy);
@@ -53,9 +60,6 @@ void for_each_column(Result& r, Visit visit) {
   visit("epochs_to_target", r.epochs_to_target);
   visit("iteration_low_s", r.iteration_low_s);
   visit("iteration_high_s", r.iteration_high_s);
-  visit("tokens_per_s", r.tokens_per_s);
-  visit("mfu", r.mfu);
-  visit("hfu", r.hfu);
 }
 
 struct Write {
@@ -125,6 +129,7 @@ std::string serialize(const ScenarioResult& result) {
   json["scenario"] = result.scenario;
   json["axes"] = result.axes;
   json["columns"] = columns;
+  json["currency"] = result.currency;
   json["error"] = result.error;
   json["exit_code"] = result.exit_code;
   json["iteration_ci95"] = result.iteration_ci95;
@@ -141,6 +146,7 @@ ScenarioResult deserialize(const std::string& text) {
   json.at("scenario").get_to(result.scenario);
   json.at("axes").get_to(result.axes);
   for_each_column(result, Read{json.at("columns")});
+  json.at("currency").get_to(result.currency);
   json.at("error").get_to(result.error);
   json.at("exit_code").get_to(result.exit_code);
   json.at("iteration_ci95").get_to(result.iteration_ci95);

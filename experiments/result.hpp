@@ -39,8 +39,14 @@ struct ScenarioResult {
   std::string limited_by;
   std::int64_t iterations_simulated = 0;
   bool exact = false;
-  std::string stack;      ///< of software; "ideal" for none
-  std::string algorithm;  ///< of its collectives; several are joined by "+"
+  std::string stack;                   ///< of software; "ideal" for none
+  std::string algorithm;               ///< of its collectives; several are joined by "+"
+  std::optional<double> tokens_per_s;  ///< of networks that read words
+  std::optional<double> mfu, hfu;  ///< shares of the devices' peak: FLOP that the model needs, and that are computed
+  std::optional<double> cost;      ///< of all of training, in `currency`
+  std::optional<double> energy_j;
+  std::optional<double> co2_kg;
+  std::optional<double> goodput;  ///< share of total_s that would do if nothing failed
   std::vector<std::string> warnings;
   std::optional<double> iteration_low_s, iteration_high_s;  ///< a 90 % interval, if one was asked for
   // With a learning block; means over its seeds. See docs/learning.md.
@@ -48,10 +54,9 @@ struct ScenarioResult {
   std::optional<double> accuracy;          ///< then: share of right answers, or PSNR [dB]
   std::optional<double> time_to_target_s;  ///< absent if any seed misses the target
   std::optional<double> epochs_to_target;
-  std::optional<double> tokens_per_s;  ///< of networks that read words
-  std::optional<double> mfu, hfu;  ///< shares of the devices' peak: FLOP that the model needs, and that are computed
 
   // Not columns: for people.
+  std::string currency;       ///< of cost
   std::string error;          ///< why there is no result; everything above but study and scenario is void then
   int exit_code = 0;          ///< what the program should exit with because of this scenario
   double iteration_ci95 = 0;  ///< half width, s; 0 if the result is no estimate

@@ -8,6 +8,7 @@
 #include "experiments/calibrate/step_measurements.hpp"
 #include "experiments/chrome_trace.hpp"
 #include "experiments/collective_report.hpp"
+#include "experiments/costs/scenario_costs.hpp"
 #include "experiments/details.hpp"
 #include "experiments/explain.hpp"
 #include "experiments/interval.hpp"
@@ -343,6 +344,7 @@ ScenarioResult run_scenario(const Scenario& scenario, const Registries& registri
     one.axes = scenario.axes;
     one.stack = setup.stack.name();
     summarize(setup, made, one);
+    add_running_costs(setup, made, one);
     if (first) runs = std::move(made);
   }
   ScenarioResult out = mean_over_seeds(by_seed);
@@ -367,6 +369,7 @@ ScenarioResult run_scenario(const Scenario& scenario, const Registries& registri
   }
   if (options.details) out.details = details(setup, runs, by_seed);
   if (setup.learning) learn(setup, engine, runs, out);
+  if (out.time_to_target_s && out.goodput) *out.time_to_target_s /= *out.goodput;
   std::vector<Remedy> remedies;
   if (out.fits_memory && !*out.fits_memory)
     remedies = try_changes(memory_changes(scenario.config()), scenario, registries, engine);

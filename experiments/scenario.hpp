@@ -13,6 +13,7 @@
 #include "costmodels/measured_collectives.hpp"
 #include "costmodels/software_stack.hpp"
 #include "experiments/calibrate/step_calibration.hpp"
+#include "experiments/costs/running_costs.hpp"
 #include "experiments/disturbance_reader.hpp"
 #include "experiments/memory_settings.hpp"
 #include "experiments/phase_run.hpp"
@@ -74,6 +75,7 @@ struct ScenarioSetup {
   Irregularity irregularity;
   Shards shards = Shards::fixed;
   SoftwareStack stack;
+  RunningCosts costs;
   bool in_step = true;                               ///< workers wait for each other in every step
   std::shared_ptr<const LearningSettings> learning;  ///< null: only times are asked for
 
@@ -119,9 +121,9 @@ struct RunOptions {
   bool exact = false;
   bool fold = true;
   bool explain = false;
-  bool interval = false;             ///< fill ScenarioResult::iteration_low_s and iteration_high_s
-  bool details = false;              ///< fill ScenarioResult::details
-  std::filesystem::path trace_file;  ///< Chrome trace to write; empty for none
+  bool interval = false;                  ///< fill ScenarioResult::iteration_low_s and iteration_high_s
+  bool details = false;                   ///< fill ScenarioResult::details
+  std::filesystem::path trace_file = {};  ///< Chrome trace to write; empty for none
   std::size_t trace_intervals = 1'000'000;
   std::function<void(double)> progress = {};  ///< told now and then what share of the scenario is done, 0..1, at least
 };

@@ -435,12 +435,13 @@ ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registri
   written.get("description", "");
   const ConfigNode platform = required(
       written, "platform", "name a cluster, as in `platform: skylake_10gbe`; `epocast list platforms` shows them");
-  setup.cluster = load_platform_named(platform, data);
+  setup.cluster = load_platform_named(without_running_costs(platform), data);
   setup.stack = read_stack(scenario, written, setup, data);
   const ConfigNode chosen = with_stack_defaults(written.without("stack"), setup.stack, registries.strategies);
   const ConfigNode config = setup.steps ? setup.steps->apply(chosen.without("steps")) : chosen;
   for (const char* read : {"study", "description", "platform"})
     if (config.has(read)) config.at(read).mark_all_read();
+  setup.costs = read_running_costs(config, platform);
 
   const ConfigNode strategy = read_strategy(config);
   // A strategy with a mesh is put together from parts, and needs no name.

@@ -222,6 +222,14 @@ Seconds parse_seconds(std::string_view text, std::string_view usual) {
   return Seconds(parse(time_dimension(), text, usual));
 }
 Bytes parse_bytes(std::string_view text, std::string_view usual) { return Bytes(parse(data_dimension(), text, usual)); }
+double parse_quantity(std::string_view text, const std::string& noun, const std::vector<UnitFactor>& units) {
+  Dimension dimension{noun, units.front().name, "", {}};
+  for (const UnitFactor& unit : units) {
+    dimension.accepted += (dimension.accepted.empty() ? "" : ", ") + unit.name;
+    dimension.units.push_back({unit.name, unit.factor});
+  }
+  return parse(dimension, text);
+}
 BytesPerSecond parse_bytes_per_second(std::string_view text) {
   return BytesPerSecond(parse(data_rate_dimension(), text));
 }

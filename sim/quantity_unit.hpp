@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sim/quantity.hpp"
 
@@ -11,6 +12,15 @@ namespace epocast {
 /// As parse_seconds and parse_bytes. `usual` is the unit to propose where none was given.
 Seconds parse_seconds(std::string_view text, std::string_view usual);
 Bytes parse_bytes(std::string_view text, std::string_view usual);
+
+/// A unit of a dimension that has no type of its own, and how many of the dimension's SI unit it is.
+struct UnitFactor {
+  std::string name;
+  double factor = 1;
+};
+/// A number and one of these units, as `20 $` or `700 W`, in the SI unit. `noun` says what is wanted, "a power"; the
+/// first unit is the one to propose. Throws std::invalid_argument as parse_seconds() does.
+double parse_quantity(std::string_view text, const std::string& noun, const std::vector<UnitFactor>& units);
 
 /// The unit in which a quantity reads best: "MiB" of 25 MiB.
 template <class Quantity>

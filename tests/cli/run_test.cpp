@@ -21,9 +21,9 @@ const std::string kColumns =
     "workers,global_batch,iteration_s,epoch_s,total_s,samples_per_s,speedup,efficiency,compute_s,comm_s,exposed_comm_s,"
     "overlap_ratio,comm_bytes_per_iteration,comm_bytes_per_epoch,max_link_utilization,bubble_fraction,peak_memory_"
     "bytes,"
-    "fits_memory,mean_staleness,max_staleness,bound_s,limited_by,iterations_simulated,exact,stack,algorithm,warnings,"
-    "loss,"
-    "accuracy,time_to_target_s,epochs_to_target,iteration_low_s,iteration_high_s,tokens_per_s,mfu,hfu";
+    "fits_memory,mean_staleness,max_staleness,bound_s,limited_by,iterations_simulated,exact,stack,algorithm,"
+    "tokens_per_s,mfu,hfu,cost,energy_j,co2_kg,goodput,warnings,loss,accuracy,time_to_target_s,epochs_to_target,"
+    "iteration_low_s,iteration_high_s";
 const std::string kStudy =
     "study: small\nplatform: skylake_10gbe\nmodel: mlp_mnist\nworkers: 2\ndataset: {samples: 6400, epochs: 2}\n";
 const std::string kSweep = kStudy + "sweep:\n  workers: [1, 4]\n  batch.per_worker: [16, 32]\n";

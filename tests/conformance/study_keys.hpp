@@ -186,6 +186,7 @@ inline std::vector<KeyEffect> key_effects() {
        .compute = any,
        .time = any,
        .bytes = any},  // less where gradients that come late are dropped
+      {.key = "failures", .from = "", .to = "failures: {node_mtbf: 1 d, write: 1 s}", .time = not_less},
       {.key = "degraded_links", .from = "", .to = "degraded_links: [{worker: 0, slowdown: 4}]", .time = not_less},
   };
 }
@@ -204,6 +205,18 @@ inline std::vector<std::string> keys_without_effects() {
           "learning",
           "dataset.tokens",
           "noise.trace",
+          "price",
+          "price.node_hour",
+          "price.device_hour",
+          "power",
+          "power.device",
+          "power.node",
+          "power.overhead",
+          "power.intensity",
+          "failures.node_mtbf",
+          "failures.checkpoint",
+          "failures.write",
+          "failures.restart",
           "collective.calibration",
           "collective.calibration.library"};
 }
