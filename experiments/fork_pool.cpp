@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <initializer_list>
@@ -23,11 +24,14 @@
 namespace epocast {
 namespace {
 
-// What a child sends: any number of reports, each kReport and a double; then kResult and what the job returned. So a
-// job that returned differs from one whose process ended early with a clean exit code.
+// What a child sends: any number of reports, each kReport and a double, and of messages, each kMessage, its length and
+// its text; then kResult and what the job returned. So a job that returned differs from one whose process ended early
+// with a clean exit code.
 constexpr char kReport = 'p';
+constexpr char kMessage = 'm';
 constexpr char kResult = '+';
 constexpr std::size_t kReportBytes = 1 + sizeof(double);
+constexpr std::size_t kMessageHead = 1 + sizeof(std::uint64_t);
 
 int report_to = -1;  // in a child: where reports go
 
@@ -55,6 +59,7 @@ class Child {
     std::swap(errors_, other.errors_);
     std::swap(share_, other.share_);
     std::swap(outcome_, other.outcome_);
+    std::swap(messages_, other.messages_);
     return *this;
   }
   ~Child() {
@@ -74,6 +79,8 @@ class Child {
   }
   /// Takes what has come to a file, if it is one of this child's.
   void read_from(int fd);
+  /// The messages that have come since this was last asked for.
+  std::vector<std::string> take_messages() { return std::exchange(messages_, {}); }
   /// REQUIRES: ended().
   JobOutcome reap();
 
@@ -92,6 +99,7 @@ class Child {
   int errors_ = -1;
   double share_ = 0;  // of the work that is done
   JobOutcome outcome_;
+  std::vector<std::string> messages_;
 };
 
 std::optional<Child> Child::start(int job, const std::function<std::string(int)>& work,
@@ -147,10 +155,23 @@ void Child::read_from(int fd) {
   if (fd != output_) return;
   std::string& text = outcome_.output;
   drain(output_, text);
-  std::size_t reports = 0;
-  for (; text.size() - reports >= kReportBytes && text[reports] == kReport; reports += kReportBytes)
-    std::memcpy(&share_, text.data() + reports + 1, sizeof share_);
-  text.erase(0, reports);
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t there = text.size() - at;
+    if (text[at] == kReport && there >= kReportBytes) {
+      std::memcpy(&share_, text.data() + at + 1, sizeof share_);
+      at += kReportBytes;
+    } else if (text[at] == kMessage && there >= kMessageHead) {
+      std::uint64_t length = 0;
+      std::memcpy(&length, text.data() + at + 1, sizeof length);
+      if (there - kMessageHead < length) break;
+      messages_.push_back(text.substr(at + kMessageHead, length));
+      at += kMessageHead + length;
+    } else {
+      break;
+    }
+  }
+  text.erase(0, at);
 }
 
 int Child::wait() {
@@ -169,11 +190,13 @@ JobOutcome Child::reap() {
   return std::move(outcome_);
 }
 
-/// Starts jobs until `parallel` run or the system allows no more. Throws ConfigError if that is before the first.
-void start_jobs(std::vector<Child>& running, int& next, int jobs, int parallel,
-                const std::function<std::string(int)>& job) {
-  while (next < jobs && static_cast<int>(running.size()) < std::max(1, parallel)) {
-    std::optional<Child> child = Child::start(next, job, running);
+/// Starts jobs until `parallel` run, there are no more, or the system allows no more, in which case `waiting` is the
+/// first that could not start. Throws ConfigError if that is before the first.
+void start_jobs(std::vector<Child>& running, std::optional<int>& waiting, int parallel, const ForkedWork& work) {
+  while (static_cast<int>(running.size()) < std::max(1, parallel)) {
+    if (!waiting) waiting = work.next();
+    if (!waiting) return;
+    std::optional<Child> child = Child::start(*waiting, work.job, running);
     if (!child) {
       if (!running.empty()) return;  // one of them will end, and make room
       const std::string why = std::strerror(errno);
@@ -181,7 +204,7 @@ void start_jobs(std::vector<Child>& running, int& next, int jobs, int parallel,
                         "; raise the limits of this shell (ulimit -n for files, ulimit -u for processes)");
     }
     running.push_back(std::move(*child));
-    ++next;
+    waiting.reset();
   }
 }
 
@@ -195,25 +218,37 @@ int available_processors() {
 
 void run_forked(int jobs, int parallel, const std::function<std::string(int)>& job,
                 const std::function<void(int, JobOutcome)>& done, const JobProgress& progress) {
+  int started = 0;
+  const auto next = [&] { return started < jobs ? std::optional<int>(started++) : std::nullopt; };
+  run_forked({.next = next, .job = job, .done = done, .progress = progress}, parallel);
+}
+
+void run_forked(const ForkedWork& work, int parallel) {
   constexpr int kTick = 250;  // ms
   const SignalWatch signals;
   std::vector<Child> running;
-  int next = 0;
-  while (next < jobs || !running.empty()) {
-    start_jobs(running, next, jobs, parallel, job);
+  std::optional<int> waiting;
+  while (true) {
+    start_jobs(running, waiting, parallel, work);
+    if (running.empty()) return;
     std::vector<pollfd> watched{{signals.file(), POLLIN, 0}};
     for (const Child& child : running) child.watch(watched);
-    if (poll(watched.data(), watched.size(), progress ? kTick : -1) < 0) {
+    if (poll(watched.data(), watched.size(), work.progress ? kTick : -1) < 0) {
       if (errno == EINTR) continue;
       throw ConfigError(std::string("cannot wait for simulations: ") + std::strerror(errno));
     }
     for (const pollfd& file : watched)
       if (file.revents != 0)
         for (Child& child : running) child.read_from(file.fd);
-    if (progress) {
+    for (Child& child : running)
+      for (std::string& message : child.take_messages()) {
+        const SignalWatch::Pause pause(signals);
+        work.message(child.job(), std::move(message));
+      }
+    if (work.progress) {
       double share = 0;
       for (const Child& child : running) share += child.share();
-      progress(share);
+      work.progress(share);
     }
     for (std::size_t c = 0; c < running.size();) {
       if (!running[c].ended()) {
@@ -226,10 +261,18 @@ void run_forked(int jobs, int parallel, const std::function<std::string(int)>& j
       const int ended = running[c].job();
       running.erase(running.begin() + static_cast<std::ptrdiff_t>(c));
       const SignalWatch::Pause pause(signals);
-      done(ended, std::move(outcome));
+      work.done(ended, std::move(outcome));
     }
     if (const int signal = signals.caught()) throw Interrupted{signal};
   }
+}
+
+void send_message(const std::string& text) {
+  if (report_to < 0) return;
+  std::string head(kMessageHead, kMessage);
+  const std::uint64_t length = text.size();
+  std::memcpy(head.data() + 1, &length, sizeof length);
+  write_all(report_to, head + text);
 }
 
 void report_progress(double share) {

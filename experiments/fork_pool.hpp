@@ -5,6 +5,7 @@
 // simulation costs about a millisecond and makes both harmless.
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,26 @@ using JobProgress = std::function<void(double)>;
 /// REQUIRES: no other threads in this process.
 void run_forked(int jobs, int parallel, const std::function<std::string(int)>& job,
                 const std::function<void(int, JobOutcome)>& done, const JobProgress& progress = {});
+
+/// Jobs that are decided on while others run.
+struct ForkedWork {
+  /// The number of the next job to start; none if there is nothing to do now, until a running job has ended. Called
+  /// here, just before the child is made: what it decides, the child knows.
+  std::function<std::optional<int>()> next;
+  /// Called in the child.
+  std::function<std::string(int)> job;
+  /// Called here with what a job gave to send_message(), in its order.
+  std::function<void(int, std::string)> message = {};
+  /// Called here when a job has ended, after its last message.
+  std::function<void(int, JobOutcome)> done;
+  JobProgress progress = {};
+};
+
+/// Runs jobs until there is no next one and none is left. Otherwise as above.
+void run_forked(const ForkedWork& work, int parallel);
+
+/// Within a job: tells `message` something. Ends the process if nobody listens any more.
+void send_message(const std::string& text);
 
 /// Within a job: tells how much of it is done, 0..1. Does nothing elsewhere; cheap if called often.
 void report_progress(double share);

@@ -324,7 +324,11 @@ std::vector<Remedy> try_changes(const std::vector<StudyChange>& changes, const S
 
 ScenarioResult run_scenario(const Scenario& scenario, const Registries& registries, const RunOptions& options) {
   ScenarioSetup setup = read_scenario(scenario, registries);
-  SimEngine engine(setup.cluster.platform_file.string(), setup.network);
+  if (options.ready_engine.engine != nullptr && !options.ready_engine.fits(setup)) throw WrongEngine();
+  std::optional<SimEngine> own;
+  SimEngine& engine = options.ready_engine.engine != nullptr
+                          ? *options.ready_engine.engine
+                          : own.emplace(setup.cluster.platform_file.string(), setup.network);
   if (setup.learning) adapt_schedule(setup, engine);
 
   std::vector<PhaseRun> runs;  // of the first seed

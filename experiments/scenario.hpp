@@ -117,6 +117,23 @@ ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registri
 ExecutionOptions execution_options(const ScenarioSetup& setup, const PhaseSettings& phase, std::uint64_t seed,
                                    double elapsed);
 
+/// An engine that was made before it was known for what, and that has not run.
+struct ReadyEngine {
+  SimEngine* engine = nullptr;
+  std::filesystem::path platform_file;
+  NetworkCorrection network;
+
+  bool fits(const ScenarioSetup& setup) const {
+    return platform_file == setup.cluster.platform_file && network.efficiency == setup.network.efficiency &&
+           network.message_overhead == setup.network.message_overhead;
+  }
+};
+
+/// A process has one engine, and it is of another platform than the scenario.
+struct WrongEngine : std::runtime_error {
+  WrongEngine() : std::runtime_error("the engine of this process has another platform") {}
+};
+
 struct RunOptions {
   bool exact = false;
   bool fold = true;
@@ -125,6 +142,7 @@ struct RunOptions {
   bool details = false;                   ///< fill ScenarioResult::details
   std::filesystem::path trace_file = {};  ///< Chrome trace to write; empty for none
   std::size_t trace_intervals = 1'000'000;
+  ReadyEngine ready_engine = {};  ///< to be used instead of one of its own; WrongEngine is thrown if it does not fit
   std::function<void(double)> progress = {};  ///< told now and then what share of the scenario is done, 0..1, at least
 };
 

@@ -16,6 +16,7 @@
 #include "experiments/model_work.hpp"
 #include "experiments/scenario.hpp"
 #include "experiments/stack_settings.hpp"
+#include "experiments/sweep/input_memo.hpp"
 #include "experiments/usual_stack.hpp"
 #include "platforms/platform_loader.hpp"
 #include "sim/data_directory.hpp"
@@ -218,13 +219,23 @@ std::vector<PhaseSettings> read_phases(const ConfigNode& config, const Cluster& 
   return phases;
 }
 
+Model load_model_once(const ConfigNode& value, const std::filesystem::path& data) {
+  static InputMemo<Model> models;
+  return models.get(value, [&] { return load_model_named(value, data); });
+}
+
+Cluster load_platform_once(const ConfigNode& value, const std::filesystem::path& data) {
+  static InputMemo<Cluster> clusters;
+  return clusters.get(value, [&] { return load_platform_named(value, data); });
+}
+
 /// `tokens: 300e9`: so many samples of the network's length.
 std::int64_t samples_of_tokens(const ConfigNode& config, const ConfigNode& dataset, const std::filesystem::path& data) {
   const ConfigNode node = dataset.at("tokens");
   const double tokens = node.as_double(Range{1, 1e18});
   if (dataset.has("samples")) throw dataset.at("samples").error("tokens already say how much there is; leave out one");
   if (!config.has("model")) throw node.error("tokens are counted by a network that reads words; name a model");
-  const Model model = load_model_named(config.at("model"), data);
+  const Model model = load_model_once(config.at("model"), data);
   const std::int64_t each = tokens_per_sample(model);
   if (each == 0)
     throw node.error("network '" + model.name + "' reads no words, so that no tokens are counted; give samples");
@@ -435,7 +446,7 @@ ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registri
   written.get("description", "");
   const ConfigNode platform = required(
       written, "platform", "name a cluster, as in `platform: skylake_10gbe`; `epocast list platforms` shows them");
-  setup.cluster = load_platform_named(without_running_costs(platform), data);
+  setup.cluster = load_platform_once(without_running_costs(platform), data);
   setup.stack = read_stack(scenario, written, setup, data);
   const ConfigNode chosen = with_stack_defaults(written.without("stack"), setup.stack, registries.strategies);
   const ConfigNode config = setup.steps ? setup.steps->apply(chosen.without("steps")) : chosen;
@@ -473,7 +484,7 @@ ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registri
   if (config.has("precision")) setup.precision = read_precision(config.at("precision"), setup);
 
   if (setup.strategy->needs_model() || config.has("model")) {
-    setup.model = load_model_named(
+    setup.model = load_model_once(
         required(config, "model", "name a network, as in `model: vgg16`; `epocast list models` shows them"), data);
     const ConfigNode compute = read_compute(config);
     setup.cost_model = make_cost_model(compute, cost_model_context(setup, compute, data));

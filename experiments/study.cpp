@@ -3,8 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "experiments/default_strategy.hpp"
+#include "experiments/store/condition.hpp"
+#include "experiments/sweep/axes.hpp"
+#include "sim/words.hpp"
 
 namespace epocast {
 namespace {
@@ -12,16 +16,6 @@ namespace {
 constexpr const char* kDefaultStack = "ideal";
 constexpr std::size_t kMaxScenarios = 100'000;
 constexpr std::size_t kMaxLabels = 400'000'000;  // bytes of all scenarios' names: 4,000 each at the most scenarios
-
-/// A short label for an axis value: "4", "data_parallel", "parameter_server(mode=async)".
-std::string axis_label(const ConfigNode& value) {
-  if (!value.is_map() || !value.has("name")) return value.flow_text();
-  std::string settings;
-  for (const std::string& key : value.keys())
-    if (key != "name") settings += (settings.empty() ? "" : " ") + key + "=" + value.at(key).flow_text();
-  const std::string name = value.at("name").as_string();
-  return settings.empty() ? name : name + "(" + settings + ")";
-}
 
 /// Written out, what a key below it is about to be set in: `strategy: NAME` as `strategy: {name: NAME}`, with the
 /// default's name if there is none; `compute: NAME` as `compute: {cost_model: NAME}`.
@@ -50,11 +44,6 @@ ConfigNode set(const ConfigNode& config, const std::string& key, const ConfigNod
   return config.with(key, value);
 }
 
-struct SweepAxis {
-  std::string key;
-  std::vector<ConfigNode> values;
-};
-
 /// Whether setting `key` makes an axis over `axis` pointless: it is the same key, one inside it, or the other way to
 /// give the batch size.
 bool overrules(const std::string& key, const std::string& axis) {
@@ -62,56 +51,97 @@ bool overrules(const std::string& key, const std::string& axis) {
   return axis == key || axis.starts_with(key + ".") || same_batch;
 }
 
-void add_axis(std::vector<SweepAxis>& axes, const std::string& key, const ConfigNode& values) {
-  if (!values.is_list() || values.items().empty())
-    throw values.error("an axis is a list of one or more values, as in `" + key + ": [..]`");
-  if (key == "sweep" || key == "study" || key == "schedule") throw values.error("'" + key + "' cannot be swept");
-  const auto same = std::find_if(axes.begin(), axes.end(), [&](const SweepAxis& axis) { return axis.key == key; });
-  if (same != axes.end())
-    same->values = values.items();
-  else
-    axes.push_back({key, values.items()});
-}
-
 /// The study's axes as the command line changes them: `--set sweep.KEY=[..]` gives an axis new values or adds one,
 /// `--set KEY=value` removes it. Adds to `notes` what is removed though it has another name.
-std::vector<SweepAxis> read_axes(const ConfigNode& root, const std::vector<Override>& overrides,
-                                 std::vector<std::string>& notes) {
-  std::vector<SweepAxis> axes;
-  if (root.has("sweep")) {
-    const ConfigNode sweep = root.at("sweep");
-    for (const std::string& key : sweep.keys()) add_axis(axes, key, sweep.at(key));
-  }
+SweepPlan read_axes(const ConfigNode& root, const std::vector<Override>& overrides, std::vector<std::string>& notes) {
+  SweepPlan plan;
+  if (root.has("sweep")) plan = read_sweep(root.at("sweep"));
   for (const Override& o : overrides) {
-    if (o.key.starts_with("sweep."))
-      add_axis(axes, o.key.substr(6), ConfigNode::load_text(o.value, "--set " + o.key));
-    else
-      std::erase_if(axes, [&](const SweepAxis& axis) {
+    if (o.key.starts_with("sweep.")) {
+      set_axis(plan, o.key.substr(6), ConfigNode::load_text(o.value, "--set " + o.key));
+      continue;
+    }
+    for (AxisTie& tie : plan.ties)
+      std::erase_if(tie, [&](const SweepAxis& axis) {
         const bool drops = overrules(o.key, axis.key);
         if (drops && axis.key != o.key)
           notes.push_back(
               fmt::format("--set {} replaces what the axis {} would change: the axis is dropped", o.key, axis.key));
         return drops;
       });
+    std::erase_if(plan.ties, [](const AxisTie& tie) { return tie.empty(); });
   }
-  return axes;
+  return plan;
 }
 
-void check_size(const ConfigNode& root, const std::vector<SweepAxis>& axes) {
+void check_size(const ConfigNode& root, const SweepPlan& plan) {
   const ConfigNode place = root.has("sweep") ? root.at("sweep") : root;
   std::size_t product = 1, label = 0;
-  for (const SweepAxis& axis : axes) {
-    product *= axis.values.size();
+  for (const AxisTie& tie : plan.ties) {
+    product *= tie.front().values.size();
     if (product > kMaxScenarios)
       throw place.error(fmt::format("the axes have more than {} points; sweep fewer values", kMaxScenarios));
-    std::size_t longest = 0;
-    for (const ConfigNode& value : axis.values) longest = std::max(longest, axis_label(value).size());
-    label += axis.key.size() + longest;
+    for (const SweepAxis& axis : tie) {
+      std::size_t longest = 0;
+      for (const ConfigNode& value : axis.values) longest = std::max(longest, axis_label(value).size());
+      label += axis.key.size() + longest;
+    }
   }
   if (product * label > kMaxLabels)
     throw place.error(
         fmt::format("{} points with values of up to {} characters; sweep fewer or shorter values", product, label));
 }
+
+/// The rules by which combinations are left out, ready to be asked.
+class KeepRules {
+ public:
+  KeepRules(const ConfigNode& root, const SweepPlan& plan) : rules_(plan.rules), left_out_(plan.rules.size()) {
+    if (rules_.empty()) return;
+    for (const AxisTie& tie : plan.ties)
+      for (const SweepAxis& axis : tie) names_.push_back(axis.key);
+    std::vector<std::string> paths, values;
+    add_scalars(root, "", paths, values);
+    for (std::size_t p = 0; p < paths.size(); ++p) {
+      if (std::find(names_.begin(), names_.end(), paths[p]) != names_.end()) continue;
+      names_.push_back(paths[p]);
+      fixed_.push_back(values[p]);
+    }
+    for (const KeepRule& rule : rules_) {
+      try {
+        conditions_.emplace_back(rule.condition, names_);
+      } catch (const ConfigError& problem) {
+        throw rule.place.error(problem.what());
+      }
+    }
+  }
+
+  bool keep(const Scenario& scenario) {
+    if (rules_.empty()) return true;
+    std::vector<std::string> values;
+    for (const auto& [axis, label] : scenario.axes) values.push_back(label);
+    values.insert(values.end(), fixed_.begin(), fixed_.end());
+    for (std::size_t r = 0; r < rules_.size(); ++r) {
+      if (conditions_[r].holds(values)) continue;
+      ++left_out_[r];
+      return false;
+    }
+    return true;
+  }
+
+  /// How many were left out, and why.
+  void tell(std::vector<std::string>& notes) const {
+    for (std::size_t r = 0; r < rules_.size(); ++r)
+      if (left_out_[r] > 0)
+        notes.push_back(fmt::format("{} left out: {}", counted(left_out_[r], "combination"),
+                                    rules_[r].reason.empty() ? "not " + rules_[r].condition : rules_[r].reason));
+  }
+
+ private:
+  std::vector<KeepRule> rules_;
+  std::vector<Condition> conditions_;
+  std::vector<std::string> names_, fixed_;
+  std::vector<std::size_t> left_out_;
+};
 
 Study expand(ConfigNode root, const std::vector<Override>& overrides) {
   if (!root.is_map()) throw root.error("a study is a map of keys; see docs/study-format.md");
@@ -124,26 +154,34 @@ Study expand(ConfigNode root, const std::vector<Override>& overrides) {
 
   Study study;
   study.name = root.at("study").as_string();
-  const std::vector<SweepAxis> axes = read_axes(root, overrides, study.notes);
-  check_size(root, axes);
-  for (const SweepAxis& axis : axes) study.axes.push_back(axis.key);
+  const SweepPlan plan = read_axes(root, overrides, study.notes);
+  check_size(root, plan);
+  KeepRules rules(root, plan);
+  for (const AxisTie& tie : plan.ties)
+    for (const SweepAxis& axis : tie) study.axes.push_back(axis.key);
 
-  std::vector<std::size_t> at(axes.size(), 0);
+  bool checked = false;
+  std::vector<std::size_t> at(plan.ties.size(), 0);
   while (true) {
     Scenario scenario{.study = study.name, .name = "", .axes = {}, .base = root, .settings = {}};
-    for (std::size_t a = 0; a < axes.size(); ++a) {
-      const ConfigNode& value = axes[a].values[at[a]];
-      scenario.axes.emplace_back(axes[a].key, axis_label(value));
-      scenario.name += (a == 0 ? "" : ", ") + axes[a].key + "=" + scenario.axes.back().second;
-      scenario.settings.emplace_back(axes[a].key, value);
-    }
+    for (std::size_t t = 0; t < plan.ties.size(); ++t)
+      for (const SweepAxis& axis : plan.ties[t]) {
+        const ConfigNode& value = axis.values[at[t]];
+        scenario.axes.emplace_back(axis.key, axis_label(value));
+        scenario.name += (scenario.name.empty() ? "" : ", ") + axis.key + "=" + scenario.axes.back().second;
+        scenario.settings.emplace_back(axis.key, value);
+      }
     scenario.settings.insert(scenario.settings.end(), inside.begin(), inside.end());
-    if (study.scenarios.empty()) scenario.config();  // throws here what is wrong with all of them
-    study.scenarios.push_back(std::move(scenario));
-    std::size_t a = axes.size();
-    while (a > 0 && ++at[a - 1] == axes[a - 1].values.size()) at[--a] = 0;
-    if (a == 0) return study;
+    if (!std::exchange(checked, true)) scenario.config();  // throws here what is wrong with all of them
+    if (rules.keep(scenario)) study.scenarios.push_back(std::move(scenario));
+    std::size_t t = plan.ties.size();
+    while (t > 0 && ++at[t - 1] == plan.ties[t - 1].front().values.size()) at[--t] = 0;
+    if (t == 0) break;
   }
+  rules.tell(study.notes);
+  if (study.scenarios.empty())
+    throw root.at("sweep").error("leaves out every combination: " + study.notes.back() + "; weaken `where`");
+  return study;
 }
 
 }  // namespace

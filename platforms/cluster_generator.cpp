@@ -11,6 +11,8 @@
 
 #include "platforms/platform_loader.hpp"
 #include "sim/file_output.hpp"
+#include "sim/fingerprint.hpp"
+#include "sim/input_record.hpp"
 #include "sim/words.hpp"
 
 namespace epocast {
@@ -188,13 +190,6 @@ class Writer {
   std::string out_, links_, routes_;
 };
 
-/// FNV-1a: names the file's folder by what is in it; the file's name is the cluster's.
-std::uint64_t fingerprint(const std::string& text) {
-  std::uint64_t hash = 14695981039346656037ULL;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
-  return hash;
-}
-
 }  // namespace
 
 std::string cluster_platform(const ConfigNode& description, const ConfigNode& devices) {
@@ -205,10 +200,11 @@ Cluster load_cluster(const ConfigNode& description, const ConfigNode& devices) {
   const std::string text = cluster_platform(description, devices);
   const std::filesystem::path folder = std::filesystem::temp_directory_path() /
                                        fmt::format("epocast-clusters-{}", getuid()) /
-                                       fmt::format("{:016x}", fingerprint(text));
+                                       fingerprint(text);  // what is in the file names its folder
   std::filesystem::create_directories(folder);
   const std::filesystem::path file = folder / (description.at("cluster").as_string() + ".xml");
   if (!std::filesystem::exists(file)) write_file(file, text);
+  const InputRecord::Pause derived;  // from the description
   return load_platform(file);
 }
 

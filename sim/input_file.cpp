@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sim/error.hpp"
+#include "sim/input_record.hpp"
 
 namespace epocast {
 namespace {
@@ -75,6 +76,7 @@ std::string read_input_file(const std::filesystem::path& file, std::size_t limit
   std::string text;
   while (in.read_some(text))
     if (text.size() > limit) in.fail(fmt::format("larger than {} MiB", limit >> 20));
+  InputRecord::note(file, text);
   return text;
 }
 

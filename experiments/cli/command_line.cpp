@@ -81,6 +81,8 @@ int run_guarded(CLI::App& app, CommandContext& context, int argc, char** argv) {
 
 }  // namespace
 
+std::string program_version() { return EPOCAST_VERSION; }
+
 int report_lack_of_memory() {
   std::cerr << "there is too little memory for this; make the study smaller, or run fewer --jobs at a time\n";
   return kBadInput;
@@ -98,6 +100,8 @@ int run_command_line(int argc, char** argv, Registries registries) {
     app.set_version_flag("--version", "epocast " EPOCAST_VERSION);
     app.require_subcommand(1);
     add_run_command(app, context);
+    add_sweep_command(app, context);
+    add_results_command(app, context);
     add_learn_command(app, context);
     add_trace_command(app, context);
     add_validate_command(app, context);

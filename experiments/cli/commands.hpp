@@ -19,6 +19,8 @@ struct CommandContext {
 };
 
 void add_run_command(CLI::App& app, CommandContext& context);
+void add_sweep_command(CLI::App& app, CommandContext& context);
+void add_results_command(CLI::App& app, CommandContext& context);
 void add_learn_command(CLI::App& app, CommandContext& context);
 void add_trace_command(CLI::App& app, CommandContext& context);
 void add_validate_command(CLI::App& app, CommandContext& context);
@@ -29,6 +31,9 @@ void add_partition_command(CLI::App& app, CommandContext& context);
 void add_place_command(CLI::App& app, CommandContext& context);
 void add_layerwise_command(CLI::App& app, CommandContext& context);
 void add_calibrate_command(CLI::App& app, CommandContext& context);
+
+/// "0.2.0".
+std::string program_version();
 
 /// Says so on stderr, without needing any; returns the exit code.
 int report_lack_of_memory();

@@ -29,12 +29,20 @@ std::string progress_text(const StudyProgress& progress, double elapsed) {
 
 void ProgressLine::show(const StudyProgress& progress) {
   if (!watched_) return;
-  const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   std::string text = what_.empty() ? "" : what_ + ": ";
-  text += progress_text(progress, elapsed);
+  text += progress_text(progress, elapsed());
   if (progress.latest != nullptr) text += fmt::format("  {:.40}", progress.latest->scenario);
+  show(text);
+}
+
+void ProgressLine::show(const std::string& text) {
+  if (!watched_) return;
   std::cerr << "\r\033[K" << text << std::flush;
   shown_ = true;
+}
+
+double ProgressLine::elapsed() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
 }
 
 void ProgressLine::clear() {

@@ -1,0 +1,150 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <memory>
+#include <numeric>
+#include <optional>
+
+#include "experiments/cli/commands.hpp"
+#include "experiments/cli/progress_line.hpp"
+#include "experiments/cli/word_option.hpp"
+#include "experiments/fork_pool.hpp"
+#include "experiments/sweep/sweep.hpp"
+#include "sim/text.hpp"
+#include "sim/words.hpp"
+
+namespace epocast {
+namespace {
+
+struct SweepArguments {
+  std::string file;
+  std::string store;
+  std::vector<std::string> overrides;
+  std::string shard = "1/1";
+  std::string time_limit, memory_limit;
+  bool exact = false, unfolded = false, retry = false, dry_run = false;
+  int jobs = 0;
+};
+
+/// How far the sweep is, how fast, and for how long it goes on.
+std::string sweep_line(const SweepState& state) {
+  std::string text = fmt::format("{}/{}", state.present + state.computed, state.of);
+  if (state.failed > 0) text += fmt::format(", {} failed", state.failed);
+  if (state.computed == 0 || state.seconds <= 0) return text;
+  const double rate = static_cast<double>(state.computed) / state.seconds;
+  const auto left = static_cast<double>(state.of - state.present - state.computed);
+  return text + fmt::format("  {:.3g}/s, {} to go", rate, to_string(Seconds(std::ceil(left / rate))));
+}
+
+/// What stands for a study if it names no store: its file's name, in the current folder.
+std::filesystem::path default_store(const std::string& study) {
+  return std::filesystem::path(study).filename().replace_extension(".sqlite");
+}
+
+int dry_run(const Study& study, const std::filesystem::path& file, const SweepOptions& options,
+            const Registries& registries) {
+  std::unique_ptr<ResultStore> store;
+  if (std::filesystem::exists(file)) store = std::make_unique<ResultStore>(file, ResultStore::Use::read);
+  const SweepNeeds needs = sweep_needs(study.scenarios, store.get(), options);
+  std::cout << fmt::format("{}: {}, {} of them in {}, {} to simulate\n", study.name,
+                           counted(needs.present.size() + needs.missing.size(), "scenario"), needs.present.size(),
+                           file.string(), needs.missing.size());
+  if (needs.missing.empty()) return kDone;
+  const std::vector<double> samples = sample_seconds(study.scenarios, needs.missing, registries, options);
+  if (samples.empty()) return kDone;
+  const double mean = std::accumulate(samples.begin(), samples.end(), 0.0) / static_cast<double>(samples.size());
+  const double all = mean * static_cast<double>(needs.missing.size()) / options.parallel;
+  const auto [least, most] = std::ranges::minmax(samples);
+  std::cout << fmt::format("about {} with {}: {} of them took {} to {} each\n", to_string(Seconds(all)),
+                           counted(options.parallel, "job"), samples.size(), to_string(Seconds(least)),
+                           to_string(Seconds(most)));
+  return kDone;
+}
+
+int sweep(const SweepArguments& arguments, const Registries& registries) {
+  std::vector<Override> overrides;
+  for (const std::string& text : arguments.overrides) overrides.push_back(parse_override(text));
+  const Study study = load_study(arguments.file, overrides);
+  for (const std::string& note : study.notes) std::cerr << "note: " << printable(note) << '\n';
+  SweepOptions options{.run = {.exact = arguments.exact, .fold = !arguments.unfolded},
+                       .parallel = arguments.jobs > 0 ? arguments.jobs : available_processors(),
+                       .shard = parse_shard(arguments.shard),
+                       .retry = arguments.retry,
+                       .version = program_version(),
+                       .folder = std::filesystem::path(arguments.file).parent_path()};
+  if (!arguments.time_limit.empty())
+    options.limits.seconds =
+        parse_option("--time-limit", arguments.time_limit, [](const auto& t) { return parse_seconds(t); }).value;
+  if (!arguments.memory_limit.empty())
+    options.limits.bytes =
+        parse_option("--memory-limit", arguments.memory_limit, [](const auto& t) { return parse_bytes(t); }).value;
+  const std::filesystem::path file =
+      arguments.store.empty() ? default_store(arguments.file) : std::filesystem::path(arguments.store);
+  if (arguments.dry_run) return dry_run(study, file, options, registries);
+
+  ResultStore store(file, ResultStore::Use::write);
+  ProgressLine line;
+  SweepState state;
+  std::optional<Interrupted> interrupted;
+  double shown = -1;
+  try {
+    state = run_sweep(study.scenarios, store, registries, options, [&](const SweepState& now) {
+      state = now;
+      if (!line.watched() || line.elapsed() - shown < 0.1) return;
+      shown = line.elapsed();
+      line.show(sweep_line(now));
+    });
+  } catch (const Interrupted& by) {
+    interrupted = by;
+  }
+  line.clear();
+  for (const auto& [error, rows] : state.errors)
+    std::cerr << error << (rows > 1 ? fmt::format("  [{} scenarios]", rows) : "") << '\n';
+  if (interrupted) {
+    std::cerr << fmt::format("interrupted after {} of {}; the same command goes on from there\n",
+                             state.present + state.computed, counted(state.of, "scenario"));
+    throw *interrupted;
+  }
+  std::cout << fmt::format("{}: {} in {}: {} simulated now, {} stored before, {} failed\n", study.name,
+                           counted(state.of, "scenario"), file.string(), state.computed, state.present, state.failed);
+  if (state.computed > 0 && line.watched())
+    std::cerr << fmt::format("{} at {:.3g} a second\n", to_string(Seconds(state.seconds)),
+                             static_cast<double>(state.computed) / state.seconds);
+  return state.exit_code;
+}
+
+}  // namespace
+
+void add_sweep_command(CLI::App& app, CommandContext& context) {
+  auto arguments = std::make_shared<SweepArguments>();
+  CLI::App* command =
+      app.add_subcommand("sweep",
+                         "Simulate the scenarios of a study that a store lacks, and store each at once: may be stopped "
+                         "and started at will.\n"
+                         "Example: epocast sweep experiments/studies/resnet50_scaling.yaml --store scaling.sqlite");
+  command->add_option("study", arguments->file, "a study (YAML)")->required();
+  command->add_option("--store", arguments->store, "the file; default: the study's name with .sqlite, in this folder");
+  command
+      ->add_option("--set", arguments->overrides,
+                   "change a key of the study, as in batch.per_worker=64; may be repeated")
+      ->allow_extra_args(false);
+  command->add_option("--shard", arguments->shard, "only a part of the scenarios: the 3rd of 64 is 3/64")
+      ->capture_default_str();
+  command->add_option("--time-limit", arguments->time_limit, "for a scenario, as in 30 s; one that takes longer fails");
+  command->add_option("--memory-limit", arguments->memory_limit,
+                      "for a scenario, as in 2 GB; one that wants more fails");
+  command->add_flag("--retry", arguments->retry, "simulate again what ran into a limit or died");
+  command->add_flag("--dry-run", arguments->dry_run, "say how many scenarios there are, and how long they will take");
+  command->add_flag("--exact", arguments->exact,
+                    "simulate all iterations instead of extrapolating from the steady state");
+  command->add_flag("--unfolded", arguments->unfolded, "simulate every worker even where they are interchangeable");
+  command->add_option("--jobs", arguments->jobs, "scenarios at a time; default: one per processor")
+      ->check(CLI::Range(1, 4096));
+  command->callback([arguments, &context] {
+    context.action = [arguments, &context] { return sweep(*arguments, context.registries); };
+  });
+}
+
+}  // namespace epocast

@@ -1,0 +1,68 @@
+#pragma once
+// Simulates the scenarios of a study that a store does not have yet, and stores each as soon as it is there.
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "experiments/store/result_store.hpp"
+#include "experiments/sweep/scenario_batch.hpp"
+
+namespace epocast {
+
+/// A part of a study's scenarios: the `part`-th of every `of`, from 1.
+struct Shard {
+  std::int64_t part = 1;
+  std::int64_t of = 1;
+
+  bool has(std::size_t index) const { return static_cast<std::int64_t>(index) % of == part - 1; }
+};
+/// "3/64". Throws ConfigError.
+Shard parse_shard(const std::string& text);
+
+struct SweepOptions {
+  RunOptions run = {};
+  int parallel = 1;
+  ScenarioLimits limits = {};
+  Shard shard = {};
+  bool retry = false;  ///< simulate again what died
+  std::string version = {};
+  std::filesystem::path folder = {};  ///< of the study
+};
+
+/// What a sweep has to do, and has done.
+struct SweepState {
+  std::size_t of = 0;                              ///< scenarios of the shard
+  std::size_t present = 0;                         ///< that were stored before
+  std::size_t computed = 0;                        ///< that came now
+  std::size_t failed = 0;                          ///< rows without a result, old ones too
+  int exit_code = 0;                               ///< the largest of all rows
+  double seconds = 0;                              ///< that this took so far
+  std::map<std::string, std::size_t> errors = {};  ///< how many rows have which
+};
+using SweepProgress = std::function<void(const SweepState&)>;
+
+/// Which scenarios a store lacks.
+struct SweepNeeds {
+  std::vector<std::string> configs;             ///< by scenario; "" for those of other shards
+  std::vector<std::string> groups;              ///< likewise
+  std::vector<std::size_t> missing;             ///< to be simulated
+  std::map<std::int64_t, std::string> present;  ///< keys of rows that are there, by scenario
+  std::map<std::int64_t, std::string> again;    ///< keys of rows that are there, but have failed: missing
+  std::string plan;
+};
+/// `store`: null if there is none. Throws ConfigError.
+SweepNeeds sweep_needs(const std::vector<Scenario>& scenarios, ResultStore* store, const SweepOptions& options);
+
+/// Throws ConfigError if the store cannot be written, Interrupted as run_forked() does: what has come is stored then.
+SweepState run_sweep(const std::vector<Scenario>& scenarios, ResultStore& store, const Registries& registries,
+                     const SweepOptions& options, const SweepProgress& progress);
+
+/// Seconds that each of some scenarios, spread evenly over `indices`, takes to simulate; nothing is stored.
+std::vector<double> sample_seconds(const std::vector<Scenario>& scenarios, const std::vector<std::size_t>& indices,
+                                   const Registries& registries, const SweepOptions& options);
+
+}  // namespace epocast

@@ -1,0 +1,266 @@
+// A sweep may be stopped and started at will, and ends with every scenario once and each as `run` gives it.
+
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <csignal>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <sstream>
+#include <thread>
+
+#include "tests/cli/program.hpp"
+
+using namespace epocast::test;
+
+namespace {
+
+const std::string kStudy =
+    "study: many\nplatform: skylake_10gbe\nmodel: mlp_mnist\ndataset: {samples: 6400}\nsweep:\n"
+    "  workers: [1, 2, 4]\n  batch.per_worker: {from: 10, to: 19, step: 1}\n  strategy: [data_parallel, "
+    "parameter_server]\n";
+constexpr int kScenarios = 60;
+
+// Each takes some hundredths of a second.
+const std::string kSlowStudy =
+    "study: slow\nplatform: skylake_10gbe\nmodel: mlp_mnist\nworkers: 16\n"
+    "strategy: {name: parameter_server, mode: async}\nnoise: {compute_cv: 0.1}\n"
+    "dataset: {samples: 20000}\nsweep: {batch.per_worker: {from: 31, to: 70, step: 1}}\n";
+constexpr int kSlowScenarios = 40;
+
+std::vector<std::string> sorted_lines(const std::string& text) {
+  std::vector<std::string> lines = split(text, '\n');
+  std::sort(lines.begin(), lines.end());
+  return lines;
+}
+
+std::string rows(const TemporaryFolder& folder, const std::string& store, const std::string& where = "") {
+  std::vector<std::string> arguments{"results", store, "--format", "jsonl"};
+  if (!where.empty()) arguments.insert(arguments.end(), {"--where", where});
+  return run_good(arguments, folder).out;
+}
+
+/// Processes of a session other than the first.
+std::vector<int> children_of_session(int session) {
+  std::vector<int> found;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const std::string name = entry.path().filename();
+    if (name.find_first_not_of("0123456789") != std::string::npos || std::stoi(name) == session) continue;
+    std::ifstream in(entry.path() / "stat");
+    std::string text((std::istreambuf_iterator<char>(in)), {});
+    const std::size_t end = text.rfind(')');
+    if (end == std::string::npos) continue;
+    std::istringstream fields(text.substr(end + 1));
+    std::string state;
+    int parent = 0, group = 0, of = 0;
+    fields >> state >> parent >> group >> of;
+    if (of == session && state != "Z" && state != "X") found.push_back(std::stoi(name));
+  }
+  return found;
+}
+
+/// Sweeps while something is killed now and then, until a sweep ends by itself.
+void sweep_under_fire(int kills, unsigned seed) {
+  const TemporaryFolder folder;
+  folder.write("study.yaml", kSlowStudy);
+  const std::string calm = run_good({"run", "study.yaml", "--format", "jsonl"}, folder).out;
+  std::mt19937 random(seed);
+  int killed = 0;
+  while (true) {
+    RunningProgram program({"sweep", "study.yaml", "--jobs", "2"}, folder.path(), {.own_session = true});
+    const int session = program.process();
+    for (; killed < kills && !program.has_ended(); ++killed) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(random() % 120));
+      const std::vector<int> children = children_of_session(session);
+      if (random() % 3 == 0) kill(session, SIGKILL);
+      if (random() % 3 != 0 && !children.empty()) kill(children[random() % children.size()], SIGKILL);
+    }
+    const ProgramRun run = program.finish();
+    if (run.signal == SIGKILL || run.exit_code == 1) continue;  // goes on with what was killed twice
+    CAPTURE(run.err, run.out);
+    REQUIRE(run.exit_code == 0);
+    if (killed >= kills) break;
+    std::filesystem::remove(folder.path() / "study.sqlite");  // again, for those that are left
+  }
+  const ProgramRun again = run_good({"sweep", "study.yaml"}, folder);
+  CHECK(again.out.find("0 simulated now, " + std::to_string(kSlowScenarios) + " stored before, 0 failed") !=
+        std::string::npos);
+  CHECK(sorted_lines(rows(folder, "study.sqlite")) == sorted_lines(calm));
+}
+
+}  // namespace
+
+TEST_CASE("a sweep gives what run gives, and then has nothing left to do") {
+  const TemporaryFolder folder;
+  folder.write("study.yaml", kStudy);
+  const ProgramRun first = run_good({"sweep", "study.yaml", "--store", "all.sqlite"}, folder);
+  CHECK(first.out == "many: 60 scenarios in all.sqlite: 60 simulated now, 0 stored before, 0 failed\n");
+  CHECK(run_good({"sweep", "study.yaml", "--store", "all.sqlite"}, folder).out ==
+        "many: 60 scenarios in all.sqlite: 0 simulated now, 60 stored before, 0 failed\n");
+  // In order, and digit by digit.
+  CHECK(rows(folder, "all.sqlite") == run_good({"run", "study.yaml", "--format", "jsonl"}, folder).out);
+
+  // One more value: only what is new.
+  const ProgramRun more =
+      run_good({"sweep", "study.yaml", "--store", "all.sqlite", "--set", "sweep.workers=[1, 2, 4, 8]"}, folder);
+  CHECK(more.out == "many: 80 scenarios in all.sqlite: 20 simulated now, 60 stored before, 0 failed\n");
+  // Other text, same scenarios.
+  folder.write("study.yaml", "# nothing new\ndescription: none\n" + kStudy);
+  CHECK(run_good({"sweep", "study.yaml", "--store", "all.sqlite"}, folder).out.find("0 simulated now") !=
+        std::string::npos);
+  // Everything depends on the data set.
+  CHECK(run_good({"sweep", "study.yaml", "--store", "all.sqlite", "--set", "dataset.samples=12800"}, folder)
+            .out.find("60 simulated now") != std::string::npos);
+}
+
+TEST_CASE("a sweep notices files that change, and that they change back") {
+  const TemporaryFolder folder;
+  const std::string model = read_file(std::filesystem::path(EPOCAST_SOURCE_DIR) / "workloads/models/mlp_mnist.yaml");
+  folder.write("mine.yaml", model);
+  folder.write("study.yaml", "study: mine\nplatform: skylake_10gbe\nmodel: ./mine.yaml\nsweep: {workers: [1, 2]}\n");
+  const auto simulated = [&] {
+    const std::string out = run_good({"sweep", "study.yaml"}, folder).out;
+    return out.substr(out.find(": ", out.find("sqlite")) + 2, 1);
+  };
+  CHECK(simulated() == "2");
+  CHECK(simulated() == "0");
+  folder.write("mine.yaml", model + "\n# another file, if not another network\n");
+  CHECK(simulated() == "2");
+  folder.write("mine.yaml", model);
+  CHECK(simulated() == "0");
+  const std::string listed = run_good({"results", "study.sqlite", "--runs"}, folder).out;
+  CHECK(split(listed, '\n').size() == 4);  // a head and three runs
+}
+
+TEST_CASE("shards make one store, whatever their order") {
+  const TemporaryFolder folder;
+  folder.write("study.yaml", kStudy);
+  for (const char* part : {"3", "1", "2"})
+    run_good({"sweep", "study.yaml", "--shard", std::string(part) + "/3", "--store",
+              std::string("part-") + part + ".sqlite"},
+             folder);
+  const ProgramRun merged =
+      run_good({"results", "merge", "all.sqlite", "part-1.sqlite", "part-3.sqlite", "part-2.sqlite"}, folder);
+  CHECK(merged.out == "part-1.sqlite: 20 rows new\npart-3.sqlite: 20 rows new\npart-2.sqlite: 20 rows new\n");
+  CHECK(rows(folder, "all.sqlite") == run_good({"run", "study.yaml", "--format", "jsonl"}, folder).out);
+  CHECK(run_good({"sweep", "study.yaml", "--store", "all.sqlite"}, folder).out.find("0 simulated now, 60 stored") !=
+        std::string::npos);
+  CHECK(run_good({"results", "merge", "all.sqlite", "part-1.sqlite"}, folder).out == "part-1.sqlite: 0 rows new\n");
+}
+
+TEST_CASE("results are filtered, chosen and compared") {
+  const TemporaryFolder folder;
+  folder.write("study.yaml", kStudy);
+  run_good({"sweep", "study.yaml", "--store", "old.sqlite"}, folder);
+  CHECK(split(rows(folder, "old.sqlite", "workers = 4 and batch.per_worker > 17 and strategy = 'data_parallel'"), '\n')
+            .size() == 2);
+  CHECK(split(rows(folder, "old.sqlite", "fits_memory and samples_per_s > 0 and error = ''"), '\n').size() ==
+        kScenarios);
+  CHECK(run_good({"results", "old.sqlite", "--columns", "workers, global_batch", "--format", "csv", "--where",
+                  "workers = 2 and batch.per_worker = 10 and strategy like 'data%'"},
+                 folder)
+            .out == "workers,global_batch\n2,20\n");
+  const auto refused = [&](const std::vector<std::string>& arguments, const std::string& why) {
+    const ProgramRun run = run_program(arguments, folder.path());
+    CAPTURE(run.err);
+    CHECK(run.exit_code == 2);
+    CHECK(run.err.find(why) != std::string::npos);
+  };
+  refused({"results", "old.sqlite", "--where", "wrokers = 2"}, "no column 'wrokers' (did you mean 'workers'?)");
+  refused({"results", "old.sqlite", "--where", "1; DROP TABLE results"}, "--where");
+  refused({"results", "old.sqlite", "--where", "1) FROM results; --"}, "--where");
+  refused({"results", "old.sqlite", "--columns", "wrokers"}, "did you mean 'workers'?");
+  refused({"results", "none.sqlite"}, "none.sqlite: cannot be opened");
+  refused({"results", "study.yaml"}, "study.yaml: is no store of results");
+
+  CHECK(run_good({"results", "old.sqlite", "--against", "old.sqlite"}, folder).out ==
+        "60 rows compared, 0 differences, 0 worse\n");
+  // Half of the network's speed makes nothing faster.
+  run_good({"sweep", "study.yaml", "--store", "new.sqlite", "--set", "network.efficiency=0.5"}, folder);
+  const ProgramRun worse =
+      run_program({"results", "new.sqlite", "--against", "old.sqlite", "--fail-on", "iteration_s 1 %"}, folder.path());
+  CHECK(worse.exit_code == 1);
+  CHECK(worse.out.find("worse  many") != std::string::npos);
+  CHECK(run_good({"results", "old.sqlite", "--against", "new.sqlite", "--fail-on", "iteration_s", "--fail-on",
+                  "samples_per_s 0.1%"},
+                 folder)
+            .out.find(" 0 worse") != std::string::npos);
+  refused({"results", "new.sqlite", "--against", "old.sqlite", "--fail-on", "iteration 1 %"},
+          "did you mean 'iteration_s'?");
+  refused({"results", "new.sqlite", "--against", "old.sqlite", "--fail-on", "iteration_s 1"},
+          "--fail-on wants a column");
+}
+
+TEST_CASE("a scenario that cannot be is a row with its message, and so is one beyond its limits") {
+  const TemporaryFolder folder;
+  folder.write("study.yaml", "study: bad\nplatform: skylake_10gbe\nmodel: mlp_mnist\nsweep: {workers: [1, 1000, 2]}\n");
+  const ProgramRun run = run_program({"sweep", "study.yaml"}, folder.path());
+  CHECK(run.exit_code == 2);
+  CHECK(run.out.find("3 simulated now, 0 stored before, 1 failed") != std::string::npos);
+  CHECK(run.err.find("1000 workers, but platform") != std::string::npos);
+  CHECK(run_program({"sweep", "study.yaml"}, folder.path()).exit_code == 2);  // it still is
+  CHECK(split(rows(folder, "study.sqlite", "error like '%1000 workers%'"), '\n').size() == 1);
+
+  folder.write("slow.yaml", kSlowStudy + "# one\n");
+  const std::vector<std::string> one{
+      "sweep", "slow.yaml", "--exact", "--set", "sweep.batch.per_worker=[31]", "--set", "dataset.samples=20000000"};
+  std::vector<std::string> limited = one;
+  limited.insert(limited.end(), {"--time-limit", "200 ms"});
+  const ProgramRun late = run_program(limited, folder.path());
+  CAPTURE(late.err);
+  CHECK(late.exit_code == 1);
+  CHECK(late.err.find("took longer than 200.0 ms; raise --time-limit") != std::string::npos);
+  CHECK(run_program(limited, folder.path()).out.find("0 simulated now, 1 stored before, 1 failed") !=
+        std::string::npos);
+  limited.push_back("--retry");
+  CHECK(run_program(limited, folder.path()).out.find("1 simulated now") != std::string::npos);
+}
+
+TEST_CASE("a dry run says what there is to do, and does nothing") {
+  const TemporaryFolder folder;
+  folder.write("study.yaml", kStudy);
+  const ProgramRun run = run_good({"sweep", "study.yaml", "--dry-run"}, folder);
+  CHECK(run.out.find("many: 60 scenarios, 0 of them in study.sqlite, 60 to simulate\nabout ") == 0);
+  CHECK(folder.names() == std::vector<std::string>{"study.yaml"});
+}
+
+TEST_CASE("stores that cannot be used say why") {
+  const TemporaryFolder folder;
+  folder.write("study.yaml", kStudy);
+  const auto refused = [&](const std::string& store, const std::string& why) {
+    const ProgramRun run = run_program({"sweep", "study.yaml", "--store", store}, folder.path());
+    CAPTURE(run.err, run.out);
+    CHECK(run.exit_code == 2);
+    CHECK(run.err.find(why) != std::string::npos);
+  };
+  refused("nowhere/x.sqlite", "nowhere/x.sqlite: cannot be written: No such file or directory");
+  refused("study.yaml", "study.yaml: is no store of results; name another file");
+
+  run_good({"sweep", "study.yaml", "--store", "s.sqlite", "--set", "sweep={workers: [1, 2]}"}, folder);
+  const std::string good = read_file(folder.path() / "s.sqlite");
+  std::string newer = good;
+  newer[63] = 9;  // the last byte of user_version (SQLite's file format, 1.3)
+  folder.write("newer.sqlite", newer);
+  refused("newer.sqlite", "is a store of a newer epocast (format 9, this one knows 1)");
+  std::string damaged = good;
+  for (std::size_t at = 4096 + 8; at < damaged.size(); at += 64) damaged[at] = '\x55';
+  folder.write("damaged.sqlite", damaged);
+  refused("damaged.sqlite", "is damaged");
+
+  RunningProgram slow({"sweep", "study.yaml", "--store", "s.sqlite", "--exact", "--set", "dataset.samples=60000000"},
+                      folder.path());
+  while (!std::filesystem::exists(folder.path() / "s.sqlite-lock") && !slow.has_ended())
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  refused("s.sqlite", "another sweep writes to it");
+  kill(slow.process(), SIGTERM);
+  slow.finish();
+  CHECK(split(rows(folder, "s.sqlite", "global_batch > 0"), '\n').size() >= 2);
+}
+
+TEST_CASE("whatever is killed, a sweep ends with every scenario once and as it is") { sweep_under_fire(12, 1); }
+
+TEST_CASE("two hundred kills, and every scenario once and as it is", "[long]") { sweep_under_fire(200, 2); }
