@@ -104,7 +104,7 @@ double SoftwareStack::copy_time(const Device& device) const {
 void SoftwareStack::apply(WorkloadTrace& trace, std::int64_t workers, bool in_step) const {
   const bool alone = workers <= 1;
   const double fp32 = fp32_gradients_ && !alone ? kFp32 / bytes_per_value(trace.precision) : 1;
-  const double slowest = in_step ? 1 + spread_ * expected_maximum(workers) : 1;
+  const double slowest = in_step && spread_ > 0 ? 1 + spread_ * expected_maximum(workers) : 1;
   for (LayerTrace& layer : trace.layers) {
     for (GradientTensor& tensor : layer.gradients) tensor.bytes *= fp32;
     layer.times = each_pass([&](DeviceTime LayerTimes::*pass) { return (layer.times.*pass) * slowest; });
