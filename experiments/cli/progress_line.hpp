@@ -22,7 +22,7 @@ class ProgressLine {
   void show(const std::string& text);
   bool watched() const { return watched_; }
   double elapsed() const;  ///< s since this was made
-  void clear();  ///< before something else is printed
+  void clear();            ///< before something else is printed
   /// For run_study(); empty where nobody watches. REQUIRES: outlived by this object.
   Progress observer();
 

@@ -126,6 +126,7 @@ void set_axis(SweepPlan& plan, const std::string& key, const ConfigNode& values)
 }
 
 std::string axis_label(const ConfigNode& value) {
+  if (value.is_map() && value.has("cluster")) return value.at("cluster").as_string();
   if (!value.is_map() || !value.has("name")) return value.flow_text();
   std::string settings;
   for (const std::string& key : value.keys())

@@ -45,7 +45,8 @@ SweepPlan read_sweep(const ConfigNode& sweep);
 /// Adds an axis, or gives the one of this key other values; those of one that is tied must be as many.
 void set_axis(SweepPlan& plan, const std::string& key, const ConfigNode& values);
 
-/// A short label for an axis value: "4", "data_parallel", "parameter_server(mode=async)".
+/// A short label for an axis value: "4", "data_parallel", "parameter_server(mode=async)"; of a cluster that is
+/// described in place, its name.
 std::string axis_label(const ConfigNode& value);
 
 /// Names and values of all numbers, words and truth values of a configuration, by their paths: for conditions.

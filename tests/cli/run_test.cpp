@@ -160,6 +160,7 @@ TEST_CASE("a result that cannot be true is not printed unflagged") {
 TEST_CASE("the shipped studies run, in every format", "[studies]") {
   const TemporaryFolder folder;
   for (const auto& entry : std::filesystem::directory_iterator(kRoot / "experiments/studies")) {
+    if (entry.path().stem() == "buyers_question") continue;  // hundreds of scenarios, for `plan` to choose from
     CAPTURE(entry.path());
     CHECK_FALSE(run_good({"run", entry.path().string()}, folder).out.empty());
     CHECK(read_csv(run_good({"run", entry.path().string(), "--format", "csv"}, folder).out).rows.size() ==

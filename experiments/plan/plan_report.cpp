@@ -1,0 +1,153 @@
+#include "experiments/plan/plan_report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <ostream>
+
+#include "experiments/output.hpp"
+#include "sim/words.hpp"
+
+namespace epocast {
+namespace {
+
+std::string objective_text(Objective objective, const ScenarioResult& r) {
+  const double value = objective_value(objective, r).value_or(0);
+  switch (objective) {
+    case Objective::cost: return fmt::format("{:.2f} {}", value, r.currency);
+    case Objective::time: return to_string(Seconds(value));
+    case Objective::energy: return fmt::format("{:.4g} kWh", value / 3.6e6);
+    case Objective::co2: return fmt::format("{:.4g} kg of CO2", value);
+  }
+  return "";
+}
+
+std::string percent_of(const std::optional<double>& share) {
+  return share ? fmt::format("{:.1f} %", 100 * *share) : "-";
+}
+
+/// A row of the ranking: what people decide by.
+std::vector<std::string> row_of(const std::string& head, const ScenarioResult& r) {
+  std::vector<std::string> row{head};
+  for (const auto& [axis, label] : r.axes) row.push_back(label);
+  row.push_back(to_string(Seconds(r.total_s)));
+  row.push_back(r.cost ? fmt::format("{:.2f} {}", *r.cost, r.currency) : "-");
+  row.push_back(r.energy_j ? fmt::format("{:.4g} kWh", *r.energy_j / 3.6e6) : "-");
+  row.push_back(percent_of(r.mfu));
+  row.push_back(r.peak_memory_bytes ? to_string(Bytes(*r.peak_memory_bytes)) + (*r.fits_memory ? "" : " !") : "-");
+  return row;
+}
+
+void write_rows(std::ostream& out, const Plan& plan, const std::vector<std::size_t>& chosen) {
+  std::vector<std::string> head{""};
+  for (const auto& [axis, label] : plan.candidates[chosen.front()].result->axes) head.push_back(axis);
+  head.insert(head.end(), {"total", "cost", "energy", "mfu", "memory"});
+  std::vector<std::vector<std::string>> rows{head};
+  for (std::size_t r = 0; r < chosen.size(); ++r)
+    rows.push_back(row_of(std::to_string(r + 1), *plan.candidates[chosen[r]].result));
+  // Columns in which nobody has anything say nothing.
+  for (std::size_t c = head.size(); c-- > 1;)
+    if (std::all_of(rows.begin() + 1, rows.end(), [c](const auto& row) { return row[c] == "-"; }))
+      for (auto& row : rows) row.erase(row.begin() + static_cast<std::ptrdiff_t>(c));
+  out << align_columns(rows);
+}
+
+void write_counts(std::ostream& out, const Plan& plan, const PlanOptions& options) {
+  std::map<PlanCandidate::State, std::size_t> counts;
+  for (const PlanCandidate& candidate : plan.candidates)
+    if (!candidate.result) ++counts[candidate.state];
+  out << fmt::format("{} of {} simulated ({:.0f} %)", plan.simulated, counted(plan.candidates.size(), "scenario"),
+                     100.0 * static_cast<double>(plan.simulated) / static_cast<double>(plan.candidates.size()));
+  const std::pair<PlanCandidate::State, std::string> reasons[] = {
+      {PlanCandidate::refused, "cannot be"},
+      {PlanCandidate::too_large, "do not fit into memory"},
+      {PlanCandidate::too_late, "would take longer than the deadline even if communication were free"},
+      {PlanCandidate::too_dear, "would cost more than the budget even if communication were free"},
+      {PlanCandidate::worse, "cannot have less " + objective_names()[static_cast<std::size_t>(options.objective)] +
+                                 " than the first even if communication were free"}};
+  for (const auto& [state, text] : reasons)
+    if (counts[state] > 0) out << fmt::format("\n  {} {}", counts[state], text);
+  out << '\n';
+  std::map<std::string, std::size_t> errors;
+  for (const PlanCandidate& candidate : plan.candidates)
+    if (candidate.state == PlanCandidate::refused) ++errors[candidate.error];
+  for (const auto& [error, times] : errors)
+    out << "  cannot be: " << error << (times > 1 ? fmt::format("  [{} scenarios]", times) : "") << '\n';
+}
+
+/// For each axis: the best that chooses otherwise, or what it would take at least.
+void write_reasons(std::ostream& out, const std::vector<Scenario>& scenarios, const Plan& plan,
+                   const PlanOptions& options) {
+  const std::size_t winner = plan.ranking.front();
+  const double value = *objective_value(options.objective, *plan.candidates[winner].result);
+  out << "\nwhy: limited by " << plan.candidates[winner].result->limited_by << '\n';
+  std::vector<std::vector<std::string>> rows{{"instead of", "the best with", "takes", "that is"}};
+  for (std::size_t a = 0; a < scenarios[winner].axes.size(); ++a) {
+    const auto& [axis, label] = scenarios[winner].axes[a];
+    const auto other =
+        std::ranges::find_if(plan.ranking, [&](std::size_t i) { return scenarios[i].axes[a].second != label; });
+    const std::string mine = axis + "=" + label;
+    if (other != plan.ranking.end()) {
+      const ScenarioResult& r = *plan.candidates[*other].result;
+      rows.push_back({mine, scenarios[*other].axes[a].second, objective_text(options.objective, r),
+                      fmt::format("{:+.1f} %", 100 * (*objective_value(options.objective, r) / value - 1))});
+      continue;
+    }
+    const PlanCandidate* least = nullptr;
+    for (const PlanCandidate& candidate : plan.candidates)
+      if (candidate.state == PlanCandidate::worse && scenarios[candidate.index].axes[a].second != label &&
+          (least == nullptr || candidate.bound < least->bound))
+        least = &candidate;
+    rows.push_back(least == nullptr
+                       ? std::vector<std::string>{mine, "another value", "does not meet the conditions", "-"}
+                       : std::vector<std::string>{mine, scenarios[least->index].axes[a].second, "at least",
+                                                  fmt::format("{:+.1f} %", 100 * (least->bound / value - 1))});
+  }
+  if (rows.size() > 1) out << align_columns(rows);
+}
+
+}  // namespace
+
+void write_plan(std::ostream& out, const std::vector<Scenario>& scenarios, const Plan& plan, const PlanOptions& options,
+                std::size_t top) {
+  const std::string& study = scenarios.front().study;
+  if (plan.ranking.empty()) {
+    out << study << ": nothing meets the conditions";
+    if (plan.closest) {
+      const ScenarioResult& r = *plan.candidates[*plan.closest].result;
+      out << fmt::format("; the fastest that fits takes {}{}:\n", to_string(Seconds(r.total_s)),
+                         r.cost ? fmt::format(" and costs {:.2f} {}", *r.cost, r.currency) : "");
+      write_rows(out, plan, {*plan.closest});
+    } else {
+      out << '\n';
+    }
+    return write_counts(out, plan, options);
+  }
+  const ScenarioResult& winner = *plan.candidates[plan.ranking.front()].result;
+  out << fmt::format("{}: {} in {}\n", study, objective_text(options.objective, winner),
+                     to_string(Seconds(winner.total_s)));
+  std::vector<std::size_t> shown = plan.ranking;
+  shown.resize(std::min(shown.size(), top));
+  write_rows(out, plan, shown);
+  out << '\n';
+  write_counts(out, plan, options);
+  write_reasons(out, scenarios, plan, options);
+  if (options.objective != Objective::time) {
+    const std::vector<std::size_t> front = pareto_front(plan, options.objective);
+    if (front.size() > 1) {
+      out << "\nfaster for more, of those simulated\n";
+      write_rows(out, plan, front);
+    }
+  }
+  for (const std::string& warning : winner.warnings) out << "\nwarning: " << warning << '\n';
+}
+
+std::string study_text(const Scenario& scenario) {
+  const ConfigNode config = scenario.config();
+  std::string text = "# " + (scenario.name.empty() ? scenario.study : scenario.name) + '\n';
+  for (const std::string& key : config.keys()) text += key + ": " + config.at(key).flow_text() + '\n';
+  return text;
+}
+
+}  // namespace epocast

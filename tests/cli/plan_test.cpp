@@ -1,0 +1,89 @@
+// A plan is what simulating everything would say, for less.
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.hpp"
+
+using namespace epocast::test;
+
+namespace {
+
+/// Two clusters, of which the fast one costs more by the hour; 96 scenarios.
+const std::string kStudy =
+    "study: choice\nmodel: gpt3_125m\ndataset: {samples: 200000}\nbatch: {global: 64}\nprecision: bf16\noptimizer: "
+    "adam\n"
+    "workers: 8\ncompute: roofline\n"
+    "strategy: {mesh: {pipeline: 1, data: rest, tensor: 1}, schedule: {name: 1f1b, micro_batches: 4}}\n"
+    "sweep:\n"
+    "  platform: [{name: p4d, nodes: 1, price: {node_hour: 20 $}}, {name: pcie_server, nodes: 1, price: {node_hour: 12 "
+    "$}}]\n"
+    "  strategy.mesh.pipeline: [1, 2, 4]\n  strategy.mesh.tensor: [1, 2, 4]\n  strategy.schedule.micro_batches: [1, 2, "
+    "4, 8]\n"
+    "  memory.recompute: [none, full]\n"
+    "  where: [strategy.mesh.pipeline * strategy.mesh.tensor <= 8, 8 * strategy.mesh.pipeline * strategy.mesh.tensor "
+    ">= strategy.schedule.micro_batches]\n";
+
+nlohmann::json ranking(const TemporaryFolder& folder, std::vector<std::string> options) {
+  options.insert(options.begin(), {"plan", "study.yaml", "--format", "json"});
+  const ProgramRun run = run_program(options, folder.path());
+  INFO(run.err);
+  REQUIRE(run.exit_code == 0);
+  return nlohmann::json::parse(run.out);
+}
+
+}  // namespace
+
+TEST_CASE("a plan finds what all simulations find") {
+  const TemporaryFolder folder;
+  folder.write("study.yaml", kStudy);
+  for (const std::vector<std::string>& options :
+       {std::vector<std::string>{"--fits"}, {"--fits", "--minimise", "time"}, {"--fits", "--under", "10 min"}}) {
+    std::vector<std::string> all = options;
+    all.push_back("--exhaustive");
+    const nlohmann::json quick = ranking(folder, options), slow = ranking(folder, all);
+    CAPTURE(options, quick.size(), slow.size());
+    REQUIRE_FALSE(quick.empty());
+    CHECK(quick[0] == slow[0]);
+    CHECK(quick.size() < slow.size());
+    for (const nlohmann::json& row : slow) {
+      CHECK(row.at("fits_memory") == true);
+      if (options.back() == "10 min") CHECK(row.at("total_s") <= 600);
+    }
+  }
+}
+
+TEST_CASE("a plan says why, and writes the study that wins") {
+  const TemporaryFolder folder;
+  folder.write("study.yaml", kStudy);
+  const ProgramRun run = run_good({"plan", "study.yaml", "--fits", "--write", "best.yaml"}, folder);
+  CHECK(run.out.find("scenarios simulated (") != std::string::npos);
+  CHECK(run.out.find("why: limited by ") != std::string::npos);
+  CHECK(run.out.find("instead of") != std::string::npos);
+  const nlohmann::json best = ranking(folder, {"--fits"})[0];
+  const nlohmann::json again = nlohmann::json::parse(run_good({"run", "best.yaml", "--format", "json"}, folder).out)[0];
+  for (const char* column : {"total_s", "cost", "iteration_s", "peak_memory_bytes"})
+    CHECK(again.at(column) == best.at(column));
+}
+
+TEST_CASE("plans that cannot be say what comes closest, or what is missing") {
+  const TemporaryFolder folder;
+  folder.write("study.yaml", kStudy);
+  const ProgramRun late = run_program({"plan", "study.yaml", "--fits", "--under", "1 s"}, folder.path());
+  CHECK(late.exit_code == 1);
+  CHECK(late.out.find("choice: nothing meets the conditions; the fastest that fits takes ") == 0);
+  CHECK(late.out.find("would take longer than the deadline even if communication were free") != std::string::npos);
+  const auto refused = [&](const std::vector<std::string>& options, const std::string& why) {
+    std::vector<std::string> arguments{"plan", "study.yaml"};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    const ProgramRun run = run_program(arguments, folder.path());
+    CAPTURE(run.err);
+    CHECK(run.exit_code == 2);
+    CHECK(run.err.find(why) != std::string::npos);
+  };
+  refused({"--minimise", "costs"}, "did you mean 'cost'?");
+  refused({"--minimise", "energy", "--set", "workers=1", "--set", "sweep={batch.global: [8, 16]}", "--set",
+           "platform=dgx_a100", "--set", "strategy=single"},
+          "--minimise energy: the study does not say what it takes; add a block `power:");
+  refused({"--under", "5"}, "--under: missing unit");
+}
