@@ -137,7 +137,8 @@ ProgramRun run_good(const std::vector<std::string>& arguments, const TemporaryFo
   const ProgramRun run = run_program(arguments, folder.path());
   INFO(run.err);
   REQUIRE(run.exit_code == 0);
-  for (const std::string& line : split(run.err, '\n')) CHECK(line.starts_with("warning: "));
+  for (const std::string& line : split(run.err, '\n'))
+    CHECK((line.starts_with("warning: ") || line.starts_with("note: ")));
   return run;
 }
 
