@@ -21,7 +21,6 @@
 #include "platforms/platform_loader.hpp"
 #include "sim/data_directory.hpp"
 #include "sim/data_file.hpp"
-#include "sim/graph_limits.hpp"
 #include "sim/words.hpp"
 #include "strategies/register.hpp"
 #include "workloads/model_reader.hpp"
@@ -333,99 +332,6 @@ CostModelContext cost_model_context(const ScenarioSetup& setup, const ConfigNode
   return context;
 }
 
-}  // namespace
-
-Registries builtin_registries() { return {builtin_strategies()}; }
-
-WorkloadTrace ScenarioSetup::trace(DeviceId device, std::int64_t batch, const MemorySettings& settings) const {
-  return trace(model, device, batch, settings);
-}
-
-WorkloadTrace ScenarioSetup::trace(const Model& of, DeviceId device, std::int64_t batch,
-                                   const MemorySettings& settings) const {
-  Device on = cluster.devices[static_cast<std::size_t>(device)];
-  // Workers have a rate for the precision; a parameter server's device, which multiplies nothing, may do without.
-  if (!(on.matrix_rate(precision).value > 0)) on.other_rates[precision] = on.peak_rate;
-  WorkloadTrace out = make_trace(of, *cost_model, batch, on, precision);
-  settings.apply(out);
-  launches.apply(out, of);
-  return out;
-}
-
-void ScenarioSetup::tune(Collective& work, const Group& group) const {
-  work.rings = rings.count();
-  if (work.gamma > 0)
-    work.gamma = cached_reduction && work.bytes <= cached_reduction->up_to ? cached_reduction->gamma : collective.gamma;
-  work.measured = std::nullopt;
-  for (const MeasuredCollectives& measured : measured_collectives)
-    if (!work.measured) work.measured = measured.time(work, group, cluster);
-}
-
-StrategyContext ScenarioSetup::context(const PhaseSettings& phase, std::set<AskedTrace>* asked) const {
-  return context(phase, memory, asked);
-}
-
-StrategyContext ScenarioSetup::context(const PhaseSettings& phase, const MemorySettings& settings,
-                                       std::set<AskedTrace>* asked) const {
-  return context(phase, settings, asked, static_cast<std::int64_t>(phase.workers.size()));
-}
-
-StrategyContext ScenarioSetup::lone_context(const PhaseSettings& phase) const {
-  return context(phase, memory, nullptr, 1);
-}
-
-StrategyContext ScenarioSetup::context(const PhaseSettings& phase, const MemorySettings& settings,
-                                       std::set<AskedTrace>* asked, std::int64_t team) const {
-  const auto kinds = std::make_shared<const DeviceKinds>(cluster, phase.workers);
-  const auto on_device = [this, settings, asked, team](std::int64_t batch, DeviceId device) {
-    if (asked != nullptr) asked->insert({batch, device});
-    WorkloadTrace made = trace(device, batch, settings);
-    stack.apply(made, team, in_step);
-    return made;
-  };
-  const auto of_part = [this, settings, asked, kinds](std::shared_ptr<const Model> part) {
-    if (!cost_model->knows_parts())
-      throw ConfigError(strategy_place, "strategy",
-                        "devices share layers here, but the cost model has times of whole layers only; use compute: "
-                        "fitted or roofline");
-    return TraceSource(kinds, [this, settings, asked, part = std::move(part)](std::int64_t batch, DeviceId device) {
-      if (asked != nullptr) asked->insert({batch, device});
-      return trace(*part, device, batch, settings);
-    });
-  };
-  return {.cluster = cluster,
-          .workers = phase.workers,
-          .global_batch = phase.global_batch,
-          .trace = TraceSource(kinds, on_device),
-          .collective = collective,
-          .optimizer = optimizer,
-          .memory_reserve = memory.reserve,
-          .memory_reserve_share = memory.reserve_share,
-          .kinds = kinds,
-          .model = model.layers.empty() ? nullptr : &model,
-          .trace_of = of_part};
-}
-
-TrainingStep ScenarioSetup::compile(const StrategyContext& seen) const {
-  try {
-    return strategy->compile(seen);
-  } catch (const GraphTooLarge& problem) {
-    throw ConfigError(strategy_place, "strategy",
-                      strategy_name + " makes " + problem.what() +
-                          ", which memory may not bear; use fewer micro-batches, accumulated steps, stages or workers, "
-                          "or coarser units of communication");
-  }
-}
-
-TrainingStep ScenarioSetup::compile(const PhaseSettings& phase, std::set<AskedTrace>* asked) const {
-  const StrategyContext seen = context(phase, asked);
-  TrainingStep step = compile(seen);
-  if (stack.input_rate(1)) add_input(step.graph, stack, seen);
-  step.graph.tune_collectives([this](Collective& work, const Group& group) { tune(work, group); });
-  memory.apply(step, cluster);
-  return step;
-}
-
 /// What the study names, or else is run with; constants that were fitted to steps come with no stack but their own.
 SoftwareStack read_stack(const Scenario& scenario, const ConfigNode& study, const ScenarioSetup& setup,
                          const std::filesystem::path& data) {
@@ -436,6 +342,10 @@ SoftwareStack read_stack(const Scenario& scenario, const ConfigNode& study, cons
   const std::string name = usual_stack(strategy.at("name").as_string(), setup.cluster.devices.front());
   return load_stack(ConfigNode::load_text(name, "stack"), data);
 }
+
+}  // namespace
+
+Registries builtin_registries() { return {builtin_strategies()}; }
 
 ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registries) {
   const std::filesystem::path data = data_directory();

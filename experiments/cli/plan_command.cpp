@@ -32,7 +32,7 @@ int plan(const PlanArguments& arguments, const Registries& registries) {
   const OutputFormat format = parse_output_format(arguments.format);
   std::vector<Override> overrides;
   for (const std::string& text : arguments.overrides) overrides.push_back(parse_override(text));
-  const Study study = load_study(arguments.file, overrides);
+  const Study study = load_users_study(arguments.file, overrides);
   for (const std::string& note : study.notes) std::cerr << "note: " << printable(note) << '\n';
   PlanOptions options{.objective = static_cast<Objective>(choose("--minimise", arguments.minimise, objective_names())),
                       .fits = arguments.fits,

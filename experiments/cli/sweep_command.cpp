@@ -66,7 +66,7 @@ int dry_run(const Study& study, const std::filesystem::path& file, const SweepOp
 int sweep(const SweepArguments& arguments, const Registries& registries) {
   std::vector<Override> overrides;
   for (const std::string& text : arguments.overrides) overrides.push_back(parse_override(text));
-  const Study study = load_study(arguments.file, overrides);
+  const Study study = load_users_study(arguments.file, overrides);
   for (const std::string& note : study.notes) std::cerr << "note: " << printable(note) << '\n';
   SweepOptions options{.run = {.exact = arguments.exact, .fold = !arguments.unfolded},
                        .parallel = arguments.jobs > 0 ? arguments.jobs : available_processors(),

@@ -228,6 +228,18 @@ TEST_CASE("a dry run says what there is to do, and does nothing") {
   CHECK(folder.names() == std::vector<std::string>{"study.yaml"});
 }
 
+TEST_CASE("a sweep runs strategies with the software that run runs them with") {
+  const TemporaryFolder folder;
+  folder.write("gpus.yaml",
+               "study: gpus\nplatform: dgx1_v100\nmodel: resnet50\ndataset: {samples: 6400}\nbatch: {per_worker: 16}\n"
+               "sweep: {workers: [2, 8], strategy: [ddp, zero3, gossip]}\n");
+  run_good({"sweep", "gpus.yaml"}, folder);
+  const std::string stored = rows(folder, "gpus.sqlite");
+  CHECK(stored == run_good({"run", "gpus.yaml", "--format", "jsonl"}, folder).out);
+  for (const char* stack : {"pytorch_ddp", "pytorch_fsdp", "ideal"})
+    CHECK(stored.find("\"stack\":\"" + std::string(stack) + "\"") != std::string::npos);
+}
+
 TEST_CASE("stores that cannot be used say why") {
   const TemporaryFolder folder;
   folder.write("study.yaml", kStudy);
