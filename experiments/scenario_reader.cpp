@@ -109,8 +109,9 @@ std::vector<DeviceId> read_workers(const ConfigNode& node, const Cluster& cluste
     if (workers.empty()) throw node.at("hosts").error("no workers; name at least one host");
     return workers;
   }
-  const std::int64_t count = node.as_int(Range{1, 1e6});
-  if (count > static_cast<std::int64_t>(cluster.devices.size()))
+  const auto all = static_cast<std::int64_t>(cluster.devices.size());
+  const std::int64_t count = node.is_scalar() && node.as_string() == "all" ? all : node.as_int(Range{1, 1e6});
+  if (count > all)
     throw node.error(fmt::format("{} workers, but platform '{}' has {}; use fewer workers or another platform", count,
                                  cluster.name, counted(cluster.devices.size(), "host")));
   for (DeviceId d = 0; d < count; ++d) workers.push_back(d);

@@ -37,6 +37,14 @@ TEST_CASE("a tensor axis that crosses nodes is warned of, with what the order wo
   CHECK(inside["iteration_s"] < across["iteration_s"]);
 }
 
+TEST_CASE("all workers are those of the platform") {
+  const TemporaryFolder folder;
+  folder.write("all.yaml",
+               "study: all\nplatform: dgx1_v100\nworkers: all\nmodel: mlp_mnist\ndataset: {samples: 6400}\n");
+  const json row = json::parse(run_good({"run", "all.yaml", "--format", "json"}, folder).out)[0];
+  CHECK(row["workers"] == 8);
+}
+
 TEST_CASE("what software costs is felt by devices that share layers, too") {
   const TemporaryFolder folder;
   for (const char* mesh : {"{data: 32}", "{data: 4, tensor: 8}", "{pipeline: 2, data: 16}"}) {
