@@ -206,7 +206,7 @@ TEST_CASE("combinations of mesh, schedule, body and synchronisation keep the rul
   REQUIRE(all.size() >= 1500);
   // A step that has no factor in common with the lengths of the lists meets every pair of parts.
   std::vector<Combination> some;
-  for (std::size_t i = 0; i < all.size(); i += 17) some.push_back(all[i]);
+  for (std::size_t i = 0; i < all.size(); i += 41) some.push_back(all[i]);
   check(some);
 }
 
