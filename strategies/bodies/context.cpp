@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "strategies/bodies/layer_part.hpp"
 #include "strategies/choice.hpp"
 
 namespace epocast {
@@ -78,7 +79,7 @@ DividedModel ContextBody::divide(DividedModel model, int parts, const ConfigNode
     layer.input.width /= parts;
     layer.output.width /= parts;
     for (std::int64_t* values : {&layer.input_values, &layer.inner_values, &layer.mask_values}) *values /= parts;
-    for (double* flop : {&layer.forward_flop, &layer.backward_data_flop, &layer.backward_weights_flop}) *flop /= parts;
+    scale_work(layer, 1.0 / parts);
   }
   model.part = part;
   return model;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "strategies/bodies/layer_part.hpp"
+
 namespace epocast {
 namespace {
 
@@ -73,7 +75,7 @@ class ExpertDivision {
     const auto more = [this](std::int64_t& n) { n = std::llround(std::ceil(load_ * static_cast<double>(n) - 1e-9)); };
     if (input) more(layer.input.width), more(layer.input_values);
     if (output) more(layer.output.width), more(layer.inner_values), more(layer.mask_values);
-    for (double* flop : {&layer.forward_flop, &layer.backward_data_flop, &layer.backward_weights_flop}) *flop *= load_;
+    scale_work(layer, load_);
   }
 
   DividedModel divided_;

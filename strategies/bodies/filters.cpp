@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "strategies/bodies/layer_part.hpp"
+
 namespace epocast {
 namespace {
 
@@ -38,7 +40,7 @@ class FilterDivision {
 
  private:
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-  std::int64_t share(std::int64_t n) const { return (n + parts_ - 1) / parts_; }
+  std::int64_t share(std::int64_t n) const { return largest_share(n, parts_); }
 
   static bool is_grouped(const Layer& layer) { return layer.kind == LayerKind::convolution && layer.groups > 1; }
   static bool has_filters(const Layer& layer) {
@@ -106,7 +108,7 @@ class FilterDivision {
     for (ParameterTensor& tensor : own.parameters) tensor.values = share(tensor.values);
     own.inner_values = share(own.inner_values);
     own.mask_values = share(own.mask_values);
-    for (double* flop : {&own.forward_flop, &own.backward_data_flop, &own.backward_weights_flop}) *flop *= factor;
+    scale_work(own, factor);
   }
 
   void add(std::vector<SampleExchange>& to, const char* name, CollectiveOp op, std::size_t tensor) const {

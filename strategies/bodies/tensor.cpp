@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "strategies/bodies/layer_part.hpp"
+
 namespace epocast {
 namespace {
 
@@ -49,7 +51,7 @@ class Division {
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
   const Layer& whole(std::size_t l) const { return model_.layers[l]; }
   Layer& part(std::size_t l) { return part_->layers[l]; }
-  std::int64_t share(std::int64_t n) const { return (n + parts_ - 1) / parts_; }
+  std::int64_t share(std::int64_t n) const { return largest_share(n, parts_); }
 
   static bool is_product(const Layer& layer) {
     return layer.kind == LayerKind::linear || layer.kind == LayerKind::fully_connected;
@@ -121,7 +123,7 @@ class Division {
     for (ParameterTensor& tensor : own.parameters)
       if (!routes || &tensor == own.parameters.data()) tensor.values = share(tensor.values);
     const double divided = ratio(own.output.channels, layer.output.channels), router = routes ? router_share(layer) : 0;
-    scale_flop(own, divided * (1 - router) + router);
+    scale_work(own, divided * (1 - router) + router);
     spread_[l] = Spread::channels;
   }
 
@@ -168,7 +170,7 @@ class Division {
     own.input.channels = share(layer.input.channels);
     own.input_values = share(layer.input_values);
     if (!own.parameters.empty()) own.parameters.front().values = share(layer.parameters.front().values);
-    scale_flop(own, ratio(own.input.channels, layer.input.channels));
+    scale_work(own, ratio(own.input.channels, layer.input.channels));
     add_up(l);
   }
 
@@ -225,7 +227,7 @@ class Division {
     // Heads of keys and values that are fewer than devices are copied.
     own.heads = static_cast<int>(share(own.heads));
     own.kv_heads = static_cast<int>(share(own.kv_heads));
-    scale_flop(own, 1.0 / parts_);
+    scale_work(own, 1.0 / parts_);
     spread_[l] = Spread::channels;
   }
 
@@ -250,7 +252,7 @@ class Division {
       own.input_values /= parts_;
       own.inner_values /= parts_;
       own.mask_values /= parts_;
-      scale_flop(own, 1.0 / parts_);
+      scale_work(own, 1.0 / parts_);
       spread_[l] = Spread::positions;
       return;
     }
@@ -269,11 +271,6 @@ class Division {
   }
 
   static double ratio(std::int64_t a, std::int64_t b) { return static_cast<double>(a) / static_cast<double>(b); }
-  static void scale_flop(Layer& layer, double factor) {
-    layer.forward_flop *= factor;
-    layer.backward_data_flop *= factor;
-    layer.backward_weights_flop *= factor;
-  }
 
   DividedModel divided_;
   const Model& model_;

@@ -11,6 +11,7 @@
 #include "strategies/message.hpp"
 #include "strategies/pipeline/memory.hpp"
 #include "strategies/step/parameter_part.hpp"
+#include "strategies/step/shared_table.hpp"
 #include "strategies/step/stage_writer.hpp"
 
 namespace epocast {
@@ -43,7 +44,7 @@ class StepBuilder {
       add_updates();
       add_up_shared_tables();
     }
-    count_shared_tables(memory);
+    count_shared_tables(plan_, context_, memory);
     for (StageWriter& stage : stages_) stage.close();
     for (Places& places : places_)
       for (const auto& place : places) place->tie();
@@ -66,7 +67,7 @@ class StepBuilder {
 
   StageWriter& stage(int s) { return stages_[at(s)]; }
   int chunks() const { return static_cast<int>(plan_.chunks.size()); }
-  const Chunk& chunk(int c) const { return plan_.chunks[at(c)]; }
+  const Chunk& chunk(int c) const { return plan_.chunk(c); }
   int forward_stage(int c) const { return chunk(c).stage; }
   int backward_stage(int c) const {
     return plan_.gradients == GradientPlace::one_processor ? plan_.stages() - 1 : chunk(c).stage;
@@ -338,32 +339,10 @@ class StepBuilder {
     }
   }
 
-  int chunk_of(std::size_t layer) const {
-    int c = 0;
-    while (layer >= chunk(c).last) ++c;
-    return c;
-  }
-
-  struct SharedTable {
-    int original = 0, copy = 0;  ///< chunks
-    std::size_t layer = 0;       ///< whose table it is
-  };
-  std::vector<SharedTable> shared_tables() const {
-    std::vector<SharedTable> tables;
-    if (context_.model == nullptr || !plan_.replicas_are_equal()) return tables;
-    for (std::size_t l = 0; l < context_.model->layers.size(); ++l) {
-      if (context_.model->layers[l].tied_to < 0) continue;
-      const auto layer = static_cast<std::size_t>(context_.model->layers[l].tied_to);
-      const SharedTable table{chunk_of(layer), chunk_of(l), layer};
-      if (chunk(table.original).stage != chunk(table.copy).stage) tables.push_back(table);
-    }
-    return tables;
-  }
-
   /// A layer that multiplies by another stage's table has a copy of it, whose gradient is summed with the original's
   /// before both are updated (Shoeybi et al. 2019: word embeddings on the first and the last stage).
   void add_up_shared_tables() {
-    for (const auto& [original, copy, layer] : shared_tables()) {
+    for (const auto& [original, copy, layer] : shared_tables(plan_, context_.model)) {
       const int first = chunk(original).stage, last = chunk(copy).stage;
       const LayerTrace& table = layers(first)[layer];
       std::vector<DeviceId> devices = plan_.ranks[at(first)].devices;
@@ -391,19 +370,6 @@ class StepBuilder {
         for (const Lanes& updates : update_[at(c)])
           for (const TaskId update : updates) graph_.after(summed, update);
       }
-    }
-  }
-
-  void count_shared_tables(std::vector<DeviceMemory>& memory) const {
-    for (const auto& [original, copy, layer] : shared_tables()) {
-      const LayerTrace& table = layers(chunk(original).stage)[layer];
-      const int last = chunk(copy).stage;
-      MemoryUse& use = memory[at(last)].use;
-      use.parameters += table.parameters;
-      use.gradients += table.parameters;
-      use.optimizer_state +=
-          table.parameters * (optimizer_bytes_per_value(context_.optimizer, plan_.traces.front()->precision) /
-                              bytes_per_value(plan_.traces.front()->precision));
     }
   }
 

@@ -45,6 +45,8 @@ struct StepPlan {
   bool by_layer = false;  ///< passes of layers are tasks of their own, in a single stage
 
   int stages() const { return static_cast<int>(ranks.size()); }
+  const Chunk& chunk(int c) const { return chunks[static_cast<std::size_t>(c)]; }
+  const WorkloadTrace& trace(int stage) const { return *traces[static_cast<std::size_t>(stage)]; }
   bool replicas_are_equal() const {
     return std::all_of(ranks.begin(), ranks.end(), [this](const StageRanks& stage) {
       return stage.devices.size() == ranks.front().devices.size();

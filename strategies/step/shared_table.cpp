@@ -1,0 +1,38 @@
+#include "strategies/step/shared_table.hpp"
+
+namespace epocast {
+namespace {
+
+int chunk_of(const StepPlan& plan, std::size_t layer) {
+  int c = 0;
+  while (layer >= plan.chunk(c).last) ++c;
+  return c;
+}
+
+}  // namespace
+
+std::vector<SharedTable> shared_tables(const StepPlan& plan, const Model* model) {
+  std::vector<SharedTable> tables;
+  if (model == nullptr || !plan.replicas_are_equal()) return tables;
+  for (std::size_t l = 0; l < model->layers.size(); ++l) {
+    if (model->layers[l].tied_to < 0) continue;
+    const auto layer = static_cast<std::size_t>(model->layers[l].tied_to);
+    const SharedTable table{chunk_of(plan, layer), chunk_of(plan, l), layer};
+    if (plan.chunk(table.original).stage != plan.chunk(table.copy).stage) tables.push_back(table);
+  }
+  return tables;
+}
+
+void count_shared_tables(const StepPlan& plan, const StrategyContext& context, std::vector<DeviceMemory>& memory) {
+  const Precision precision = plan.traces.front()->precision;
+  const double state = optimizer_bytes_per_value(context.optimizer, precision) / bytes_per_value(precision);
+  for (const auto& [original, copy, layer] : shared_tables(plan, context.model)) {
+    const Bytes table = plan.trace(plan.chunk(original).stage).layers[layer].parameters;
+    MemoryUse& use = memory[static_cast<std::size_t>(plan.chunk(copy).stage)].use;
+    use.parameters += table;
+    use.gradients += table;
+    use.optimizer_state += table * state;
+  }
+}
+
+}  // namespace epocast
