@@ -6,24 +6,13 @@
 
 #include "experiments/phase_run.hpp"
 #include "experiments/scenario.hpp"
+#include "experiments/study_change.hpp"
 
 namespace epocast {
-
-/// Another setting of a study.
-struct StudyChange {
-  std::string text;  ///< "memory.recompute: full"
-  std::vector<std::pair<std::string, ConfigNode>> settings;
-};
 
 /// Recomputation that the study does not use yet; of a composition also smaller micro-batches, sharded optimizers, and
 /// teams and pipelines of twice as many devices. Whether they fit, or go together at all, is to be tried.
 std::vector<StudyChange> memory_changes(const ConfigNode& study);
-
-/// A change that was simulated, and fits into memory.
-struct Remedy {
-  std::string text;
-  double iteration_s = 0;
-};
 
 /// A sentence for the phase that exceeds its devices' memory most: by how much, and what would help (the largest batch
 /// per worker that fits, and with the same batch `remedies`, fastest first); "" if everything fits.

@@ -2,8 +2,11 @@
 // What to do about a mesh whose tensor axis crosses slow links.
 
 #include <optional>
+#include <string>
+#include <vector>
 
-#include "experiments/memory_advice.hpp"
+#include "experiments/study_change.hpp"
+#include "sim/cluster.hpp"
 
 namespace epocast {
 
