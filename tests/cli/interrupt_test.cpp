@@ -6,10 +6,8 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <csignal>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
-#include <sstream>
 #include <thread>
 
 #include "tests/cli/program.hpp"
@@ -24,25 +22,6 @@ const std::string kStudy =
     "strategy: {name: parameter_server, mode: async}\nnoise: {compute_cv: 0.1}\n"
     "dataset: {samples: 200000}\n"
     "sweep: {batch.per_worker: [31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50]}\n";
-
-/// Processes of a session, from /proc: those whose parent has died as well.
-std::vector<int> processes_of_session(int session) {
-  std::vector<int> found;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
-    const std::string name = entry.path().filename();
-    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    std::ifstream in(entry.path() / "stat");
-    std::string text((std::istreambuf_iterator<char>(in)), {});
-    const std::size_t end = text.rfind(')');  // of the program's name, which may hold anything
-    if (end == std::string::npos) continue;   // it has ended meanwhile
-    std::istringstream fields(text.substr(end + 1));
-    std::string state;
-    int parent = 0, group = 0, of = 0;
-    fields >> state >> parent >> group >> of;
-    if (of == session && state != "Z" && state != "X") found.push_back(std::stoi(name));
-  }
-  return found;
-}
 
 /// Signals take a moment to arrive; a simulation that goes on would take until its end, minutes on a busy machine.
 std::vector<int> left_after_a_while(int session) {

@@ -1,4 +1,4 @@
-// What the program says about a mesh whose teams cross slow links.
+// Workers and meshes as users name them: all of a platform, teams that cross slow links, software under a mesh.
 #include <catch2/catch.hpp>
 
 #include <nlohmann/json.hpp>

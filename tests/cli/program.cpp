@@ -10,7 +10,9 @@
 #include <catch2/catch.hpp>
 #include <cerrno>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <stdexcept>
 
 namespace epocast::test {
@@ -140,6 +142,24 @@ ProgramRun run_good(const std::vector<std::string>& arguments, const TemporaryFo
   for (const std::string& line : split(run.err, '\n'))
     CHECK((line.starts_with("warning: ") || line.starts_with("note: ")));
   return run;
+}
+
+std::vector<int> processes_of_session(int session) {
+  std::vector<int> found;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const std::string name = entry.path().filename();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    std::ifstream in(entry.path() / "stat");
+    std::string text((std::istreambuf_iterator<char>(in)), {});
+    const std::size_t end = text.rfind(')');  // of the program's name, which may hold anything
+    if (end == std::string::npos) continue;   // it has ended meanwhile
+    std::istringstream fields(text.substr(end + 1));
+    std::string state;
+    int parent = 0, group = 0, of = 0;
+    fields >> state >> parent >> group >> of;
+    if (of == session && state != "Z" && state != "X") found.push_back(std::stoi(name));
+  }
+  return found;
 }
 
 }  // namespace epocast::test

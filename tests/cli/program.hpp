@@ -78,4 +78,7 @@ class TemporaryFolder {
 /// Runs `epocast` in the folder and checks that it exits with 0 and says nothing but warnings on stderr.
 ProgramRun run_good(const std::vector<std::string>& arguments, const TemporaryFolder& folder);
 
+/// Processes of a session, from /proc: those whose parent has died as well.
+std::vector<int> processes_of_session(int session);
+
 }  // namespace epocast::test

@@ -7,10 +7,8 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <csignal>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
-#include <sstream>
 #include <thread>
 
 #include "tests/cli/program.hpp"
@@ -46,20 +44,8 @@ std::string rows(const TemporaryFolder& folder, const std::string& store, const 
 
 /// Processes of a session other than the first.
 std::vector<int> children_of_session(int session) {
-  std::vector<int> found;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
-    const std::string name = entry.path().filename();
-    if (name.find_first_not_of("0123456789") != std::string::npos || std::stoi(name) == session) continue;
-    std::ifstream in(entry.path() / "stat");
-    std::string text((std::istreambuf_iterator<char>(in)), {});
-    const std::size_t end = text.rfind(')');
-    if (end == std::string::npos) continue;
-    std::istringstream fields(text.substr(end + 1));
-    std::string state;
-    int parent = 0, group = 0, of = 0;
-    fields >> state >> parent >> group >> of;
-    if (of == session && state != "Z" && state != "X") found.push_back(std::stoi(name));
-  }
+  std::vector<int> found = processes_of_session(session);
+  std::erase(found, session);
   return found;
 }
 
