@@ -75,7 +75,7 @@ void NetworkPlan::plan(std::uint32_t task) {
 }
 
 AlgorithmChoice& NetworkPlan::choice(const Team& kind) const {
-  return choices_.try_emplace(&kind, kind.hosts, kind.nodes, kind.network, may_contend_, engine_).first->second;
+  return choices_.try_emplace(&kind, kind.hosts, kind.nodes, kind.network, engine_).first->second;
 }
 
 CollectivePlan NetworkPlan::plan_like(std::uint32_t task, std::uint32_t team, const Collective& other) const {

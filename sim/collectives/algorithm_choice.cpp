@@ -15,10 +15,6 @@ namespace {
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr double kMeasuredBytes = 1e9;  // any size does: times are linear in it
 
-/// Trees whose messages have to be simulated one by one are left out for larger groups: a vector of 25 MB has some
-/// 10,000 of them on 64 ranks.
-constexpr int kMostTreeRanks = 64;
-
 /// Off a star, P^2 pairs are not looked at for larger groups: a ring does the same with P.
 constexpr int kMostPairwiseRanks = 256;
 
@@ -51,8 +47,8 @@ class LoneRun final : SimEngine::Listener {
 }  // namespace
 
 AlgorithmChoice::AlgorithmChoice(const std::vector<int>& hosts, const std::vector<int>& node_of,
-                                 const GroupNetwork& network, bool may_contend, SimEngine& engine)
-    : hosts_(hosts), node_of_(node_of), network_(network), may_contend_(may_contend), engine_(engine) {
+                                 const GroupNetwork& network, SimEngine& engine)
+    : hosts_(hosts), node_of_(node_of), network_(network), engine_(engine) {
   for (const int node : node_of) {
     if (static_cast<std::size_t>(node) >= ranks_on_node_.size())
       ranks_on_node_.resize(static_cast<std::size_t>(node) + 1);
@@ -84,7 +80,6 @@ CollectiveAlgorithm AlgorithmChoice::fastest(const Collective& collective) {
   using A = CollectiveAlgorithm;
   Collective candidate = collective;
   const auto ranks = static_cast<int>(hosts_.size());
-  const bool single_tree_messages = may_contend_ || !network_.uniform;
   CollectiveAlgorithm best = default_algorithm(collective.op);
   double least = kInfinite;
   const auto consider = [&](A algorithm) {
@@ -106,8 +101,7 @@ CollectiveAlgorithm AlgorithmChoice::fastest(const Collective& collective) {
     consider(entry.id);
   }
   candidate.algorithm = A::double_binary_tree;  // last, as it takes the longest to predict
-  if (supports(A::double_binary_tree, collective.op) && !(single_tree_messages && ranks > kMostTreeRanks) &&
-      least_double_tree(collective) < least)
+  if (supports(A::double_binary_tree, collective.op) && least_double_tree(collective) < least)
     consider(A::double_binary_tree);
   return best;
 }
@@ -185,14 +179,15 @@ IdleTime AlgorithmChoice::measure(const Collective& collective) {
 }
 
 /// Its ranks are not in step. On a star all its messages take equally long if reductions are free, so that its time is
-/// that of the messages on its longest path. Elsewhere some share links, and only a simulation tells.
+/// that of the messages on its longest path. Elsewhere some share links, and only a simulation tells, of messages or,
+/// in a large group, of streams.
 double AlgorithmChoice::predict_double_tree(const Collective& collective) {
   const auto ranks = static_cast<int>(hosts_.size());
   const double bytes = collective.bytes.value;
   const auto schedule = [&] { return make_schedule(collective.op, collective.algorithm, ranks, bytes); };
   if (!network_.uniform) {
     Collective alone = collective;
-    alone.level = CollectiveLevel::message;
+    alone.level = CollectiveLevel::flow;
     const CollectivePlan plan = plan_collective(alone, hosts_, node_of_, network_, false, engine_);
     return LoneRun(engine_).seconds(plan, hosts_);
   }

@@ -20,9 +20,9 @@ namespace epocast {
 /// cuts it into chunks.
 class AlgorithmChoice {
  public:
-  /// `hosts`, `node_of` (the node of each rank) and `network` outlive this. `may_contend`: as in plan_collective().
+  /// `hosts`, `node_of` (the node of each rank) and `network` outlive this.
   AlgorithmChoice(const std::vector<int>& hosts, const std::vector<int>& node_of, const GroupNetwork& network,
-                  bool may_contend, SimEngine& engine);
+                  SimEngine& engine);
 
   /// The algorithm that the collective takes: its own if it names one. The fastest of several that are equal is the
   /// first in the order of the enumeration. With a number of rings, only those that can run on so many count, if there
@@ -46,7 +46,6 @@ class AlgorithmChoice {
   const std::vector<int>& hosts_;
   const std::vector<int>& node_of_;
   const GroupNetwork& network_;
-  bool may_contend_;
   SimEngine& engine_;
   std::vector<int> ranks_on_node_;  ///< by node
   bool equal_nodes_ = true;

@@ -11,6 +11,9 @@
 namespace epocast {
 namespace {
 
+/// Trees of more ranks run as streams instead of messages: a vector of 25 MB has some 10,000 messages on so many.
+constexpr int kMostRanksByMessage = 64;
+
 /// A uniform round on a star costs every rank the same as sending to its right neighbour.
 Round to_neighbour(double bytes) {
   Round round;
@@ -32,6 +35,15 @@ bool can_use_rings(const Collective& collective, const GroupNetwork& network) {
          (network.one_node || collective.algorithm == CollectiveAlgorithm::hierarchical);
 }
 
+/// The chunks of a double binary tree that an edge carries, as one message: those of a vector too small to be cut.
+Round all_chunks(const Collective& collective, int ranks) {
+  Round all;
+  for (const Round& round : make_schedule(collective.op, collective.algorithm, ranks, 1).rounds)
+    for (const Message& m : round.messages)
+      all.messages.push_back({m.from, m.to, m.bytes * collective.bytes.value, m.reduce_bytes * collective.bytes.value});
+  return all;
+}
+
 /// Ranks of a double binary tree are not in step, so no formula has its time; on a star where nothing contends its
 /// messages need not be simulated either, as none waits for a link.
 CollectivePlan plan_trees_on_star(const Collective& collective, int ranks, const GroupNetwork& network) {
@@ -40,12 +52,32 @@ CollectivePlan plan_trees_on_star(const Collective& collective, int ranks, const
   plan.level = CollectiveLevel::closed_form;
   plan.gamma = collective.gamma;
   const AlphaBetaGamma link{network.alpha, network.beta, collective.gamma};
-  const double bytes = collective.bytes.value;
-  plan.idle_time = idle_time_on_star(make_schedule(collective.op, collective.algorithm, ranks, bytes), link);
-  // Its chunks together are one message over every edge, as of a vector so small that it is not cut into chunks.
-  Round& all = plan.steps.emplace_back().flows;
-  for (const Round& round : make_schedule(collective.op, collective.algorithm, ranks, 1).rounds)
-    for (const Message& m : round.messages) all.messages.push_back({m.from, m.to, m.bytes * bytes, 0});
+  plan.idle_time =
+      idle_time_on_star(make_schedule(collective.op, collective.algorithm, ranks, collective.bytes.value), link);
+  plan.steps.push_back({0, all_chunks(collective, ranks)});
+  return plan;
+}
+
+/// The trees of a large group: every edge is a flow, all at once, as the chunks are a stream along both trees. What its
+/// messages wait for apart from links that they share (latencies, the filling of the trees, reductions) comes first.
+CollectivePlan plan_streams(const Collective& collective, const std::vector<int>& hosts, SimEngine& engine) {
+  const int ranks = static_cast<int>(hosts.size());
+  CollectivePlan plan;
+  plan.algorithm = collective.algorithm;
+  plan.level = CollectiveLevel::flow;
+  plan.gamma = collective.gamma;
+  Round edges = all_chunks(collective, ranks);
+  std::vector<double> sending(hosts.size()), receiving(hosts.size());  // s
+  double busiest = 0;
+  for (const Message& m : edges.messages) {
+    const double time = m.bytes / engine.route(hosts[m.from], hosts[m.to]).bandwidth;
+    busiest = std::max({busiest, sending[m.from] += time, receiving[m.to] += time});
+  }
+  const double alone =
+      idle_time_of_messages(make_schedule(collective.op, collective.algorithm, ranks, collective.bytes.value), hosts,
+                            collective.gamma, engine);
+  plan.idle_time = alone;
+  plan.steps.push_back({std::max(0.0, alone - busiest), std::move(edges)});
   return plan;
 }
 
@@ -92,6 +124,9 @@ CollectivePlan plan_collective(const Collective& collective, const std::vector<i
   if (!in_step && network.uniform && !may_contend && !collective.measured &&
       collective.level == CollectiveLevel::automatic)
     return plan_trees_on_star(collective, ranks, network);
+  if (!in_step && ranks > kMostRanksByMessage && !collective.measured &&
+      (collective.level == CollectiveLevel::automatic || collective.level == CollectiveLevel::flow))
+    return plan_streams(collective, hosts, engine);
   CollectivePlan plan;
   plan.algorithm = collective.algorithm;
   plan.gamma = collective.gamma;

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <numeric>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "platforms/platform_loader.hpp"
+#include "platforms/pod_generator.hpp"
 #include "sim/network_plan.hpp"
 #include "tests/support/simulate.hpp"
 
@@ -21,11 +23,12 @@ namespace {
 using A = CollectiveAlgorithm;
 using Op = CollectiveOp;
 
-CyclicTaskGraph one_collective(const std::vector<DeviceId>& devices, Op op, A algorithm, double bytes) {
+CyclicTaskGraph one_collective(const std::vector<DeviceId>& devices, Op op, A algorithm, double bytes,
+                               CollectiveLevel level = CollectiveLevel::automatic) {
   CyclicTaskGraph graph;
   const GroupId group = graph.add_group("ranks", devices);
   const QueueId queue = graph.add_queue("queue", group, QueueRole::communication, Discipline::program_order);
-  graph.collective(queue, {.op = op, .algorithm = algorithm, .group = group, .bytes = Bytes(bytes)},
+  graph.collective(queue, {.op = op, .algorithm = algorithm, .level = level, .group = group, .bytes = Bytes(bytes)},
                    {"collective", ""});
   return graph;
 }
@@ -50,8 +53,7 @@ std::set<std::vector<DeviceId>> groups(const Cluster& cluster) {
   };
   const std::size_t all = cluster.devices.size();
   for (const std::size_t count : {2, 3, 4, 6, 8, 13, 16, 31, 64}) add(count, 1, all);
-  if (cluster.name.starts_with("ideal_star"))  // elsewhere trees of more than 64 ranks are left out
-    for (const std::size_t count : {100, 250}) add(count, 1, all);
+  for (const std::size_t count : {100, 250}) add(count, 1, all);
   for (const std::size_t on_each : {2, 3, 4, 5, 7, 8, 16})
     for (const std::size_t from_nodes : {1, 2, 3, 4}) {
       add(from_nodes, on_each, all);
@@ -61,11 +63,11 @@ std::set<std::vector<DeviceId>> groups(const Cluster& cluster) {
 }
 
 /// What is slower than it need be, a line each.
-std::string slow_choices(const std::string& platform, const std::vector<Op>& ops, const std::vector<double>& sizes) {
-  const Cluster cluster = testing::platform(platform);
+std::string slow_choices(const Cluster& cluster, const std::set<std::vector<DeviceId>>& groups,
+                         const std::vector<Op>& ops, const std::vector<double>& sizes) {
   SimEngine engine(cluster.platform_file.string());
   std::string out;
-  for (const auto& group : groups(cluster))
+  for (const auto& group : groups)
     for (const Op op : ops)
       for (const double bytes : sizes) {
         const auto seconds = [&](A algorithm) {
@@ -84,7 +86,7 @@ std::string slow_choices(const std::string& platform, const std::vector<Op>& ops
         }
         const ExecutionResult chosen = seconds(A::automatic);
         if (chosen.total > best * 1.05)
-          out += fmt::format("{} {} ranks from {} to {}, {} of {} B: {} takes {:.4g} s, {} {:.4g} s;{}\n", platform,
+          out += fmt::format("{} {} ranks from {} to {}, {} of {} B: {} takes {:.4g} s, {} {:.4g} s;{}\n", cluster.name,
                              group.size(), group.front(), group.back(), to_string(op), bytes,
                              to_string(*chosen.algorithms[0]), chosen.total, name, best, all);
       }
@@ -105,7 +107,8 @@ void check_choices(const std::vector<Op>& ops, std::vector<double> sizes) {
   const std::vector<std::string> platforms = shipped();
   CHECK(platforms.size() >= 16);
   const auto found = testing::in_children(static_cast<int>(platforms.size()), [&](int p) {
-    return slow_choices(platforms[static_cast<std::size_t>(p)], ops, sizes);
+    const Cluster cluster = testing::platform(platforms[static_cast<std::size_t>(p)]);
+    return slow_choices(cluster, groups(cluster), ops, sizes);
   });
   for (const std::string& text : found) CHECK(text == "");
 }
@@ -114,6 +117,46 @@ void check_choices(const std::vector<Op>& ops, std::vector<double> sizes) {
 
 TEST_CASE("the algorithm taken for an all-reduce is the fastest on every shipped platform", "[collective][choice]") {
   check_choices({Op::all_reduce}, {1e3, 4e3, 16e3, 64e3, 256e3, 1e6, 4e6, 16e6, 64e6, 256e6, 1e9});
+}
+
+TEST_CASE("the algorithm taken on pods is the fastest for groups of hundreds too", "[collective][choice]") {
+  // One rail of every node, two rails, all; on one leaf switch, and on two with half the cables between them.
+  const auto found = testing::in_children(2, [&](int p) {
+    const int nodes = p == 0 ? 20 : 40;
+    const testing::TemporaryPlatform pod(pod_platform("dgx_h100_pod", nodes, 1 + p));
+    std::set<std::vector<DeviceId>> some;
+    for (const int on_each : {2, 5, 8}) {
+      std::vector<DeviceId> group;
+      for (int node = 0; node < nodes; ++node)
+        for (int i = 0; i < on_each; ++i) group.push_back(static_cast<DeviceId>(8 * node + i));
+      if (group.size() > 64) some.insert(group);
+    }
+    return slow_choices(pod.cluster(), some, {Op::all_reduce, Op::broadcast}, {1e3, 32e3, 1e6, 32e6, 1e9});
+  });
+  for (const std::string& text : found) CHECK(text == "");
+}
+
+/// Streams stand for messages: what they take in groups where both are cheap.
+TEST_CASE("trees as streams take what their messages take", "[collective]") {
+  const auto found = testing::in_children(1, [](int) {
+    const testing::TemporaryPlatform pod(pod_platform("dgx_h100_pod", 10));
+    std::vector<DeviceId> all(80);
+    std::iota(all.begin(), all.end(), DeviceId{0});
+    SimEngine engine(pod.cluster().platform_file.string());
+    std::string out;
+    for (const double bytes : {1e3, 32e3, 1e6, 32e6, 1e9}) {
+      const auto seconds = [&](CollectiveLevel level) {
+        CyclicTaskGraph graph = one_collective(all, Op::all_reduce, A::double_binary_tree, bytes, level);
+        return execute(graph, pod.cluster(), engine, {.iterations = 1}).total;
+      };
+      const double ratio = seconds(CollectiveLevel::flow) / seconds(CollectiveLevel::message);
+      // Chunks of both trees that meet on a link wait for each other, which streams do not.
+      const double most = bytes <= 1e6 ? 0.03 : 0.2;
+      if (std::abs(ratio - 1) > most) out += fmt::format("{} B: {:.3f}\n", bytes, ratio);
+    }
+    return out;
+  });
+  CHECK(found.at(0) == "");
 }
 
 TEST_CASE("the algorithm taken for other operations is the fastest on every shipped platform", "[collective][choice]") {
