@@ -1,9 +1,13 @@
 // Placement of operator graphs on small graphs worked out by hand.
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "strategies/placement/list_placement.hpp"
 #include "strategies/placement/pardnn.hpp"
+#include "strategies/placement/placement_graph.hpp"
 #include "tests/support/random_operators.hpp"
+#include "workloads/model_reader.hpp"
+#include "workloads/operators/operator_graph_builder.hpp"
 
 using namespace epocast;
 using namespace epocast::testing;
@@ -127,6 +131,36 @@ TEST_CASE("groups stay together, and go where their traffic is") {
     CHECK(placement[0] == placement[3]);
     CHECK(placement[0] == placement[1]);
   }
+}
+
+TEST_CASE("a node to be placed waits for what its operation waits for, and for the memory that views show") {
+  const OperatorGraph graph = build_operator_graph(
+      parse_model("model: small\ninput: {channels: 2, height: 4, width: 4}\nlayers: [{conv: c, filters: 3, kernel: 3}, "
+                  "{relu: r}, {fc: f, units: 3}, {softmax: s}]\n",
+                  "m.yaml"),
+      2, {});
+  const PlacementGraph placed = placement_graph(graph, std::vector<double>(graph.size(), 1e-6));
+  const auto runs = [&](std::uint32_t n) { return graph.phase[n] != OperatorPhase::setup; };
+  int of_views = 0;
+  for (std::uint32_t n = 0; n < graph.size(); ++n) {
+    INFO(graph.operation_of(n));
+    std::vector<std::uint32_t> producers, sources;
+    for (const std::uint32_t p : graph.producers(n))
+      if (runs(n) && runs(p)) producers.push_back(p);
+    for (std::uint32_t e = placed.in_begin[n]; e < placed.in_begin[n + 1]; ++e)
+      sources.push_back(placed.from[placed.in_edge[e]]);
+    // Every producer once; before what a view shows stands the owner of the memory, which is not its producer.
+    for (const std::uint32_t p : producers) CHECK(std::ranges::count(sources, p) >= 1);
+    for (const std::uint32_t p : sources)
+      if (std::ranges::count(producers, p) == 0) {
+        ++of_views;
+        CHECK(p < n);
+        CHECK(placed.memory[p] > 0);
+      }
+    CHECK(sources.size() <= 2 * producers.size());
+    CHECK((producers.empty() ? sources.empty() : !sources.empty()));
+  }
+  CHECK(of_views > 0);  // the fully connected layer reads the feature map as a vector
 }
 
 TEST_CASE("bounds that show that nothing can fit") {
