@@ -7,7 +7,7 @@
 
 `epocast calibrate compute --kernels pytorch` does the three in one.
 
-fp32 without TF32. Before each run a buffer of four times the last caches is overwritten, so that operands come from
+fp32 without TF32. Before each timed run a buffer of twice the last caches is overwritten, so that operands come from
 memory as in a step of a large network. Each kernel is run until the median's standard error is below 1 %, 10 to 100
 times, fewer if --budget would not last for all kernels. On CPUs, time in which other programs had the CPU is left out.
 Kinds that are not timed (e3d_lstm, rearrange, additive attention) are named on stderr.
@@ -256,7 +256,7 @@ class Clock:
 
     def __init__(self, torch, device):
         self.torch, self.cuda = torch, device == "cuda"
-        self.flush = torch.zeros(max(256 << 20, 0 if self.cuda else 4 * last_level_caches()), dtype=torch.int8,
+        self.flush = torch.zeros(max(256 << 20, 0 if self.cuda else 2 * last_level_caches()), dtype=torch.int8,
                                  device=device)
 
     def once(self, function):
@@ -279,8 +279,8 @@ class Clock:
 
     def sample(self, function, until):
         """Times of repetitions, as many as are needed; at least two, also if that takes longer than `until`."""
-        for _ in range(3):
-            self.once(function)
+        for _ in range(3):  # the first runs choose algorithms and take memory; where caches are large, emptying them is dear
+            function()
             if time.monotonic() > until:
                 break
         times = []
