@@ -86,6 +86,22 @@ TEST_CASE("two hundred sweeps that are stopped leave no process and no half-writ
   CHECK(check_kills(200) > 0);
 }
 
+TEST_CASE("under nohup a sweep goes on when its terminal is closed") {
+  const TemporaryFolder folder;
+  folder.write("study.yaml", kStudy.substr(0, kStudy.find(", 33")) + "]}\n");  // two scenarios
+  struct sigaction ignore = {}, before = {};
+  ignore.sa_handler = SIG_IGN;
+  REQUIRE(sigaction(SIGHUP, &ignore, &before) == 0);  // what a program starts with
+  RunningProgram program({"run", "study.yaml", "--exact", "--format", "jsonl", "--jobs", "1"}, folder.path());
+  REQUIRE(sigaction(SIGHUP, &before, nullptr) == 0);
+  CHECK(program.read_line());
+  kill(program.process(), SIGHUP);
+  const ProgramRun run = program.finish();
+  CAPTURE(run.err);
+  CHECK(run.exit_code == 0);
+  CHECK(split(run.out, '\n').size() >= 2);
+}
+
 TEST_CASE("rows of JSON lines and CSV come as soon as they are ready") {
   const TemporaryFolder folder;
   folder.write("study.yaml", kStudy);

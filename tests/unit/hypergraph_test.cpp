@@ -104,6 +104,18 @@ TEST_CASE("simple partitioners on a small network") {
   CHECK(split_horizontally(small_network(), 2).part_of == std::vector<int>{0, 0, 1, 0, 1, 0});
   // Average 6: 4 + 4 exceeds it; 2 + 2 + 6.
   CHECK(fill_in_order(coarse_grain(small_network()), 3).part_of == std::vector<int>{0, 0, 0, 1, 1, 1});
+  // Average 2: the first 2 do not exceed it, 2 + 2 do.
+  Hypergraph equal;
+  for (int v = 0; v < 3; ++v) equal.add_vertex(2);
+  CHECK(fill_in_order(equal, 3).part_of == std::vector<int>{0, 0, 1});
+}
+
+TEST_CASE("as many parts as vertices of weight 1: each has one") {
+  Hypergraph graph;
+  for (int v = 0; v < 3; ++v) graph.add_vertex(1);
+  std::vector<int> parts = partition_by_annealing(graph, {.parts = 3, .imbalance = 0}).part_of;
+  std::sort(parts.begin(), parts.end());
+  CHECK(parts == std::vector<int>{0, 1, 2});
 }
 
 TEST_CASE("what cannot be partitioned is explained") {

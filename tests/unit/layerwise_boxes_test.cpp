@@ -6,6 +6,7 @@
 #include <random>
 #include <vector>
 
+#include "strategies/layerwise/tile_times.hpp"
 #include "tests/support/layerwise.hpp"
 
 using namespace epocast;
@@ -270,6 +271,23 @@ TEST_CASE("places that add up their sums hold the sum once", "[layerwise]") {
   CHECK(division.tile(1).k == IndexRange{4, 8});
   CHECK(division.held(0).n.size() == 2);
   CHECK(sent_values(sum_pieces(division)) == 2 * 1680);
+}
+
+TEST_CASE("half of the channels of a grouped convolution has half of its groups", "[layerwise]") {
+  Model model;
+  Layer data = producer("data", {8, 5, 7});
+  data.kind = LayerKind::input;
+  data.inputs = {};
+  Layer conv = producer("conv", {8, 5, 7});
+  conv.groups = 4;
+  model.layers = {data, conv};
+  const OperatorNetwork network(model);
+  Degrees degrees;
+  degrees[Dimension::c] = 2;
+  const Division division(network, 0, degrees, 1, {0, 1});
+  const Layer part = part_of_layer(network, 0, 1, division.tile(1));
+  CHECK(part.groups == 2);
+  CHECK(part.output.channels == 4);
 }
 
 TEST_CASE("1x1 windows two apart are sent with what lies between them", "[layerwise]") {

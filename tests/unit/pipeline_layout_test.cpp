@@ -65,7 +65,30 @@ std::vector<std::size_t> replicas(const TrainingStep& step) {
   return out;
 }
 
+int micro_batches(const TrainingStep& step) {
+  int most = 0;
+  for (const Task& task : step.graph.tasks()) {
+    const std::string label = task.label.text();
+    if (label == "forward stage 0") most = std::max(most, 1);
+    if (label.starts_with("forward stage 0 #")) most = std::max(most, 1 + std::stoi(label.substr(17)));
+  }
+  return most;
+}
+
 }  // namespace
+
+TEST_CASE("micro-batches that nobody chose: the most up to four a stage, in multiples of the stages", "[pipeline]") {
+  const testing::Star star(3, 1e9, 0.1 * kMs);
+  const TraceSource trace = layers({{1, 2, 1e6, 1e6}, {1, 2, 1e6, 1e6}, {1, 2, 1e6, 0}});
+  const auto chosen = [&](int batch) { return micro_batches(compile(star.cluster(), "{}", 3, batch, trace)); };
+  CHECK(chosen(24) == 12);
+  CHECK(chosen(27) == 9);
+  CHECK(chosen(15) == 3);  // not 5, in which stages would be busy unequally often
+  CHECK(chosen(10) == 10);
+  CHECK(chosen(7) == 7);
+  // What takes a batch as a whole may be told so.
+  CHECK(micro_batches(compile(star.cluster(), "{schedule: pipedream, micro_batches: 1}", 3, 15, trace)) == 1);
+}
 
 TEST_CASE("two replicas feed one stage, each with its share of the samples", "[pipeline]") {
   // 2 micro-batches of 2 samples. L0, 1 + 2 ms and 1 MB of parameters, is on two replicas with a sample each; L1,

@@ -5,6 +5,7 @@
 #include "strategies/placement/list_placement.hpp"
 #include "strategies/placement/pardnn.hpp"
 #include "strategies/placement/placement_graph.hpp"
+#include "strategies/placement/refinement.hpp"
 #include "tests/support/random_operators.hpp"
 #include "workloads/model_reader.hpp"
 #include "workloads/operators/operator_graph_builder.hpp"
@@ -161,6 +162,38 @@ TEST_CASE("a node to be placed waits for what its operation waits for, and for t
     CHECK((producers.empty() ? sources.empty() : !sources.empty()));
   }
   CHECK(of_views > 0);  // the fully connected layer reads the feature map as a vector
+}
+
+TEST_CASE("what works in a variable's memory stands where the variable does") {
+  const OperatorGraph graph = build_operator_graph(
+      parse_model("model: small\ninput: {channels: 4}\nlayers: [{fc: f, units: 3}, {softmax: s}]\n", "m.yaml"), 2,
+      {Optimizer::momentum});
+  const PlacementGraph placed = placement_graph(graph, std::vector<double>(graph.size(), 1e-6));
+  int members = 0, alone = 0;
+  for (std::uint32_t n = 0; n < graph.size(); ++n) {
+    if (graph.lifetime[n] == Lifetime::reference && graph.variable[n] >= 0) {
+      ++members;
+      CHECK(placed.group[n] >= 0);
+      CHECK(placed.group[n] == placed.group[static_cast<std::size_t>(graph.variable[n])]);
+    } else if (graph.operation_of(n) != "VariableV2") {
+      ++alone;
+      CHECK(placed.group[n] == -1);
+    }
+  }
+  CHECK(members > 2);
+  CHECK(alone > 2);
+  CHECK(placed.groups == 3);  // weights and biases, each with its momentum; the count of steps
+}
+
+TEST_CASE("a search on replays stops when its nodes are used up") {
+  // Two equal operations without edges on one of two devices; moving one halves the time. Nodes of one replay: 2.
+  const PlacementGraph graph = graph_of({{1, 1}, {1, 1}}, {});
+  const auto moves = [&](double nodes) {
+    Placement placement(2, 0);
+    return improve_by_replay(graph, unit_machine(2), {}, nodes, placement);
+  };
+  CHECK(moves(3.9) == 0);  // the first replay leaves too few for another
+  CHECK(moves(4) == 1);
 }
 
 TEST_CASE("bounds that show that nothing can fit") {
