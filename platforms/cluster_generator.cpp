@@ -173,11 +173,14 @@ class Writer {
       link("cable-" + id, cards_.rate, Seconds(0));
       route("port-" + id, "fabric", up("cable-" + id));
     }
-    // By way of the card the way to a neighbour is longer than over the node's switch, so nothing inside takes it.
+    // By way of the card the way to a neighbour is longer than over the node's switch, so nothing inside takes it. A
+    // connection of one link each is what lets the engine find routes without SimGrid's search of the whole network.
     for (std::int64_t d = 0; d < per_node_; ++d) {
-      const std::string bus = fmt::format("bus-{}-{}", n, d), id = fmt::format("{}-{}", n, d / sharing);
-      link(bus, inside_.rate, Seconds(0));
-      route(fmt::format("gpu-{}-{}", n, d), "port-" + id, up(bus) + up("card-" + id));
+      const std::string own = fmt::format("{}-{}", n, d), card = fmt::format("{}-{}", n, d / sharing);
+      line(R"(<router id="slot-{}"/>)", own);
+      link("bus-" + own, inside_.rate, Seconds(0));
+      route("gpu-" + own, "slot-" + own, up("bus-" + own));
+      route("slot-" + own, "port-" + card, up("card-" + card));
     }
   }
 
