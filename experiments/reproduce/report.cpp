@@ -1,6 +1,7 @@
 #include "experiments/reproduce/report.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -99,6 +100,13 @@ std::string coverage(const std::vector<TargetRow>& rows) {
   return fmt::format("  inside of their 90 % intervals: {} of {} ({:.0f} %)\n", inside, have, 100.0 * inside / have);
 }
 
+/// How often the forecast knows the faster of two, if the target asks.
+std::string describe(const std::vector<WinnerPair>& pairs, const WinnerRule& rule) {
+  const auto right = std::ranges::count_if(pairs, &WinnerPair::is_right);
+  return fmt::format("  winners: {} of {} right, of pairs with equal {} that differ by more than {:g} %\n", right,
+                     pairs.size(), fmt::join(rule.equal, ", "), rule.gap);
+}
+
 /// A miss, known if it is declared and `extent` [percent] no more than declared.
 Miss miss(const std::vector<KnownMiss>& known, const std::string& what, double extent, std::string text) {
   const auto declared = std::ranges::find(known, what, &KnownMiss::what);
@@ -117,12 +125,14 @@ bool TargetResult::as_declared() const {
 TargetResult reproduce(const Target& target, const TargetContext& context) {
   TargetResult result{target.paper, target.table, target.description, target.run(context), {}, target.trivial_rule};
   result.summary = summarize(result.rows, target.mape_bound, target.bounds);
-  result.misses = find_misses(result.rows, result.summary, target.known_misses);
+  result.winners = target.winners;
+  if (target.winners) result.pairs = winner_pairs(result.rows, target.winners->gap, target.winners->less_is_better);
+  result.misses = find_misses(result.rows, result.summary, result.pairs, target.known_misses);
   return result;
 }
 
 std::vector<Miss> find_misses(const std::vector<TargetRow>& rows, const TargetSummary& summary,
-                              const std::vector<KnownMiss>& known) {
+                              const std::vector<WinnerPair>& pairs, const std::vector<KnownMiss>& known) {
   std::vector<Miss> out;
   std::set<std::string> missed;
   for (const TargetRow& row : rows) {
@@ -147,6 +157,13 @@ std::vector<Miss> find_misses(const std::vector<TargetRow>& rows, const TargetSu
                                        fmt::format("{} of {:.2f} % is beyond the bound of {:.2f} %", bound.what,
                                                    *bound.reached, bound.bound))
                                 : Miss{fmt::format("declares a bound on the {} but predicts nothing", bound.what)});
+  }
+  for (const WinnerPair& pair : pairs) {
+    if (pair.is_right()) continue;
+    missed.insert(pair.name());
+    out.push_back(miss(known, pair.name(), pair.published_gap,
+                       fmt::format("{}: {:+.1f} % measured, {:+.1f} % forecast", pair.name(), pair.published_gap,
+                                   pair.simulated_gap)));
   }
   for (const KnownMiss& declared : known)
     if (!missed.contains(declared.what))
@@ -221,6 +238,7 @@ void TargetWriter::write_table(const TargetResult& result) {
     out_ << fmt::format("  worst: {}, {}\n", s.worst->row, percent(*s.worst->error_pct()));
     out_ << group_table(result.rows, result.trivial_rule);
     out_ << coverage(result.rows);
+    if (result.winners) out_ << describe(result.pairs, *result.winners);
   }
   if (s.bounds > 0)
     out_ << fmt::format("  bounds: {} of {} kept; closest or beyond: {}, {}\n", s.bounds_kept, s.bounds,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "experiments/reproduce/target.hpp"
+#include "experiments/reproduce/winners.hpp"
 
 namespace epocast {
 
@@ -23,6 +24,8 @@ struct TargetResult {
   TargetSummary summary;
   std::string trivial_rule = {};
   std::vector<Miss> misses = {};
+  std::optional<WinnerRule> winners = {};
+  std::vector<WinnerPair> pairs = {};  ///< by that rule
 
   std::string name() const { return paper + "/" + table; }
   /// Misses nothing but what it is known to miss.
@@ -35,7 +38,7 @@ TargetResult reproduce(const Target& target, const TargetContext& context);
 /// What was missed, marked where it is known. A known miss that no longer is one counts as a new one, so that none is
 /// declared for longer than it is true.
 std::vector<Miss> find_misses(const std::vector<TargetRow>& rows, const TargetSummary& summary,
-                              const std::vector<KnownMiss>& known);
+                              const std::vector<WinnerPair>& pairs, const std::vector<KnownMiss>& known);
 
 /// A miss as a line: "missed: ..." or "known miss: ...: REASON".
 std::string describe(const Miss& miss);

@@ -39,6 +39,7 @@ struct TargetRow {
   std::optional<double> trivial = {};                            ///< what the target's trivial rule predicts instead
   std::optional<double> low = {}, high = {};                     ///< of a 90 % interval
   std::vector<std::pair<std::string, std::string>> groups = {};  ///< kind and name, for errors by group: device, V100
+  std::string rivals = {};  ///< what it has in common with the rows that it is compared with; empty: with none
 
   /// What names it within its target: "ROW: QUANTITY".
   std::string name() const { return row + ": " + quantity; }
@@ -76,6 +77,13 @@ struct TargetBounds {
   std::optional<double> share_of_trivial;  ///< our median over the trivial rule's
 };
 
+/// Between which rows the forecast must know the faster one.
+struct WinnerRule {
+  std::vector<std::string> equal;  ///< columns whose cells make TargetRow::rivals
+  double gap = 3;                  ///< percent: pairs whose published numbers differ by less are not judged
+  bool less_is_better = false;
+};
+
 struct Target {
   std::string paper;  ///< "eserol2019"
   std::string table;  ///< "table_5_14"
@@ -86,6 +94,7 @@ struct Target {
   std::string trivial_rule = {};  ///< what TargetRow::trivial comes from: "linear scaling"
   std::vector<KnownMiss> known_misses = {};
   TargetBounds bounds = {};  ///< beside mape_bound
+  std::optional<WinnerRule> winners = {};
 
   std::string name() const { return paper + "/" + table; }
 };

@@ -109,6 +109,27 @@ TEST_CASE("bounds on medians and on the share of linear scaling's error can be m
   CHECK_THAT(missed.out, Contains("errors by") && Contains("ring"));
 }
 
+TEST_CASE("of two runs with equal cells the faster one is known, or the pair is named") {
+  const std::string rows =
+      "series,role,network,workers,samples_per_s\n"
+      "a,baseline,ring,1,8\n"
+      "a,run,ring,4,20\n"
+      "b,baseline,ring,1,10\n"
+      "b,run,ring,4,15\n";  // 40 samples/s without the 0.6 s of the all-reduce: more than a, not less
+  const ProgramRun run = Runs(rows, "winners: {equal: [network, workers]}\n").reproduce();
+  CHECK(run.exit_code == 1);
+  CHECK_THAT(run.out,
+             Contains("winners: 0 of 1 right, of pairs with equal network, workers that differ by more than 3 %"));
+  CHECK_THAT(run.out, Contains("missed: a; workers=4 before b; workers=4: +33.3 % measured, -"));
+  const std::string known =
+      "known_misses: [{what: a; workers=4 before b; workers=4, at_most: 34, why: somebody else was on b}]\n";
+  CHECK(Runs(rows, "winners: {equal: [network, workers]}\n" + known).reproduce().exit_code == 0);
+  CHECK(Runs(rows, "winners: {equal: [workers], gap: 40}\n").reproduce().exit_code == 0);
+  const ProgramRun typo = Runs(rows, "winners: {equal: [netwrk]}\n").reproduce();
+  CHECK(typo.exit_code == 2);
+  CHECK_THAT(typo.err, Contains("the table has no column 'netwrk' (did you mean 'network'?)"));
+}
+
 TEST_CASE("tables of runs that make no sense are refused with their place") {
   const auto said = [](const std::string& rows) {
     const ProgramRun run = Runs(rows).reproduce();

@@ -151,7 +151,8 @@ std::vector<TargetRow> forecast(const RunsFile& file, const TargetContext& conte
                                                  .published = run.measured,
                                                  .simulated = value_of(results[i], file.quantity),
                                                  .note = run.note,
-                                                 .groups = run.groups});
+                                                 .groups = run.groups,
+                                                 .rivals = run.rivals});
     if (run.role == RunRole::baseline) {
       row.role = Role::input;
       row.tolerance = 10 * kAnchorPrecision * run.measured;
@@ -182,6 +183,7 @@ Target measured_target(RunsFile file) {
   target.description = file.description;
   target.mape_bound = file.mape_bound;
   target.bounds = file.bounds;
+  target.winners = file.winners;
   target.known_misses = file.known_misses;
   target.trivial_rule = "linear scaling";
   const auto shared = std::make_shared<const RunsFile>(std::move(file));

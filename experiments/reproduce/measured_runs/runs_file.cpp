@@ -56,14 +56,13 @@ class Reader {
         changes_(std::move(changes)),
         measurement_(find_measurement(table)),
         described_{"series", "role", "note", "source", measurement_.column} {
-    if (root.has("groups"))
-      for (const ConfigNode& column : root.at("groups").items()) {
-        groups_.push_back(column.as_string());
-        if (!table_.has(groups_.back()))
-          throw column.error("the table has no column '" + groups_.back() + "'" +
-                             name_hint(groups_.back(), table_.columns()));
-        described_.insert(groups_.back());
-      }
+    if (root.has("groups")) groups_ = read_columns(root.at("groups"));
+    described_.insert(groups_.begin(), groups_.end());
+    if (root.has("winners")) {
+      const ConfigNode rule = root.at("winners");
+      winners_ = WinnerRule{read_columns(rule.at("equal")), rule.get("gap", 3.0, Range{0, 100}),
+                            std::string_view(measurement_.quantity) == "iteration_s"};
+    }
     table_.check_header({"source"}, {"date", "note"});
     for (const char* column : {"series", "role"})
       if (!table_.has(column)) throw table_.error(table_.columns_line(), "", fmt::format("no column '{}'", column));
@@ -77,8 +76,19 @@ class Reader {
   }
 
   const Measurement& measurement() const { return measurement_; }
+  const std::optional<WinnerRule>& winners() const { return winners_; }
 
  private:
+  std::vector<std::string> read_columns(const ConfigNode& list) const {
+    std::vector<std::string> out;
+    for (const ConfigNode& column : list.items()) {
+      out.push_back(column.as_string());
+      if (!table_.has(out.back()))
+        throw column.error("the table has no column '" + out.back() + "'" + name_hint(out.back(), table_.columns()));
+    }
+    return out;
+  }
+
   void add(const CsvRow& row) {
     const RunRole role = read_role(row);
     const std::string note = table_.has("note") ? row.text("note") : "";
@@ -86,6 +96,9 @@ class Reader {
     if (role == RunRole::left_out && note.empty()) throw row.error("note", "must say why this run is left out");
     std::vector<std::pair<std::string, std::string>> groups;
     for (const std::string& group : groups_) groups.emplace_back(group, row.text(group));
+    std::string rivals;
+    if (winners_)
+      for (const std::string& column : winners_->equal) rivals += row.text(column) + '\n';
     std::vector<Override> changes;
     for (const std::string& column : table_.columns())
       if (!described_.contains(column) && !row.empty(column)) changes.push_back({column, row.text(column)});
@@ -94,8 +107,8 @@ class Reader {
     if (study.scenarios.size() != 1)
       throw row.error("", "the study sweeps, so this is no single run; give each axis a column");
     const double measured = row.number(measurement_.column, Range{1e-9, 1e15}) * measurement_.factor;
-    runs_.push_back({row.text("series"), role, "", std::move(groups), note, measured, study.scenarios.front(),
-                     Location{table_.file(), row.line(), 0}});
+    runs_.push_back({row.text("series"), role, "", std::move(groups), std::move(rivals), note, measured,
+                     study.scenarios.front(), Location{table_.file(), row.line(), 0}});
   }
 
   /// The cells in which the runs of its series differ.
@@ -137,6 +150,7 @@ class Reader {
   const Measurement& measurement_;
   std::set<std::string> described_;
   std::vector<std::string> groups_;
+  std::optional<WinnerRule> winners_;
   std::vector<MeasuredRun> runs_;
 };
 
@@ -170,6 +184,7 @@ RunsFile read_runs_file(const std::filesystem::path& file, const std::vector<Ove
   Reader reader(root, table, beside("study", ".yaml"), changes);
   out.quantity = reader.measurement().quantity;
   out.unit = reader.measurement().unit;
+  out.winners = reader.winners();
   out.runs = reader.read();
 
   if (root.has("bounds")) {

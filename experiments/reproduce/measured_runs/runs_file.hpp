@@ -8,6 +8,7 @@
 //     groups: [device, network]             # columns by which errors are summarised
 //     seen: true                            # whether errors were known when settings were chosen
 //     intervals: true                       # of each forecast, from the ranges of its stack's constants
+//     winners: {equal: [network, workers], gap: 3}  # of runs equal in these columns, the faster one (gaps above 3 %)
 //     bounds: {median: 3, ninetieth: 9, mape: 5, share_of_trivial: 60}      # percent; each optional
 //     known_misses: [{what: median, at_most: 4, why: ..}]
 //
@@ -43,6 +44,7 @@ struct MeasuredRun {
   RunRole role = RunRole::run;
   std::string settings;  ///< "workers=8, batch.per_worker=64": what the runs of its series differ in
   std::vector<std::pair<std::string, std::string>> groups;  ///< column and value
+  std::string rivals;  ///< cells of the columns in which its rivals are equal; empty without `winners`
   std::string note;
   double measured = 0;
   Scenario scenario;
@@ -56,6 +58,7 @@ struct RunsFile {
   bool seen = true, intervals = false;
   std::optional<double> mape_bound;
   TargetBounds bounds;
+  std::optional<WinnerRule> winners;
   std::vector<KnownMiss> known_misses;
 };
 
