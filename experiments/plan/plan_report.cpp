@@ -84,7 +84,7 @@ void write_reasons(std::ostream& out, const std::vector<Scenario>& scenarios, co
   out << "\nwhy: limited by " << plan.candidates[winner].result->limited_by << '\n';
   std::vector<std::vector<std::string>> rows{{"instead of", "the best with", "takes", "that is"}};
   for (std::size_t a = 0; a < scenarios[winner].axes.size(); ++a) {
-    const auto& [axis, label] = scenarios[winner].axes[a];
+    const std::string &axis = scenarios[winner].axes[a].first, &label = scenarios[winner].axes[a].second;
     const auto other =
         std::ranges::find_if(plan.ranking, [&](std::size_t i) { return scenarios[i].axes[a].second != label; });
     const std::string mine = axis + "=" + label;

@@ -82,7 +82,8 @@ void SimPlatform::learn_shortest_routes() {
 #if SIMGRID_VERSION < 33300
   const std::vector<Connection> all = std::exchange(connections_, {});
   const s4u::NetZone* const zone = hosts_.front().handle->get_englobing_zone();
-  const std::string_view kind = typeid(*zone->get_impl()).name();
+  const auto& implementation = *zone->get_impl();
+  const std::string_view kind = typeid(implementation).name();
   if (kind.find("DijkstraZone") == std::string_view::npos) return;
   for (const Host& host : hosts_)
     if (host.handle->get_englobing_zone() != zone) return;
