@@ -1,5 +1,6 @@
 // A plan is what simulating everything would say, for less.
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
@@ -50,6 +51,22 @@ TEST_CASE("a plan finds what all simulations find") {
       CHECK(row.at("fits_memory") == true);
       if (options.back() == "10 min") CHECK(row.at("total_s") <= 600);
     }
+  }
+}
+
+TEST_CASE("a plan of a shipped study ends as early as the best of all its runs") {
+  for (const char* name :
+       {"resnet50_scaling", "vgg16_skylake", "which_overlap", "pipeline_schedules", "ring_allreduce"}) {
+    INFO(name);
+    const TemporaryFolder folder;
+    const std::string study = std::string(EPOCAST_SOURCE_DIR) + "/experiments/studies/" + name + ".yaml";
+    const auto rows = [&](const std::vector<std::string>& command) {
+      return nlohmann::json::parse(run_good(command, folder).out);
+    };
+    double least = 1e99;
+    for (const nlohmann::json& row : rows({"run", study, "--format", "json"}))
+      least = std::min(least, row.at("total_s").get<double>());
+    CHECK(rows({"plan", study, "--minimise", "time", "--format", "json"})[0].at("total_s") == least);
   }
 }
 
