@@ -133,7 +133,7 @@ int list_results(const ResultsArguments& arguments) {
   return kDone;
 }
 
-int merge(const ResultsArguments& arguments) {
+int merge_stores(const ResultsArguments& arguments) {
   if (arguments.merged.size() < 2)
     throw ConfigError("results merge: name the store to write, and those to take rows from");
   ResultStore into(arguments.merged.front(), ResultStore::Use::write);
@@ -169,7 +169,7 @@ void add_results_command(CLI::App& app, CommandContext& context) {
                                               "Put the rows of several stores, such as shards, into one.\n"
                                               "Example: epocast results merge all.sqlite part-*.sqlite");
   merging->add_option("stores", arguments->merged, "the store to write, and those to take rows from")->required();
-  merging->callback([arguments, &context] { context.action = [arguments] { return merge(*arguments); }; });
+  merging->callback([arguments, &context] { context.action = [arguments] { return merge_stores(*arguments); }; });
   command->callback([arguments, &context] {
     if (arguments->merged.empty()) context.action = [arguments] { return list_results(*arguments); };
   });
