@@ -8,7 +8,9 @@
 #include "sim/error.hpp"
 #include "strategies/partitioners/class_annealing.hpp"
 #include "strategies/partitioners/communication_volume.hpp"
+#include "strategies/partitioners/model_filters.hpp"
 #include "strategies/partitioners/simple_partitioners.hpp"
+#include "workloads/model_reader.hpp"
 
 using namespace epocast;
 
@@ -116,6 +118,21 @@ TEST_CASE("as many parts as vertices of weight 1: each has one") {
   std::vector<int> parts = partition_by_annealing(graph, {.parts = 3, .imbalance = 0}).part_of;
   std::sort(parts.begin(), parts.end());
   CHECK(parts == std::vector<int>{0, 1, 2});
+}
+
+TEST_CASE("a filter of a depthwise convolution reads its own map, one of a grouped convolution all") {
+  const Model model = parse_model(
+      "model: m\ninput: {channels: 3, height: 8, width: 8}\nlayers:\n"
+      "  - {conv: a, filters: 4, kernel: 3, padding: 1}\n"
+      "  - {conv: own, filters: 4, kernel: 3, padding: 1, groups: 4}\n"
+      "  - {conv: grouped, filters: 4, kernel: 3, padding: 1, groups: 2}\n",
+      "m.yaml");
+  const FilterNetwork network = filter_network(model, 1, std::vector<double>(model.layers.size(), 1));
+  REQUIRE(network.layers.size() == 4);
+  CHECK(network.layers[2].pairs == std::vector<int>{1});
+  CHECK(network.layers[2].reads.empty());
+  CHECK(network.layers[3].reads == std::vector<int>{2});
+  CHECK(network.layers[3].pairs.empty());
 }
 
 TEST_CASE("what cannot be partitioned is explained") {
