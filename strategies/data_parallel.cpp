@@ -19,6 +19,7 @@ struct Replicas {
 /// Strategies that say more, or are called otherwise, than their synchronisation.
 const std::vector<Replicas>& renamed() {
   static const std::vector<Replicas> all{
+      {"single", "one device trains the whole network", "none", {}},
       {"data_parallel", "synchronous data parallelism with all-reduce", "all_reduce", {true, true}},
       {"sharded_data_parallel",
        "data parallelism in which each worker owns a share of optimizer state, gradients and parameters (ZeRO, FSDP)",
@@ -59,6 +60,9 @@ DataParallel::DataParallel(const ConfigNode& options, Extras extras, std::string
       cores_(extras.cores ? CommunicationCores(options) : CommunicationCores()) {}
 
 TrainingStep DataParallel::compile(const StrategyContext& context) const {
+  if (name_ == "none" && context.workers.size() != 1)
+    throw options_.error("strategy 'single' trains on one worker, but the study has " +
+                         std::to_string(context.workers.size()) + "; set workers: 1 or choose data_parallel");
   const std::int64_t batch = context.worker_batch();
   if (batch % accumulation_ != 0)
     throw options_.at("accumulation")

@@ -8,14 +8,14 @@
 #include "strategies/composition.hpp"
 #include "strategies/data_parallel.hpp"
 #include "strategies/filter_parallel.hpp"
-#include "strategies/hogwild.hpp"
 #include "strategies/layerwise.hpp"
 #include "strategies/presets.hpp"
-#include "strategies/single.hpp"
 #include "strategies/synchronisation/all_reduce.hpp"
 #include "strategies/synchronisation/average.hpp"
 #include "strategies/synchronisation/commit.hpp"
 #include "strategies/synchronisation/gossip.hpp"
+#include "strategies/synchronisation/hogwild.hpp"
+#include "strategies/synchronisation/none.hpp"
 #include "strategies/synchronisation/parameter_server.hpp"
 #include "strategies/synchronisation/partial_gradients.hpp"
 #include "strategies/synchronisation/sharded.hpp"
@@ -48,6 +48,8 @@ SynchronisationRegistry builtin_synchronisations() {
   add_synchronisation<TwoChunks>(registry);
   add_synchronisation<Average>(registry);
   add_synchronisation<Gossip>(registry);
+  add_synchronisation<Hogwild>(registry);
+  add_synchronisation<None>(registry);
   add_synchronisation<ParameterServer>(registry);
   for (const CommitRule& rule : commit_rules())
     registry.add(Commit::info(rule),
@@ -57,12 +59,10 @@ SynchronisationRegistry builtin_synchronisations() {
 
 StrategyRegistry builtin_strategies(const BodyRegistry& bodies, const SynchronisationRegistry& synchronisations) {
   StrategyRegistry registry("strategy");
-  add_strategy<Single>(registry);
   add_data_parallel(registry, synchronisations);
   add_strategy<Layerwise>(registry);
   registry.add(Composition::pipeline_info(), Composition::pipeline);
   add_strategy<FilterParallel>(registry);
-  add_strategy<Hogwild>(registry);
   add_strategy<CollectiveBenchmark>(registry);
   registry.add(Composition::info(), [bodies, synchronisations](const ConfigNode& options) {
     return Composition::compose(options, bodies, synchronisations);

@@ -10,15 +10,20 @@ namespace epocast {
 struct Part {
   std::string name;
   ConfigNode place;     ///< of the name, or of what should have had one
-  ConfigNode options;   ///< a map; empty if only a name is given
+  ConfigNode options;   ///< a map; of no more than the name if only that is given
   ConfigNode named_in;  ///< the map whose value at name_key is the name; without such a key, it is the fallback
   const char* name_key = "name";
 };
 
+/// `key: name` as `key: {name: name}`, in the same place.
+inline ConfigNode spelled_out(const std::string& key, const ConfigNode& name) {
+  return ConfigNode::load_text("{}", key).with(key + ".name", name).at(key);
+}
+
 /// A name, or a map with a name and options.
 inline Part read_part_of(const ConfigNode& node) {
   if (node.is_map()) return {node.at("name").as_string(), node.at("name"), node, node};
-  return {node.as_string(), node, ConfigNode::load_text("{}", "options"), node};
+  return {node.as_string(), node, spelled_out("body", node), node};
 }
 
 /// `fallback`: its name where the key is absent.
@@ -30,7 +35,7 @@ inline Part read_part(const ConfigNode& options, const char* key, const std::str
     const ConfigNode name = node.has("name") ? node.at("name") : node;
     return {node.has("name") ? name.as_string() : fallback, name, node, node, "name"};
   }
-  return {node.as_string(), node, nothing, options, key};
+  return {node.as_string(), node, spelled_out(key, node), options, key};
 }
 
 }  // namespace epocast

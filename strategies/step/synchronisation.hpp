@@ -29,6 +29,11 @@ struct ParameterPlace {
   }
   /// What the names of the place's tasks begin with.
   std::string name() const { return by_layer ? "" : chunk.name + " "; }
+  /// What the optimizer keeps for the parameters on one device.
+  Bytes optimizer_state() const {
+    return chunk.parameters *
+           (optimizer_bytes_per_value(context.optimizer, trace.precision) / bytes_per_value(trace.precision));
+  }
   /// The trace with no other layers' gradients and times.
   WorkloadTrace own_trace() const {
     WorkloadTrace own = trace;

@@ -94,11 +94,8 @@ class CommittedPlace final : public PlaceSynchronisation {
 
   void change(MemoryUse& use) const override {
     const Bytes own = place_.chunk.parameters;
-    const Precision precision = place_.trace.precision;
     const bool updates_locally = !rule_.sends_gradients || period_ > 1;
-    if (!updates_locally)
-      use.optimizer_state -=
-          own * (optimizer_bytes_per_value(place_.context.optimizer, precision) / bytes_per_value(precision));
+    if (!updates_locally) use.optimizer_state -= place_.optimizer_state();
     if (rule_.sends_gradients && period_ > 1) use.gradients += own;  // their sum
     if (rule_.exchange != push_then_pull) use.parameters += own;     // the centre
   }

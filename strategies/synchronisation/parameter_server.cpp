@@ -90,9 +90,7 @@ class ServedPlace final : public PlaceSynchronisation {
   }
 
   void change(MemoryUse& use) const override {
-    const Precision precision = place_.trace.precision;
-    const double state = optimizer_bytes_per_value(place_.context.optimizer, precision) / bytes_per_value(precision);
-    use.optimizer_state -= place_.chunk.parameters * state;  // the servers keep it
+    use.optimizer_state -= place_.optimizer_state();  // the servers keep it
   }
 
   std::vector<DeviceMemory> elsewhere() const override {

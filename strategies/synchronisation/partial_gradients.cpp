@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "strategies/choice.hpp"
-#include "strategies/layer_passes.hpp"
 #include "strategies/parameter_unit.hpp"
 #include "strategies/synchronisation/all_reduce.hpp"
 #include "strategies/synchronisation/posted_place.hpp"
@@ -47,7 +46,7 @@ class PartialPlace final : public PostedPlace {
     if (units_.starting_at[layer] < 0) return;
     const std::size_t u = unit(layer);
     if (by_errors(u))
-      wait_for(u, post(all_to_all, pairwise, input_bytes(trace(), layer), "activations", trace().layers[layer].name,
+      wait_for(u, post(all_to_all, pairwise, input_bytes(layer), "activations", trace().layers[layer].name,
                        turn.micro_batch));
     if (turn.first) first_use_[u] = mark(trace().layers[layer].name);
   }
@@ -83,7 +82,7 @@ class PartialPlace final : public PostedPlace {
 
   void change(MemoryUse& use) const override {
     if (replicas() == 1) return;
-    use.optimizer_state -= optimizer_state() * (1 - 1 / replicas());
+    use.optimizer_state -= place().optimizer_state() * (1 - 1 / replicas());
     if (gradients_ != Gradients::pcnn) return;
     Bytes received;
     for (const ParameterUnit& unit : units_.all) {

@@ -2,10 +2,10 @@
 
 namespace epocast {
 
-Bytes PostedPlace::optimizer_state() const {
-  const Precision precision = place_.trace.precision;
-  return place_.chunk.parameters *
-         (optimizer_bytes_per_value(place_.context.optimizer, precision) / bytes_per_value(precision));
+Bytes PostedPlace::input_bytes(std::size_t layer) const {
+  Bytes bytes;
+  for (const int input : trace_.layers[layer].inputs) bytes += trace_.layers[static_cast<std::size_t>(input)].output;
+  return bytes;
 }
 
 const WorkloadTrace& PostedPlace::whole_batch() {

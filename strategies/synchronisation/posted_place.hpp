@@ -21,8 +21,8 @@ class PostedPlace : public PlaceSynchronisation {
   const WorkloadTrace& trace() const { return trace_; }  ///< of a micro-batch, other places' layers empty
   const ParameterPlace& place() const { return place_; }
   double replicas() const { return place_.replicas(); }
-  /// Of the place's parameters on one device.
-  Bytes optimizer_state() const;
+  /// Activations of the worker's batch that a layer reads, over all its inputs.
+  Bytes input_bytes(std::size_t layer) const;
   /// What one device would take for all samples of a step.
   const WorkloadTrace& whole_batch();
   /// In which P parts of n/P bytes are added up: each is read once, the sum written.

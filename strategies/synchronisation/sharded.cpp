@@ -133,11 +133,9 @@ class ShardedPlace final : public PlaceSynchronisation {
 
   void change(MemoryUse& use) const override {
     if (shards_ == 1) return;
-    const Precision precision = place_.trace.precision;
     const Bytes own = place_.chunk.parameters;
     const double share = 1.0 / shards_;
-    const double state = optimizer_bytes_per_value(place_.context.optimizer, precision) / bytes_per_value(precision);
-    use.optimizer_state -= own * state * (1 - share);
+    use.optimizer_state -= place_.optimizer_state() * (1 - share);
     if (settings_.stage >= 2) use.gradients += largest_window(units_, 1) - own * (1 - share);
     if (settings_.stage < 3) return;
     use.parameters += largest_window(units_, settings_.reshard ? ahead() : units_.size()) - own * (1 - share);

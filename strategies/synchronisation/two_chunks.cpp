@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "strategies/layer_passes.hpp"
 #include "strategies/synchronisation/posted_place.hpp"
 
 namespace epocast {
@@ -56,7 +55,7 @@ class TwoChunkPlace final : public PostedPlace {
   void before_forward(std::size_t layer, const Turn& turn) override {
     if (!roles_.replicated[layer]) return;
     Gathered& own = *std::ranges::find(gathered_, layer, &Gathered::layer);
-    own.posted.push_back(post(all_gather, ring, input_bytes(trace(), layer) * replicas(), "activations",
+    own.posted.push_back(post(all_gather, ring, input_bytes(layer) * replicas(), "activations",
                               trace().layers[layer].name, turn.micro_batch));
     if (!turn.first) return;
     own.delayed_update = mark(trace().layers[layer].name);
@@ -86,7 +85,7 @@ class TwoChunkPlace final : public PostedPlace {
 
   void change(MemoryUse& use) const override {
     for (const Gathered& own : gathered_)
-      use.activations += (input_bytes(trace(), own.layer) + trace().layers[own.layer].output) * replicas();
+      use.activations += (input_bytes(own.layer) + trace().layers[own.layer].output) * replicas();
   }
 
  private:

@@ -42,13 +42,14 @@ bool has_own_shares(const std::string& synchronisation) {
 /// Where replicas may differ, they must have samples of their own.
 bool may_differ(const std::string& synchronisation) {
   return synchronisation.find("period") != std::string::npos || synchronisation.find("mode: ") != std::string::npos ||
-         has_own_shares(synchronisation);
+         synchronisation.find("hogwild") != std::string::npos || has_own_shares(synchronisation);
 }
 bool divides_samples(const std::string& mesh) {
   return mesh.find("context") != std::string::npos || mesh.find("expert") != std::string::npos;
 }
 bool exchanges_parameters(const std::string& synchronisation) {
-  return synchronisation.find("period") != std::string::npos || has_own_shares(synchronisation);
+  return synchronisation.find("period") != std::string::npos || synchronisation == "hogwild" ||
+         has_own_shares(synchronisation);
 }
 
 std::vector<Combination> all_combinations() {
@@ -118,7 +119,9 @@ std::vector<Combination> all_combinations() {
                                     "{name: partial_gradients, gradients: pcnn, overlap: backward}",
                                     "{name: partial_gradients, gradients: pcnn, overlap: none}",
                                     "{name: two_chunks, k: 3}",
-                                    "{name: two_chunks, k: 8}"};
+                                    "{name: two_chunks, k: 8}",
+                                    "hogwild",
+                                    "none"};
   const CollectiveSettings collectives[] = {{CollectiveAlgorithm::ring, CollectiveLevel::automatic, 0},
                                             {CollectiveAlgorithm::automatic, CollectiveLevel::flow, 1e-10},
                                             {CollectiveAlgorithm::double_binary_tree, CollectiveLevel::message, 0}};
@@ -128,7 +131,8 @@ std::vector<Combination> all_combinations() {
                                               : std::vector<const char*>(std::begin(single), std::end(single)))
       for (const std::string body : mesh.bodies)
         for (const char* synchronisation : synchronisations) {
-          if (!mesh.data && synchronisation != synchronisations[0]) continue;
+          const bool nobody = synchronisation == std::string("none");
+          if (mesh.data ? nobody : !nobody && synchronisation != synchronisations[0]) continue;
           if (divides_samples(mesh.mesh) && may_differ(synchronisation)) continue;
           if (has_several_versions(schedule) && exchanges_parameters(synchronisation)) continue;
           for (const bool recompute : {false, true}) {
@@ -154,9 +158,17 @@ TrainingStep compile(const Combination& c, const Cluster& cluster) {
                                       {c.mixture ? mixture : dense, 16, c.collective, c.recompute});
 }
 
+/// Of one node where memory is shared.
+Cluster cluster_of(const testing::Star& star, const Combination& c) {
+  Cluster cluster = star.cluster();
+  if (c.options.find("hogwild") != std::string::npos)
+    for (Device& device : cluster.devices) device.node = "node";
+  return cluster;
+}
+
 void check(const std::vector<Combination>& combinations) {
   const testing::Star star(kDevices, 1e9, 5e-6);
-  const auto compile = [&](const Combination& c) { return ::compile(c, star.cluster()); };
+  const auto compile = [&](const Combination& c) { return ::compile(c, cluster_of(star, c)); };
   constexpr std::int64_t kIterations = 40;
   const std::vector<ExecutionOptions> ways{{.iterations = kIterations, .exact = true, .fold = false},
                                            {.iterations = kIterations, .fold = false},
@@ -197,7 +209,7 @@ TEST_CASE("every combination of mesh, schedule, body and synchronisation makes a
   const testing::Star star(kDevices, 1e9, 5e-6);
   for (const Combination& c : all_combinations()) {
     INFO(c.options << (c.recompute ? " recomputed" : ""));
-    CHECK_NOTHROW(compile(c, star.cluster()).graph.validate(star.cluster()));
+    CHECK_NOTHROW(compile(c, cluster_of(star, c)).graph.validate(star.cluster()));
   }
 }
 

@@ -1,28 +1,29 @@
 #pragma once
-// Hogwild!: workers of one node update parameters in the memory that they share, without locks and without messages.
+// Hogwild!: replicas in one node update parameters in the memory that they share, without locks and without messages.
 //
 // Scope: Niu et al. 2011. Workers read the parameters where they are; after its backward pass each writes its update,
 // which is bound by the memory's bandwidth: the memory serves one update after the other, at the throughput that
 // updates at the same time would share. Who overwrites whom is not modelled; staleness counts the updates that others
 // completed between a worker's first read and the end of its own update. Limits: dense updates (the paper's sparse ones
-// touch little memory); computing takes no bandwidth from updates. Validation: tests/conformance,
-// tests/unit/hogwild_test.cpp.
+// touch little memory); computing takes no bandwidth from updates; a stage's devices are all in one node. Validation:
+// tests/conformance, tests/unit/hogwild_test.cpp.
 
 #include <optional>
 
-#include "sim/strategy.hpp"
+#include "strategies/step/synchronisation.hpp"
 
 namespace epocast {
 
-class Hogwild final : public Strategy {
+class Hogwild final : public Synchronisation {
  public:
   explicit Hogwild(const ConfigNode& options);
-  TrainingStep compile(const StrategyContext& context) const override;
+  std::unique_ptr<PlaceSynchronisation> at(const ParameterPlace& place) const override;
+  TrainingRound round(int /*replicas*/) const override {
+    return {.one_version = true, .data_only = true, .own_versions = true};
+  }
   static EntryInfo info();
 
  private:
-  BytesPerSecond bandwidth(const StrategyContext& context) const;
-
   ConfigNode options_;
   std::optional<BytesPerSecond> bandwidth_;
 };

@@ -1,0 +1,93 @@
+#include "strategies/synchronisation/hogwild.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace epocast {
+namespace {
+
+class SharedMemoryPlace final : public PlaceSynchronisation {
+ public:
+  SharedMemoryPlace(const ParameterPlace& place, BytesPerSecond bandwidth, const std::string& node)
+      : place_(place),
+        graph_(place.stage.graph()),
+        memory_(memory_of(node)),
+        time_(place.chunk.parameters * optimizer_accesses(place.context.optimizer) / bandwidth) {}
+
+  void before_forward(std::size_t layer, const Turn& turn) override {
+    if (turn.first && layer == place_.chunk.first) read_ = place_.stage.mark("");
+  }
+
+  void after_backward_pass(const Turn& turn) override {
+    if (turn.last) made_ = place_.stage.cut("").front();
+  }
+
+  Lanes update(int /*step*/) override {
+    written_ =
+        graph_.compute_for(place_.stage.group(), memory_, time_, {"update", place_.by_layer ? "" : place_.chunk.name});
+    graph_.after(made_, written_);
+    place_.stage.wait(written_);  // the thread that computes also writes
+    return {written_};
+  }
+
+  void tie() override {
+    if (place_.parts() > 1) return;  // of parts, none is a version of the whole
+    const StoreId store = graph_.add_store(place_.name() + "parameters");
+    graph_.set_version_effect(place_.stage.at(read_).first.front(), {store, VersionEffect::read_at_start});
+    graph_.set_version_effect(written_, {store, VersionEffect::write_at_end});
+  }
+
+  /// Parameters and the optimizer's state are there once; each replica has its gradient and activations.
+  void change(MemoryUse& use) const override {
+    const double others = 1 - 1.0 / place_.replicas();
+    use.parameters -= place_.chunk.parameters * others;
+    use.optimizer_state -= place_.optimizer_state() * others;
+  }
+
+ private:
+  /// One for all that is in the node.
+  QueueId memory_of(const std::string& node) {
+    const std::string name = "shared memory of " + node;
+    const auto known = std::ranges::find(graph_.queues(), name, &Queue::name);
+    if (known != graph_.queues().end()) return static_cast<QueueId>(known - graph_.queues().begin());
+    const GroupId group = graph_.add_group(name, {place_.stage.ranks().devices.front()});
+    return graph_.add_queue(name, group, QueueRole::server, Discipline::fifo);
+  }
+
+  ParameterPlace place_;
+  CyclicTaskGraph& graph_;
+  QueueId memory_;
+  Seconds time_;
+  std::size_t read_ = 0;  ///< mark of the first pass
+  TaskId made_{}, written_{};
+};
+
+}  // namespace
+
+EntryInfo Hogwild::info() {
+  return {"hogwild",
+          "workers of one node update parameters in shared memory, without locks",
+          {{"memory_bandwidth", "bytes/s", "> 0", "sum over the workers", "of the memory that holds the parameters"}}};
+}
+
+Hogwild::Hogwild(const ConfigNode& options) : options_(options) {
+  if (options.has("memory_bandwidth")) bandwidth_ = options.at("memory_bandwidth").as_bytes_per_second(Range{1, 1e18});
+}
+
+std::unique_ptr<PlaceSynchronisation> Hogwild::at(const ParameterPlace& place) const {
+  const std::vector<DeviceId>& devices = place.stage.ranks().devices;
+  const Device& first = place.context.device(devices.front());
+  for (const DeviceId device : devices)
+    if (const Device& other = place.context.device(device); other.node != first.node)
+      throw options_.error(
+          fmt::format("hogwild needs shared memory, but '{}' and '{}' are on different nodes; use workers of one node, "
+                      "or parameter_server",
+                      first.name, other.name));
+  BytesPerSecond sum;
+  for (const DeviceId worker : place.context.workers)
+    if (const Device& device = place.context.device(worker); device.node == first.node) sum += device.memory_bandwidth;
+  return std::make_unique<SharedMemoryPlace>(place, bandwidth_.value_or(sum), first.node);
+}
+
+}  // namespace epocast
