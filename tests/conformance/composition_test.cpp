@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -119,29 +120,32 @@ std::vector<Combination> all_combinations() {
                                     "{name: partial_gradients, gradients: pcnn, overlap: backward}",
                                     "{name: partial_gradients, gradients: pcnn, overlap: none}",
                                     "{name: two_chunks, k: 3}",
-                                    "{name: two_chunks, k: 8}",
-                                    "hogwild",
-                                    "none"};
+                                    "{name: two_chunks, k: 8}"};
+  const char* without_messages[] = {"hogwild", "none"};
   const CollectiveSettings collectives[] = {{CollectiveAlgorithm::ring, CollectiveLevel::automatic, 0},
                                             {CollectiveAlgorithm::automatic, CollectiveLevel::flow, 1e-10},
                                             {CollectiveAlgorithm::double_binary_tree, CollectiveLevel::message, 0}};
   std::vector<Combination> all;
-  for (const MeshPart& mesh : meshes)
-    for (const char* schedule : mesh.pipeline ? std::vector<const char*>(std::begin(schedules), std::end(schedules))
-                                              : std::vector<const char*>(std::begin(single), std::end(single)))
-      for (const std::string body : mesh.bodies)
-        for (const char* synchronisation : synchronisations) {
-          const bool nobody = synchronisation == std::string("none");
-          if (mesh.data ? nobody : !nobody && synchronisation != synchronisations[0]) continue;
-          if (divides_samples(mesh.mesh) && may_differ(synchronisation)) continue;
-          if (has_several_versions(schedule) && exchanges_parameters(synchronisation)) continue;
-          for (const bool recompute : {false, true}) {
-            std::string options = std::string("{mesh: ") + mesh.mesh + ", schedule: {name: " + schedule + "}";
-            if (!body.empty()) options += ", body: " + body;
-            options += std::string(", synchronisation: ") + synchronisation + "}";
-            all.push_back({options, mesh.mixture, recompute, collectives[all.size() % std::size(collectives)]});
+  const auto add = [&](std::span<const char* const> some) {
+    for (const MeshPart& mesh : meshes)
+      for (const char* schedule : mesh.pipeline ? std::vector<const char*>(std::begin(schedules), std::end(schedules))
+                                                : std::vector<const char*>(std::begin(single), std::end(single)))
+        for (const std::string body : mesh.bodies)
+          for (const char* synchronisation : some) {
+            const bool nobody = synchronisation == std::string("none");
+            if (mesh.data ? nobody : !nobody && synchronisation != synchronisations[0]) continue;
+            if (divides_samples(mesh.mesh) && may_differ(synchronisation)) continue;
+            if (has_several_versions(schedule) && exchanges_parameters(synchronisation)) continue;
+            for (const bool recompute : {false, true}) {
+              std::string options = std::string("{mesh: ") + mesh.mesh + ", schedule: {name: " + schedule + "}";
+              if (!body.empty()) options += ", body: " + body;
+              options += std::string(", synchronisation: ") + synchronisation + "}";
+              all.push_back({options, mesh.mixture, recompute, collectives[all.size() % std::size(collectives)]});
+            }
           }
-        }
+  };
+  add(synchronisations);
+  add(without_messages);
   return all;
 }
 
