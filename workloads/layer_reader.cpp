@@ -141,12 +141,21 @@ void read_leaky_relu(LayerDraft& draft) { read_activation(draft, "leaky_relu", 2
 void read_sigmoid(LayerDraft& draft) { read_activation(draft, "sigmoid", 3); }        // exponential, add, divide
 void read_tanh(LayerDraft& draft) { read_activation(draft, "tanh", 4); }  // exponential, add, subtract, divide
 
+/// x sigmoid(x): its gradient is no function of the output alone.
+void read_silu(LayerDraft& draft) {
+  draft.layer().kind = LayerKind::activation;
+  draft.layer().variant = "silu";
+  draft.spec.needs_input = true;
+  draft.work_per_output = 4;  // sigmoid 3, product 1
+}
+
 void read_dropout(LayerDraft& draft) {
   draft.layer().kind = LayerKind::dropout;
   // The rate changes neither time nor memory, but a wrong one is a mistake.
   if (draft.attributes.has("rate") && !(draft.attributes.at("rate").as_double({0, 1}) < 1))
     throw draft.attributes.at("rate").error("dropout with rate 1 passes nothing on; use a rate below 1");
   if (draft.attributes.flag("mask", false)) draft.layer().mask_values = draft.layer().output.values();
+  if (draft.attributes.flag("fused", false)) draft.layer().variant = "in_sum";
 }
 
 void read_flatten(LayerDraft& draft) {
@@ -170,9 +179,14 @@ void read_concat(LayerDraft& draft) {
   draft.layer().output = concat_output(draft.inputs);
 }
 
+/// Equal shapes, or gates of a channel each (Hu et al. 2018, "Squeeze-and-excitation networks"), for all its positions.
 void read_multiply(LayerDraft& draft) {
   draft.layer().kind = LayerKind::multiply;
-  draft.layer().output = add_output(draft.inputs);
+  const Shape largest = *std::ranges::max_element(draft.inputs, {}, &Shape::values);
+  std::vector<Shape> spread = draft.inputs;
+  for (Shape& shape : spread)
+    if (shape.channels == largest.channels && shape.positions() == 1) shape = largest;
+  draft.layer().output = add_output(spread);
   draft.spec.needs_input = true;
 }
 
@@ -236,6 +250,7 @@ const std::vector<LayerType>& layer_types() {
       {"tanh", true, read_tanh},
       {"rms_norm", true, read_rms_norm},
       {"gelu", true, read_gelu},
+      {"silu", true, read_silu},
       {"swiglu", true, read_swiglu},
       {"dropout", true, read_dropout},
       {"flatten", true, read_flatten},
@@ -290,6 +305,11 @@ LayerSpec read_layer(const std::string& type, const std::string& name, const Lay
     draft.input_needs_gradient = draft.input_needs_gradient || producer.needs_gradient;
   }
   layer.input = layer.output = draft.inputs.front();
+  const bool sums_dropout = std::ranges::any_of(links.inputs, [&](int index) {
+    const Layer& input = before[static_cast<std::size_t>(index)].layer;
+    return input.kind == LayerKind::dropout && input.variant == "in_sum";
+  });
+  if (type == "add" && sums_dropout) layer.variant = "in_sum";
   layer.tied_to = links.tied_to;
   if (links.tied_to >= 0) draft.tied = &before[static_cast<std::size_t>(links.tied_to)].layer;
   try {

@@ -211,6 +211,7 @@ Box OperatorNetwork::needed(std::size_t o, const OperatorInput& input, const Til
   const Shape& source = operators_[input.from].output;
   Box box{tile.output.n, channels_needed(first, op, input, tile), {0, source.height}, {0, source.width}};
   if (has_depth(first)) return box;
+  if (first.kind == LayerKind::multiply && source.positions() == 1) return box;  // gates, each of a whole channel
   switch (first.kind) {
     case LayerKind::convolution:
     case LayerKind::pooling:

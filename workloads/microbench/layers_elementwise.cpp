@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "workloads/microbench/loops.hpp"
 #include "workloads/microbench/step_builder.hpp"
 
@@ -11,6 +13,7 @@ namespace {
 struct Function {
   dnnl::algorithm forward, backward;
   bool from_output;  ///< whether the gradient is computed from the output
+  float alpha = 0;
 };
 
 Function function_of(const std::string& variant) {
@@ -18,6 +21,7 @@ Function function_of(const std::string& variant) {
   if (variant == "sigmoid") return {algorithm::eltwise_logistic, algorithm::eltwise_logistic_use_dst_for_bwd, true};
   if (variant == "tanh") return {algorithm::eltwise_tanh, algorithm::eltwise_tanh_use_dst_for_bwd, true};
   if (variant == "gelu") return {algorithm::eltwise_gelu_tanh, algorithm::eltwise_gelu_tanh, false};
+  if (variant == "silu") return {algorithm::eltwise_swish, algorithm::eltwise_swish, false, 1};
   return {algorithm::eltwise_relu, algorithm::eltwise_relu_use_dst_for_bwd, true};
 }
 
@@ -30,7 +34,7 @@ void build_activation(StepBuilder& b, int index) {
   const KernelTensor input = b.output(producer);
   const auto algorithm = function.from_output ? function.backward : function.forward;
   const dnnl::eltwise_forward::primitive_desc forward(
-      dnnl::eltwise_forward::desc(dnnl::prop_kind::forward_training, algorithm, input.desc, 0.0F, 0.0F),
+      dnnl::eltwise_forward::desc(dnnl::prop_kind::forward_training, algorithm, input.desc, function.alpha, 0.0F),
       StepBuilder::attributes(), cpu_engine());
   Kernel& f = b.kernel(index, StepPass::forward);
   const KernelTensor output = b.make(forward.dst_desc(), constant_values(0));
@@ -38,8 +42,8 @@ void build_activation(StepBuilder& b, int index) {
   b.run(f, forward, l.variant, {{DNNL_ARG_SRC, input}}, {{DNNL_ARG_DST, output}});
   b.on_backward(index, [=, &b](const KernelTensor& gradient) {
     const dnnl::eltwise_backward::primitive_desc pd(
-        dnnl::eltwise_backward::desc(algorithm, input.desc, input.desc, 0.0F, 0.0F), StepBuilder::attributes(),
-        cpu_engine(), forward);
+        dnnl::eltwise_backward::desc(algorithm, input.desc, input.desc, function.alpha, 0.0F),
+        StepBuilder::attributes(), cpu_engine(), forward);
     Kernel& k = b.kernel(index, StepPass::backward_data);
     const KernelTensor diff_dst = b.in_layout(gradient, pd.diff_dst_desc(), k);
     const KernelTensor diff_src = b.make(pd.diff_src_desc(), constant_values(0));
@@ -163,7 +167,8 @@ void build_flatten(StepBuilder& b, int index) {
 
 void build_multiply(StepBuilder& b, int index) {
   const Layer& l = b.layer(index);
-  if (l.inputs.size() != 2) return b.leave_out(index);
+  const auto is_whole = [&](int input) { return b.layer(input).output == l.output; };
+  if (l.inputs.size() != 2 || !std::ranges::all_of(l.inputs, is_whole)) return b.leave_out(index);
   Kernel& f = b.kernel(index, StepPass::forward);
   const KernelTensor first = b.output(l.inputs[0]);
   const KernelTensor second = b.in_layout(b.output(l.inputs[1]), first.desc, f);
