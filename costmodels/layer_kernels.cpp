@@ -10,7 +10,8 @@ namespace {
 // FLOP per score of attention: scale 1, softmax 5 (as in the layer's own count).
 constexpr double kScoreForward = 6;
 // Accesses of 16-bit values: a tensor read, one written, and its mask of a byte per value.
-constexpr double kDropoutAccesses = 2.5;
+constexpr double kMaskAccesses = 0.5;
+constexpr double kDropoutAccesses = 2 + kMaskAccesses;
 // Of each logit, in units of 2 bytes: cast to fp32 (2 + 4 bytes), maximum 4, subtract 8, exponential 8, sum 4, divide
 // 8; backward: two scalings in fp32 16, cast 4 + 2.
 constexpr double kLossForwardAccesses = 19;
@@ -199,10 +200,12 @@ std::vector<LayerKernel> memory_kernels(const Layer& layer, std::int64_t batch, 
       return {memory(layer.variant == "swiglu" ? "swiglu" : "activation",
                      forward ? inputs + outputs : 2 * inputs + outputs, pass)};
     case LayerKind::dropout:
-      if (weights) return {};
+      if (weights || (forward && layer.variant == "in_sum")) return {};
       return {memory("dropout", kDropoutAccesses * outputs, pass)};
     case LayerKind::add:
       if (weights) return {};
+      if (forward && layer.variant == "in_sum")
+        return {memory("add", inputs + outputs + kMaskAccesses * outputs, pass)};
       return {memory("add", inputs + outputs, pass)};  // backward: of the two gradients of what was branched off
     case LayerKind::softmax:
       if (weights) return {};

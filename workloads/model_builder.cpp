@@ -203,6 +203,16 @@ void ModelBuilder::check_all_used(const ConfigNode& list) const {
     if (!read[i] && !is_output_[i])
       throw places_[i - 1].error("nobody reads the output of layer '" + layers_[i].layer.name +
                                  "'; use it as an input, or add 'output: true' if it is a result");
+  for (std::size_t i = 1; i < layers_.size(); ++i) {
+    const Layer& layer = layers_[i].layer;
+    if (layer.kind != LayerKind::dropout || layer.variant != "in_sum") continue;
+    const bool summed = std::ranges::any_of(layers_, [&](const LayerSpec& reader) {
+      return reader.layer.kind == LayerKind::add && std::ranges::count(reader.layer.inputs, static_cast<int>(i)) > 0;
+    });
+    if (!summed)
+      throw places_[i - 1].error("no add reads dropout '" + layer.name +
+                                 "', so its kernel cannot be part of one; leave fused out");
+  }
   for (const Block& block : blocks_)
     if (!block.used) throw block.layers.error("block '" + block.name + "' is never used; remove it");
 }

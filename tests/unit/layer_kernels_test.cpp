@@ -69,6 +69,27 @@ TEST_CASE("attention is batched products of its heads around a softmax", "[layer
         "gemm m=3 n=5 k=6 ta=1 tb=0 count=2\nmemory op=softmax values=60\ngemm m=6 n=5 k=3 ta=0 tb=0 count=2\n");
 }
 
+TEST_CASE("a dropout in the kernel of the sum behind it writes a mask only", "[layer_kernels]") {
+  // 6 features at 5 positions of 4 samples: 120 values of two bytes. Apart: the dropout reads, writes and masks
+  // (2.5 x 120 = 300), the sum reads two and writes one (360). Together: two read, one written, a mask (3.5 x 120).
+  // Backward they are apart in any case.
+  const auto forward = [](const std::string& fused, const std::string& layer, KernelPass pass) {
+    const Model m = model_of("  - {linear: below, units: 6}\n  - {dropout: d, mask: true, fused: " + fused +
+                             "}\n  - {add: sum, inputs: [d, below]}\n");
+    for (const Layer& l : m.layers)
+      if (l.name == layer) return text(layer_kernels(l, 4, pass, {.traffic = Traffic::kernels}));
+    return std::string("no layer " + layer);
+  };
+  CHECK(forward("false", "d", KernelPass::forward) == "memory op=dropout values=300\n");
+  CHECK(forward("false", "sum", KernelPass::forward) == "memory op=add values=360\n");
+  CHECK(forward("true", "d", KernelPass::forward).empty());
+  CHECK(forward("true", "sum", KernelPass::forward) == "memory op=add values=420\n");
+  for (const char* fused : {"false", "true"}) {
+    CHECK(forward(fused, "d", KernelPass::backward_data) == "memory op=dropout values=300\n");
+    CHECK(forward(fused, "sum", KernelPass::backward_data) == "memory op=add values=360\n");
+  }
+}
+
 TEST_CASE("an LSTM is a product of its inputs and a recurrence", "[layer_kernels]") {
   // 6 inputs, 8 units, 5 steps, 4 samples: 32 gates from 20 vectors.
   const Model m = model_of("  - {lstm: below, units: 6}\n  - {lstm: l, units: 8}\n");
