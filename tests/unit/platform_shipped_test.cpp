@@ -82,6 +82,7 @@ TEST_CASE("real platforms load, in epocast and in SimGrid, with the devices, nod
                                       {"dgx_a100", 8, 1, 19.5, 80, 2039},
                                       {"dgx_h100", 8, 1, 66.9, 80, 3350},
                                       {"dgx_h200", 8, 1, 66.9, 141, 4800},
+                                      {"dgx_a100_pod_4", 32, 4, 19.5, 80, 2039},
                                       {"dgx_h100_pod_4", 32, 4, 66.9, 80, 3350},
                                       {"dgx_h200_pod_4", 32, 4, 66.9, 141, 4800}};
   std::set<std::string> seen;
