@@ -112,8 +112,8 @@ TEST_CASE("the shipped calibrations are those that the shipped measurements give
       }
     }
   }
-  for (const std::string name :
-       {"allreduce_knl_omnipath", "allreduce_p100_pcie", "allreduce_a100_nvswitch", "allreduce_v100_nvlink"}) {
+  for (const std::string name : {"allreduce_knl_omnipath", "allreduce_p100_pcie", "allreduce_a100_nvswitch",
+                                 "allreduce_v100_nvlink", "collectives_a100_nvswitch"}) {
     const CsvTable table = CsvTable::load(kCostModels / "measurements" / (name + ".csv"));
     const NetworkCalibration shipped =
         read_network_calibration(ConfigNode::load_file(kCostModels / "calibrations" / (name + ".yaml")));
