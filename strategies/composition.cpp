@@ -97,7 +97,8 @@ Composition::Composition(const ScheduleOptions& schedule, std::optional<Mesh> me
                     {{"time", SplitRule::time},
                      {"time_only", SplitRule::time_only},
                      {"bisection", SplitRule::bisection},
-                     {"even", SplitRule::even}},
+                     {"even", SplitRule::even},
+                     {"blocks", SplitRule::blocks}},
                     SplitRule::time)),
       split_bandwidth_(options_.has("split_bandwidth") ? options_.at("split_bandwidth").as_bytes_per_second({1, 1e300})
                                                        : BytesPerSecond(1e300)),
@@ -309,6 +310,13 @@ SplitLimits Composition::limits(const StrategyContext& context) const {
   return limits;
 }
 
+/// No framework that trains transformers cuts their layers into stages but as whole blocks; unequal devices need it.
+bool Composition::splits_blocks(const WorkloadTrace& passes, int chunks) const {
+  if (options_.has("split")) return split_ == SplitRule::blocks;
+  return mesh_ && !options_.has("split_bandwidth") && passes.compute_time().is_same() &&
+         static_cast<int>(block_copies(passes).size()) >= chunks;
+}
+
 StageLayout Composition::given_layout(const StrategyContext& context, MicroBatch& micro_batch, const StepPlan& plan,
                                       const std::vector<int>& replicas) const {
   const WorkloadTrace& trace = micro_batch.share(replicas.front());
@@ -316,6 +324,8 @@ StageLayout Composition::given_layout(const StrategyContext& context, MicroBatch
   if (options_.has("first_layers")) return {replicas, named_boundaries(trace, chunks), {}};
   try {
     check_enough_layers(trace, chunks);
+    if (splits_blocks(micro_batch.passes(replicas.front()), chunks))
+      return {replicas, divide_blocks_evenly(trace, chunks), {}};
     if (split_ == SplitRule::even) return {replicas, divide_layers_evenly(trace, chunks), {}};
     if (split_ == SplitRule::bisection) return {replicas, halve_layers(trace, chunks), {}};
     return split_by_time(micro_batch, plan, replicas, sum(replicas), limits(context));

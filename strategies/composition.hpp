@@ -77,6 +77,7 @@ class Composition final : public Strategy {
   /// Whose traces forget what a stage does not receive, if `recompute` is set.
   std::unique_ptr<MicroBatch> micro_batch_of(const StrategyContext& context, std::int64_t samples) const;
   SplitLimits limits(const StrategyContext& context) const;
+  bool splits_blocks(const WorkloadTrace& passes, int chunks) const;
   StageLayout given_layout(const StrategyContext& context, MicroBatch& micro_batch, const StepPlan& plan,
                            const std::vector<int>& replicas) const;
   std::vector<int> micro_batches_to_try(std::int64_t batch, int stages) const;

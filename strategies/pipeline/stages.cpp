@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
+#include <string_view>
 
 #include "sim/words.hpp"
 #include "strategies/partitioners/contiguous_split.hpp"
@@ -59,6 +61,17 @@ std::vector<std::size_t> even_boundaries(const TimedLayers& work, int chunks) {
   return boundaries;
 }
 
+/// "layer.3" of "layer.3.norm_1"; empty for a layer outside of copies.
+std::string_view copy_of(std::string_view name) {
+  const std::size_t block = name.find('.');
+  if (block == std::string_view::npos) return {};
+  const std::size_t number = name.find('.', block + 1);
+  if (number == std::string_view::npos || number == block + 1) return {};
+  const std::string_view digits = name.substr(block + 1, number - block - 1);
+  const bool is_number = std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; });
+  return is_number ? name.substr(0, number) : std::string_view();
+}
+
 }  // namespace
 
 LayerSums::LayerSums(const WorkloadTrace& trace, bool at_once) {
@@ -99,6 +112,50 @@ std::vector<std::size_t> halve_layers(const WorkloadTrace& trace, int chunks) {
 std::vector<std::size_t> divide_layers_evenly(const WorkloadTrace& trace, int chunks) {
   check_enough_layers(trace, chunks);
   std::vector<std::size_t> boundaries = even_boundaries(TimedLayers(trace), chunks);
+  boundaries.push_back(trace.layers.size());
+  return boundaries;
+}
+
+std::vector<std::size_t> block_copies(const WorkloadTrace& trace) {
+  std::vector<std::size_t> found, copies;
+  std::string block;  // of `copies`
+  const auto end_block = [&] {
+    if (copies.size() < 2) return true;
+    if (!found.empty()) return false;
+    found = copies;
+    return true;
+  };
+  std::string_view copy;
+  for (std::size_t l = 0; l < trace.layers.size(); ++l) {
+    const std::string_view own = copy_of(trace.layers[l].name);
+    if (own == copy) continue;
+    copy = own;
+    if (own.empty()) continue;
+    const std::string_view its_block = own.substr(0, own.find('.'));
+    if (its_block != block) {
+      if (!end_block()) return {};
+      block = its_block;
+      copies.clear();
+    }
+    copies.push_back(l);
+  }
+  return end_block() ? found : std::vector<std::size_t>();
+}
+
+std::vector<std::size_t> divide_blocks_evenly(const WorkloadTrace& trace, int chunks) {
+  const std::vector<std::size_t> copies = block_copies(trace);
+  const auto count = static_cast<int>(copies.size());
+  if (count < chunks)
+    throw SplitError(count == 0 ? fmt::format("{} has no one block that is repeated; use another split", trace.model)
+                                : fmt::format("{} has {} copies of a block", trace.model, count));
+  const int more = count % chunks, first_with_more = (chunks - more) / 2;
+  std::vector<std::size_t> boundaries{0};
+  std::size_t next = 0;
+  for (int chunk = 0; chunk + 1 < chunks; ++chunk) {
+    const bool has_more = chunk >= first_with_more && chunk < first_with_more + more;
+    next += static_cast<std::size_t>(count / chunks + (has_more ? 1 : 0));
+    boundaries.push_back(copies[next]);
+  }
   boundaries.push_back(trace.layers.size());
   return boundaries;
 }

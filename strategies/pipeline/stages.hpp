@@ -14,6 +14,7 @@ enum class SplitRule {
   time_only,  ///< the same, whatever the memory
   bisection,  ///< each range of layers is halved by computation, again and again (Eserol 2019, section 5.1.1)
   even,       ///< equally many layers that take time
+  blocks,     ///< equally many copies of the block that the network repeats
 };
 
 /// Consecutive layers of the trace on one stage, for one micro-batch. Layers are in topological order; what crosses a
@@ -58,6 +59,15 @@ void check_enough_layers(const WorkloadTrace& trace, int chunks);
 /// neighbours. Throw what check_enough_layers throws.
 std::vector<std::size_t> halve_layers(const WorkloadTrace& trace, int chunks);
 std::vector<std::size_t> divide_layers_evenly(const WorkloadTrace& trace, int chunks);
+
+/// First layers of the copies of the block that the network repeats: of layer.0, layer.1, .. as model files name them.
+/// None if no block has copies, or more than one block has.
+std::vector<std::size_t> block_copies(const WorkloadTrace& trace);
+
+/// Boundaries as above, each at the first layer of a copy. Chunks have equally many of them; where these do not divide,
+/// those in the middle have one more than those at the ends, which have embeddings and losses besides. Throws
+/// SplitError if there are fewer copies than chunks.
+std::vector<std::size_t> divide_blocks_evenly(const WorkloadTrace& trace, int chunks);
 
 /// The chunks between these boundaries, chunk c on stage c mod stages. `traces`, by stage, are at one replica's share
 /// of a micro-batch. `at_once`: as LayerSums takes it.

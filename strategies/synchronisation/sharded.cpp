@@ -1,5 +1,7 @@
 #include "strategies/synchronisation/sharded.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 
@@ -49,13 +51,18 @@ Bytes largest_window(const std::vector<Unit>& units, std::size_t count) {
 
 class ShardedPlace final : public PlaceSynchronisation {
  public:
-  ShardedPlace(const Sharded::Settings& settings, const GradientCompression& compression, const ParameterPlace& place)
+  /// `shards`: of the place's replicas, so many in a row own one copy together. REQUIRES: it divides them.
+  ShardedPlace(const Sharded::Settings& settings, const GradientCompression& compression, const ParameterPlace& place,
+               int shards)
       : settings_(settings),
         compression_(compression.of(place.trace.precision)),
         place_(place),
         graph_(place.stage.graph()),
         units_(make_units(place.chunk, place.trace, settings.unit)),
-        shards_(place.replicas()),
+        shards_(shards),
+        sharers_{place.along.stride, static_cast<std::uint32_t>(shards)},
+        copies_{place.along.stride * static_cast<std::uint32_t>(shards),
+                place.along.extent / static_cast<std::uint32_t>(shards)},
         unit_ending_at_(place.trace.layers.size(), kNone),
         unit_starting_at_(place.trace.layers.size(), kNone) {
     for (std::size_t u = 0; u < units_.size(); ++u) {
@@ -126,7 +133,9 @@ class ShardedPlace final : public PlaceSynchronisation {
       const TaskId scattered = communicate(sums ? CollectiveOp::reduce_scatter : CollectiveOp::all_to_all,
                                            sums ? "reduce-scatter" : "all-to-all", scatter.unit, scatter.turn);
       after(scatter.made, scattered);
-      if (scatter.turn.last) after(scattered, compression_.any() ? decodings_[scatter.unit] : updates_[scatter.unit]);
+      if (!scatter.turn.last) continue;
+      const TaskId summed = sum_over_copies(scattered, scatter);
+      after(summed, compression_.any() ? decodings_[scatter.unit] : updates_[scatter.unit]);
     }
     for (std::size_t p = 0; p < passes_.size(); ++p) gather(p);
   }
@@ -190,9 +199,20 @@ class ShardedPlace final : public PlaceSynchronisation {
   TaskId communicate(CollectiveOp op, const char* operation, std::size_t u, const Turn& turn) {
     const int shown = place_.micro_batches > 1 ? turn.micro_batch : -1;
     return place_.stage.collective(
-        op, place_.along, communication_,
+        op, sharers_, communication_,
         op == CollectiveOp::all_gather ? units_[u].bytes : compression_.compressed(units_[u].bytes),
         {operation, place_.name() + units_[u].name, shown});
+  }
+
+  /// The gradients of a unit's shares, of which each copy has summed its own replicas'.
+  TaskId sum_over_copies(TaskId scattered, const Scatter& scatter) {
+    if (copies_.extent < 2) return scattered;
+    const Unit& unit = units_[scatter.unit];
+    const TaskId summed = place_.stage.collective(
+        CollectiveOp::all_reduce, copies_, communication_, unit.bytes / shards_,
+        {"all-reduce", place_.name() + unit.name, place_.micro_batches > 1 ? scatter.turn.micro_batch : -1});
+    graph_.after(scattered, summed);
+    return summed;
   }
 
   /// The pass after which parameters for this one may come; null: none. Of a program that is served as its passes
@@ -234,6 +254,7 @@ class ShardedPlace final : public PlaceSynchronisation {
   CyclicTaskGraph& graph_;
   std::vector<Unit> units_;
   int shards_;
+  Axis sharers_, copies_;  ///< of one copy; of the devices with the same share of each copy
   QueueId communication_ = QueueId::none;
   std::vector<std::size_t> unit_ending_at_, unit_starting_at_;  ///< by layer
   std::vector<GatheredPass> passes_;                            ///< in the program's order
@@ -251,21 +272,54 @@ EntryInfo Sharded::info() {
         {"unit", "bytes", "> 0", "25 MiB", "parameters that travel together, in whole layers"},
         {"prefetch", "count", "0 .. 1e6", "1", "units gathered ahead of the one that computes (stage: 3)"},
         {"reshard", "", "true | false", "true",
-         "drop the gathered parameters after the forward pass and gather them again (stage: 3)"}}});
+         "drop the gathered parameters after the forward pass and gather them again (stage: 3)"},
+        {"shards", "replicas", "all | node | 2 .. 1e5", "all",
+         "so many in a row, or those of a node, own one copy together; copies sum their gradients (hybrid shard)"}}});
 }
 
-Sharded::Sharded(const ConfigNode& options) : compression_(options) {
+Sharded::Sharded(const ConfigNode& options) : options_(options), compression_(options) {
   settings_.stage = options.get("stage", settings_.stage, Range{1, 3});
   settings_.unit = options.get("unit", settings_.unit, Range{1, 1e15});
   settings_.prefetch = options.get("prefetch", settings_.prefetch, Range{0, 1e6});
   settings_.reshard = options.get("reshard", settings_.reshard);
+  if (options.has("shards")) {
+    const ConfigNode shards = options.at("shards");
+    const std::string word = shards.as_string();
+    settings_.shards = word == "all" ? kAll : word == "node" ? kNode : shards.as_int({2, 1e5});
+    if (settings_.shards != kAll && compression_.any())
+      throw shards.error("encoded gradients cannot be summed over copies; leave out shards or compression");
+  }
   for (const char* key : {"prefetch", "reshard"})
     if (options.has(key) && settings_.stage < 3)
       throw options.at(key).error("parameters are gathered during the passes in stage 3 only; use stage: 3");
 }
 
+/// How many replicas own one copy together.
+int Sharded::shards_of(const ParameterPlace& place) const {
+  const int replicas = place.replicas();
+  if (settings_.shards == kAll || replicas == 1) return replicas;
+  if (settings_.shards != kNode) {
+    if (replicas % settings_.shards == 0) return static_cast<int>(settings_.shards);
+    throw options_.at("shards").error(
+        fmt::format("{} shards do not divide {} replicas; use a divisor of these, or all", settings_.shards, replicas));
+  }
+  const std::vector<DeviceId>& devices = place.stage.ranks().devices;
+  const auto node = [&](int replica) {
+    return place.context.device(devices[static_cast<std::size_t>(replica) * place.along.stride]).node;
+  };
+  int on_first = 1;
+  while (on_first < replicas && node(on_first) == node(0)) ++on_first;
+  for (int replica = 0; replica < replicas; ++replica)
+    if (replicas % on_first != 0 || node(replica) != node(replica / on_first * on_first))
+      throw options_.at("shards").error(
+          "replicas are not equally many on all nodes, neighbours first; give the number of shards");
+  if (on_first == 1)
+    throw options_.at("shards").error("each node has one replica only, with nobody to share with; leave this out");
+  return on_first;
+}
+
 std::unique_ptr<PlaceSynchronisation> Sharded::at(const ParameterPlace& place) const {
-  return std::make_unique<ShardedPlace>(settings_, compression_, place);
+  return std::make_unique<ShardedPlace>(settings_, compression_, place, shards_of(place));
 }
 
 }  // namespace epocast

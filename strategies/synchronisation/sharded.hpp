@@ -7,7 +7,9 @@
 // reduce-scattered after every micro-batch. Stage 3 shards parameters too: they are gathered before each forward pass
 // and, unless they are kept, again before each backward pass. Per replica and step of m micro-batches, of n bytes on d
 // replicas: stage 1 moves 2 (d-1)/d n, stage 2 (m+1) (d-1)/d n, stage 3 3 m (d-1)/d n or, without resharding, (m+1)
-// (d-1)/d n. Gradients may be compressed: codes that cannot be summed on the way are exchanged all to all. What travels
+// (d-1)/d n. With `shards: k` replicas in a row, such as those of a node, share one copy among k, and d/k copies are
+// kept (FSDP's hybrid shard; MiCS, Zhang et al. 2022): k takes the place of d above, and each step adds an all-reduce of
+// the shares, 2 (1 - k/d) n/k per replica, behind the last reduce-scatter. Gradients may be compressed: codes that cannot be summed on the way are exchanged all to all. What travels
 // together is a unit of whole layers; `prefetch` units are gathered ahead of the one that computes.
 
 #include "strategies/gradient_compression.hpp"
@@ -17,11 +19,13 @@ namespace epocast {
 
 class Sharded final : public Synchronisation {
  public:
+  static constexpr std::int64_t kAll = 0, kNode = -1;
   struct Settings {
     std::int64_t stage = 3;
     Bytes unit{25.0 * (1 << 20)};
     std::int64_t prefetch = 1;
     bool reshard = true;
+    std::int64_t shards = kAll;  ///< replicas that own one copy together
   };
 
   explicit Sharded(const ConfigNode& options);
@@ -29,6 +33,9 @@ class Sharded final : public Synchronisation {
   static EntryInfo info();
 
  private:
+  int shards_of(const ParameterPlace& place) const;
+
+  ConfigNode options_;
   Settings settings_;
   GradientCompression compression_;
 };

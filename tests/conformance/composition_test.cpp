@@ -94,6 +94,7 @@ std::vector<Combination> all_combinations() {
                                     "{name: sharded, stage: 2, unit: 50 kB}",
                                     "{name: sharded, stage: 3, unit: 50 kB}",
                                     "{name: sharded, stage: 3, unit: 50 kB, prefetch: 2, reshard: false}",
+                                    "{name: sharded, stage: 2, unit: 50 kB, shards: 2}",
                                     "{name: average, period: 3, bucket: 100 kB}",
                                     "{name: average, period: 2, overlap: true}",
                                     "{name: gossip, period: 1}",

@@ -107,6 +107,31 @@ TEST_CASE("sharding with accumulation: bytes by formula", "[composition][sharded
   CHECK(bytes("stage: 3, reshard: false") == Approx((m + 1) * n).epsilon(1e-9));
 }
 
+TEST_CASE("hybrid shard: bytes and memory by formula", "[composition][sharded]") {
+  // c = 2 copies of k = 2 shards. On all devices together an all-gather or reduce-scatter of P bytes within each copy
+  // moves c (k - 1) P, the all-reduce of k shares of P / k over the copies 2 (c - 1) P, once a step.
+  const int d = 4, k = 2, c = 2, m = 2;
+  const auto model = small_transformer(2);
+  const double p = parameters(*model), within = c * (k - 1) * p, between = 2 * (c - 1) * p;
+  const auto options = [](const std::string& more) {
+    return "{mesh: {data: 4}, schedule: {micro_batches: 2}, synchronisation: {name: sharded, unit: 10 kB, " + more +
+           "}}";
+  };
+  CHECK(sent(d, options("stage: 1, shards: 2"), {model}) == Approx(2 * within + between).epsilon(1e-9));
+  CHECK(sent(d, options("stage: 2, shards: 2"), {model}) == Approx((m + 1) * within + between).epsilon(1e-9));
+  CHECK(sent(d, options("stage: 3, shards: 2"), {model}) == Approx(3 * m * within + between).epsilon(1e-9));
+  // All replicas as shards of one copy are no hybrid.
+  CHECK(sent(d, options("stage: 3, shards: 4"), {model}) ==
+        Approx(sent(d, options("stage: 3, shards: all"), {model})).epsilon(1e-9));
+  const testing::Star star(4, 1e9, 1e-6);
+  const auto state = [&](const std::string& more) {
+    return compile_transformer(star.cluster(), 4, "composition", options(more), {model})
+        .memory.front()
+        .use.optimizer_state.value;
+  };
+  CHECK(state("stage: 1, shards: 2") == Approx(2 * state("stage: 1")).epsilon(1e-9));
+}
+
 TEST_CASE("stages of tensor-parallel teams: each device sends a part, and the receivers gather it",
           "[composition][tensor]") {
   const int t = 2;
@@ -142,8 +167,10 @@ TEST_CASE("compositions of one or two axes are the strategies of that name", "[c
        "{servers: all}", 4);
   same("{mesh: {data: 4}, synchronisation: {name: easgd, servers: all, period: 2}}", "easgd",
        "{servers: all, period: 2}", 4);
-  same("{mesh: {pipeline: 2, data: 2}, schedule: gpipe}", "pipeline", "{stages: 2, schedule: gpipe}", 4);
-  same("{mesh: {data: 2, pipeline: 2}, schedule: gpipe}", "gpipe", "{stages: 2, placement: replica_major}", 4);
+  same("{mesh: {pipeline: 2, data: 2}, schedule: {name: gpipe, split: time}}", "pipeline",
+       "{stages: 2, schedule: gpipe}", 4);
+  same("{mesh: {data: 2, pipeline: 2}, schedule: {name: gpipe, split: time}}", "gpipe",
+       "{stages: 2, placement: replica_major}", 4);
   same(
       "{mesh: {pipeline: 2, data: 2, tensor: 2}, schedule: {name: 1f1b, micro_batches: 4}, "
       "synchronisation: {name: sharded, stage: 1}}",

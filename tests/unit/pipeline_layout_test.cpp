@@ -306,3 +306,27 @@ TEST_CASE("replicas that do not fit are errors that say what would", "[pipeline]
   CHECK_THAT(message("{replicas: auto, split_bandwidth: 1 GB/s, stages: 2, micro_batches: 25}", 5, 25),
              Contains("nothing to choose") && Contains("micro-batches of 1 samples"));
 }
+
+TEST_CASE("over a mesh, stages begin with copies of the block that the network repeats", "[pipeline]") {
+  const auto named = [](const std::vector<std::string>& names) {
+    std::vector<LayerTrace> made;
+    for (const std::string& name : names) made.push_back(testing::layer(name, 1, 2, 0, {1}));
+    return testing::chain(std::move(made));
+  };
+  std::vector<std::string> names{"words", "drop.0.mask"};
+  for (int copy = 0; copy < 7; ++copy)
+    for (const char* part : {"norm", "drop_1.0.mask"}) names.push_back("layer." + std::to_string(copy) + "." + part);
+  names.push_back("logits");
+  const WorkloadTrace trace = named(names);
+  // Behind data, words and one copy of another block: two layers for each copy.
+  CHECK(block_copies(trace) == std::vector<std::size_t>{3, 5, 7, 9, 11, 13, 15});
+  CHECK(divide_blocks_evenly(trace, 7) == std::vector<std::size_t>{0, 5, 7, 9, 11, 13, 15, 18});
+  // 7 = 2 + 3 + 2, and 1 + 2 + 2 + 1 + 1: one more in the middle.
+  CHECK(divide_blocks_evenly(trace, 3) == std::vector<std::size_t>{0, 7, 13, 18});
+  CHECK(divide_blocks_evenly(trace, 5) == std::vector<std::size_t>{0, 5, 9, 13, 15, 18});
+  CHECK_THROWS_WITH(divide_blocks_evenly(trace, 8), Catch::Contains("7 copies of a block"));
+  // Encoder and decoder are two blocks; layers that are named otherwise none.
+  CHECK(block_copies(named({"encoder.0.a", "encoder.1.a", "decoder.0.a", "decoder.1.a"})).empty());
+  CHECK(block_copies(named({"conv1", "layer.x.a", "layer..b", "layer.3"})).empty());
+  CHECK_THROWS_WITH(divide_blocks_evenly(named({"conv1"}), 2), Catch::Contains("no one block that is repeated"));
+}
