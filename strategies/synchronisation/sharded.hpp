@@ -8,9 +8,10 @@
 // and, unless they are kept, again before each backward pass. Per replica and step of m micro-batches, of n bytes on d
 // replicas: stage 1 moves 2 (d-1)/d n, stage 2 (m+1) (d-1)/d n, stage 3 3 m (d-1)/d n or, without resharding, (m+1)
 // (d-1)/d n. With `shards: k` replicas in a row, such as those of a node, share one copy among k, and d/k copies are
-// kept (FSDP's hybrid shard; MiCS, Zhang et al. 2022): k takes the place of d above, and each step adds an all-reduce of
-// the shares, 2 (1 - k/d) n/k per replica, behind the last reduce-scatter. Gradients may be compressed: codes that cannot be summed on the way are exchanged all to all. What travels
-// together is a unit of whole layers; `prefetch` units are gathered ahead of the one that computes.
+// kept (FSDP's hybrid shard; MiCS, Zhang et al. 2022): k takes the place of d above, and each step adds an all-reduce
+// of the shares, 2 (1 - k/d) n/k per replica, behind the last reduce-scatter. Gradients may be compressed: codes that
+// cannot be summed on the way are exchanged all to all. What travels together is a unit of whole layers; `prefetch`
+// units are gathered ahead of the one that computes.
 
 #include "strategies/gradient_compression.hpp"
 #include "strategies/step/synchronisation.hpp"
