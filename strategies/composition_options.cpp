@@ -29,9 +29,9 @@ EntryInfo Composition::pipeline_info() {
         "pieces of a replica's batch; schedules without them take it whole"},
        {"virtual_stages", "count", "2 .. 1000", "2", "chunks of layers per stage (schedule: interleaved)"},
        {"in_flight", "batches", "1 .. 1000", "stages", "batches under way at a time (schedule: threaded)"},
-       {"split", "", "time | time_only | bisection | even | blocks", "time; blocks over a mesh, if enough are repeated",
+       {"split", "", "time | time_only | bisection | even", "time",
         "slowest stage as fast as possible within memory, or whatever the memory; halved again and again; equally "
-        "many layers, or copies of the block that the network repeats"},
+        "many layers; or, as blocks and by default over a mesh, copies of the block that the network repeats"},
        {"split_bandwidth", "bytes/s", "> 0", "infinite",
         "of a device's link: split: time balances messages as well as computation"},
        {"first_layers", "", "list of layers", "none", "instead of split: where each stage but the first begins"},

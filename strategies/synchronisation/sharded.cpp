@@ -273,7 +273,7 @@ EntryInfo Sharded::info() {
         {"prefetch", "count", "0 .. 1e6", "1", "units gathered ahead of the one that computes (stage: 3)"},
         {"reshard", "", "true | false", "true",
          "drop the gathered parameters after the forward pass and gather them again (stage: 3)"},
-        {"shards", "replicas", "all | node | 2 .. 1e5", "all",
+        {"shards", "replicas", "2 .. 1e5, or node", "all",
          "so many in a row, or those of a node, own one copy together; copies sum their gradients (hybrid shard)"}}});
 }
 
