@@ -105,3 +105,18 @@ TEST_CASE("kernels in two bytes move half of what fp32 counts") {
   fp32.precision = Precision::fp32;
   CHECK(moved_bytes(work, fp32) == 12000);
 }
+
+TEST_CASE("the product that a convolution amounts to has its operations, in every pass") {
+  // 2 images, 12 to 20 channels in 4 groups, 3 x 5 taps, 7 x 9 pixels that stay as many: each of 2 * 20 * 63 outputs
+  // sums 12 / 4 * 15 products.
+  const ConvolutionShape shape{2, 12, 7, 9, 20, 3, 5, 7, 9, 1, 4};
+  const double flop = 2. * (2 * 20 * 63) * (12. / 4 * 15);
+  for (const KernelPass pass : {KernelPass::forward, KernelPass::backward_data, KernelPass::backward_weights}) {
+    const KernelWork work = kernel_work({shape, pass});
+    CHECK(work.flop == flop);
+    CHECK(2 * work.m * work.n * work.k == flop);
+  }
+  // Of the gradient of the input a value sums over the filters of its group and the taps.
+  CHECK(kernel_work({shape, KernelPass::backward_data}).k == 20 / 4 * 15);
+  CHECK(kernel_work({shape, KernelPass::backward}).flop == 2 * flop);
+}
