@@ -1,9 +1,9 @@
 #pragma once
 // Every worker trains a replica of all layers on its share of the batch, and a synchronisation makes them agree. Each
 // synchronisation is such a strategy, of its own name or a usual one: single (none), data_parallel (all_reduce),
-// sharded_data_parallel (sharded), local_sgd (average). The same steps are compositions of a mesh with a data axis only. Gradients may be
-// accumulated over several micro-batches, and cores set aside for communication. Validation: tests/conformance;
-// timelines by hand in tests/unit.
+// sharded_data_parallel (sharded), local_sgd (average). The same steps are compositions of a mesh with a data axis
+// only. Gradients may be accumulated over several micro-batches, and cores set aside for communication. Validation:
+// tests/conformance; timelines by hand in tests/unit.
 
 #include <memory>
 
