@@ -10,12 +10,11 @@
 #include <numeric>
 
 #include "sim/recompute.hpp"
-#include "strategies/choice.hpp"
 #include "strategies/partitioners/contiguous_split.hpp"
-#include "strategies/pipeline/memory.hpp"
-#include "strategies/rate_option.hpp"
 #include "strategies/step/composition_text.hpp"
+#include "strategies/step/options.hpp"
 #include "strategies/step/part.hpp"
+#include "strategies/step/stage_memory.hpp"
 #include "strategies/synchronisation/all_reduce.hpp"
 
 namespace epocast {

@@ -2,7 +2,7 @@
 // Training steps put together: a mesh of devices, a schedule of micro-batches through stages of layers, a body that
 // divides layers over devices, a synchronisation of replicas. `pipeline` is a preset of it.
 //
-// Scope: the schedules of strategies/pipeline/schedule.hpp; stages may be replicated and, in a pipeline without a
+// Scope: the schedules of strategies/schedules/schedule.hpp; stages may be replicated and, in a pipeline without a
 // tensor axis, each as often as it needs. Activations and their gradients travel between stages while these compute.
 // Networks with branches are cut in topological order: what later stages read is handed on from stage to stage. A table
 // that the first stage looks up and the last multiplies by is on both, and its gradients are added up. One iteration is
@@ -18,7 +18,7 @@
 
 #include "sim/strategy.hpp"
 #include "strategies/bodies/body.hpp"
-#include "strategies/pipeline/layout.hpp"
+#include "strategies/step/layout.hpp"
 #include "strategies/step/mesh.hpp"
 #include "strategies/step/step_graph.hpp"
 

@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "sim/strategy.hpp"
-#include "strategies/communication_cores.hpp"
+#include "strategies/step/communication_cores.hpp"
 #include "strategies/step/synchronisation.hpp"
 
 namespace epocast {

@@ -5,9 +5,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "strategies/choice.hpp"
-#include "strategies/message.hpp"
-#include "strategies/rate_option.hpp"
+#include "strategies/step/message.hpp"
+#include "strategies/step/options.hpp"
 
 namespace epocast {
 namespace {

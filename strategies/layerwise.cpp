@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "strategies/choice.hpp"
 #include "strategies/layerwise/search.hpp"
+#include "strategies/step/options.hpp"
 
 namespace epocast {
 namespace {

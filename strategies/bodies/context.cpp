@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "strategies/bodies/layer_part.hpp"
-#include "strategies/choice.hpp"
+#include "strategies/step/options.hpp"
 
 namespace epocast {
 namespace {

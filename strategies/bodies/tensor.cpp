@@ -16,9 +16,10 @@ enum class Spread {
   positions,  ///< each device has some of the positions
 };
 
-class Division {
+class TensorDivision {
  public:
-  Division(DividedModel divided, int parts, bool by_positions, bool gather_again, bool overlap, const ConfigNode& place)
+  TensorDivision(DividedModel divided, int parts, bool by_positions, bool gather_again, bool overlap,
+                 const ConfigNode& place)
       : divided_(std::move(divided)),
         model_(*divided_.part),
         parts_(parts),
@@ -309,7 +310,7 @@ EntryInfo TensorBody::info() {
 }
 
 DividedModel TensorBody::divide(DividedModel model, int parts, const ConfigNode& place) const {
-  return Division(std::move(model), parts, sequence_parallel_, gather_again_, overlap_, place).divide();
+  return TensorDivision(std::move(model), parts, sequence_parallel_, gather_again_, overlap_, place).divide();
 }
 
 }  // namespace epocast

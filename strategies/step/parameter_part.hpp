@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "strategies/pipeline/stages.hpp"
+#include "strategies/step/stages.hpp"
 
 namespace epocast {
 

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "strategies/message.hpp"
-#include "strategies/pipeline/memory.hpp"
+#include "strategies/step/message.hpp"
 #include "strategies/step/parameter_part.hpp"
 #include "strategies/step/shared_table.hpp"
+#include "strategies/step/stage_memory.hpp"
 #include "strategies/step/stage_writer.hpp"
 
 namespace epocast {

@@ -9,9 +9,9 @@
 #include "sim/collective.hpp"
 #include "sim/strategy.hpp"
 #include "sim/task_graph.hpp"
-#include "strategies/pipeline/schedule.hpp"
-#include "strategies/pipeline/stages.hpp"
+#include "strategies/schedules/schedule.hpp"
 #include "strategies/step/exchange.hpp"
+#include "strategies/step/stages.hpp"
 #include "strategies/step/synchronisation.hpp"
 
 namespace epocast {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "sim/strategy.hpp"
-#include "strategies/pipeline/stages.hpp"
 #include "strategies/step/stage_writer.hpp"
+#include "strategies/step/stages.hpp"
 
 namespace epocast {
 

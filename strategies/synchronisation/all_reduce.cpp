@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "strategies/choice.hpp"
+#include "strategies/step/options.hpp"
 
 namespace epocast {
 namespace {
@@ -16,9 +16,9 @@ void check_used(const ConfigNode& options, const char* key, bool used, const cha
     throw options.at(key).error(std::string("has no effect with this granularity; use granularity: ") + granularities);
 }
 
-BucketRule read_buckets(const ConfigNode& options) {
+PieceRule read_buckets(const ConfigNode& options) {
   using enum Granularity;
-  BucketRule rule;
+  PieceRule rule;
   rule.granularity =
       choose(options, "granularity",
              {{"tensor", tensor}, {"layer", layer}, {"bucket", bucket}, {"cycle", cycle}, {"model", model}}, bucket);
@@ -49,14 +49,14 @@ AllReduce::Settings read_settings(const ConfigNode& options) {
 /// Parameters of one chunk of layers.
 class ReducedPlace final : public PlaceSynchronisation {
  public:
-  ReducedPlace(const AllReduce::Settings& settings, const GradientCompression& compression, const ParameterPlace& place)
+  ReducedPlace(const AllReduce::Settings& settings, const Encoding& compression, const ParameterPlace& place)
       : settings_(settings),
         place_(place),
         graph_(place.stage.graph()),
         trace_(place.own_trace()),
         compression_(compression.of(trace_.precision)),
         updates_(trace_.layers.size()) {
-    if (place.replicas() > 1) buckets_ = make_buckets(trace_, settings.rule);
+    if (place.replicas() > 1) buckets_ = make_pieces(trace_, settings.rule);
     made_.resize(buckets_.size());
     decoded_.resize(buckets_.size(), false);
     decodings_.resize(buckets_.size());
@@ -72,7 +72,7 @@ class ReducedPlace final : public PlaceSynchronisation {
   void after_backward(std::size_t layer, const Turn& turn) override {
     if (!turn.last) return;
     for (std::size_t b = 0; b < buckets_.size(); ++b) {
-      if (buckets_[b].ready_after != layer) continue;
+      if (buckets_[b].layers.front() != layer) continue;
       if (compression_.any()) {
         made_[b] = place_.stage.task_behind(
             buckets_[b].name, on_each([&](const Device& d) { return compression_.encode_time(buckets_[b].bytes, d); }),
@@ -87,7 +87,7 @@ class ReducedPlace final : public PlaceSynchronisation {
     if (!turn.last) return;
     const Lanes end = place_.stage.cut("");
     for (std::size_t b = 0; b < buckets_.size(); ++b) {
-      const Bucket& bucket = buckets_[b];
+      const ParameterPiece& bucket = buckets_[b];
       if (made_[b].empty()) made_[b] = end;
       Collective sum =
           compression_.sum(bucket.bytes, place_.context.collective, place_.stage.group(), place_.replicas());
@@ -95,7 +95,7 @@ class ReducedPlace final : public PlaceSynchronisation {
           place_.along, communication_, sum,
           {sum.op == CollectiveOp::all_reduce ? "all-reduce" : "all-gather", place_.name() + bucket.name});
       reduced_.push_back(reduced);
-      graph_.set_priority(reduced, static_cast<int>(bucket.ready_after));
+      graph_.set_priority(reduced, static_cast<int>(bucket.layers.front()));
       for (const TaskId made : ready(b)) graph_.after(made, reduced);
       if (!settings_.overlap)
         for (const TaskId task : end) graph_.after(task, reduced);
@@ -172,8 +172,8 @@ class ReducedPlace final : public PlaceSynchronisation {
   ParameterPlace place_;
   CyclicTaskGraph& graph_;
   WorkloadTrace trace_;
-  GradientCompression compression_;
-  std::vector<Bucket> buckets_;  ///< none if there is nobody to reduce with
+  Encoding compression_;
+  std::vector<ParameterPiece> buckets_;  ///< none if there is nobody to reduce with
   QueueId communication_ = QueueId::none;
   std::vector<std::optional<TaskId>> updates_;  ///< by layer
   std::vector<bool> decoded_;                   ///< by bucket: whether its decoding has been added
@@ -185,7 +185,7 @@ class ReducedPlace final : public PlaceSynchronisation {
 }  // namespace
 
 EntryInfo AllReduce::info() {
-  return GradientCompression::added_to(
+  return Encoding::added_to(
       {"all_reduce",
        "gradients are summed over all replicas, each of which updates all",
        {{"granularity", "", "tensor | layer | bucket | cycle | model", "bucket", "what one all-reduce carries"},

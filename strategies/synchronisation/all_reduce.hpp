@@ -1,7 +1,7 @@
 #pragma once
 // Gradients are summed over all replicas by all-reduce, and every replica updates all its parameters.
 //
-// Scope: what one all-reduce carries is a BucketRule (PyTorch DDP, Horovod); it starts as soon as its gradients are
+// Scope: what one all-reduce carries is a PieceRule (PyTorch DDP, Horovod); it starts as soon as its gradients are
 // there, or after the backward pass, with others that wait if it fuses (Horovod), and then nothing hides it unless
 // updates may start before. A communication queue per device carries out one operation at a time: first ready first
 // served, or the layer that the next forward pass needs first (Jayarajan et al. 2019, "Priority-based parameter
@@ -10,8 +10,8 @@
 // next forward pass, so that communication hides there too (Das et al. 2016). Gradients may be compressed. Limits:
 // communication takes no compute time away. Where layers of a stage are computed as one (pipelines), so are updates.
 
-#include "strategies/gradient_buckets.hpp"
-#include "strategies/gradient_compression.hpp"
+#include "strategies/step/encoding.hpp"
+#include "strategies/step/piece.hpp"
 #include "strategies/step/synchronisation.hpp"
 
 namespace epocast {
@@ -25,7 +25,7 @@ class AllReduce final : public Synchronisation {
     before_forward,  ///< of a layer just before its next forward pass
   };
   struct Settings {
-    BucketRule rule;
+    PieceRule rule;
     bool overlap = true;  ///< all-reduces start during the backward pass
     Discipline order = Discipline::fifo;
     UpdateTime update = UpdateTime::after_backward;
@@ -39,7 +39,7 @@ class AllReduce final : public Synchronisation {
 
  private:
   Settings settings_;
-  GradientCompression compression_;
+  Encoding compression_;
 };
 
 }  // namespace epocast

@@ -2,22 +2,22 @@
 
 #include <optional>
 
-#include "strategies/gradient_buckets.hpp"
+#include "strategies/step/piece.hpp"
 
 namespace epocast {
 namespace {
 
 class AveragedPlace final : public PlaceSynchronisation {
  public:
-  AveragedPlace(const Average::Settings& settings, const GradientCompression& compression, const ParameterPlace& place)
+  AveragedPlace(const Average::Settings& settings, const Encoding& compression, const ParameterPlace& place)
       : settings_(settings),
         compression_(compression.of(place.trace.precision)),
         place_(place),
         trace_(place.own_trace()),
         updates_(trace_.layers.size()) {
     if (place.replicas() == 1) return;  // which is the average
-    const BucketRule rule{.granularity = Granularity::bucket, .limit = settings.bucket, .first = settings.bucket};
-    buckets_ = make_buckets(trace_, rule);
+    const PieceRule rule{.granularity = Granularity::bucket, .limit = settings.bucket, .first = settings.bucket};
+    buckets_ = make_pieces(trace_, rule);
     communication_ = place.communication(place.by_layer ? "communication" : "averages");
   }
 
@@ -47,7 +47,7 @@ class AveragedPlace final : public PlaceSynchronisation {
     const auto [start, lag] = start_ ? place_.stage.at(*start_) : std::pair(place_.stage.first(), 0);
     // With overlap the last update of a round mixes in what the round before it sent off, at no cost worth counting.
     for (std::size_t b = 0; b < averages_.size(); ++b)
-      for (const TaskId task : settings_.overlap ? updates_[buckets_[b].ready_after] : start)
+      for (const TaskId task : settings_.overlap ? updates_[buckets_[b].layers.front()] : start)
         place_.stage.graph().after(averages_[b], task, 1 + (settings_.overlap ? 0 : lag));
     for (std::size_t b = 0; b < decodings_.size(); ++b)
       for (const TaskId task : decodings_[b]) place_.stage.graph().after(averages_[b], task, settings_.overlap ? 1 : 0);
@@ -59,12 +59,12 @@ class AveragedPlace final : public PlaceSynchronisation {
 
  private:
   template <class Of>
-  Lanes task(Of time, const char* operation, const Bucket& bucket) {
+  Lanes task(Of time, const char* operation, const ParameterPiece& bucket) {
     return place_.stage.task(place_.context.on_each_worker(time), {operation, place_.name() + bucket.name});
   }
 
   void average() {
-    for (const Bucket& bucket : buckets_) {
+    for (const ParameterPiece& bucket : buckets_) {
       Lanes made;
       if (compression_.any())
         made = task([&](const Device& device) { return compression_.encode_time(bucket.bytes, device); }, "encode",
@@ -73,7 +73,7 @@ class AveragedPlace final : public PlaceSynchronisation {
           place_.along, communication_,
           compression_.sum(bucket.bytes, place_.context.collective, place_.stage.group(), place_.replicas()),
           {"all-reduce", place_.name() + bucket.name}));
-      for (const TaskId update : updates_[bucket.ready_after]) place_.stage.graph().after(update, averages_.back());
+      for (const TaskId update : updates_[bucket.layers.front()]) place_.stage.graph().after(update, averages_.back());
       for (const TaskId one : made) place_.stage.graph().after(one, averages_.back());
     }
   }
@@ -81,17 +81,17 @@ class AveragedPlace final : public PlaceSynchronisation {
   /// What the others sent: of this round, or with overlap of the one before.
   void decode() {
     if (!compression_.any()) return;
-    for (const Bucket& bucket : buckets_)
+    for (const ParameterPiece& bucket : buckets_)
       decodings_.push_back(
           task([&](const Device& device) { return compression_.decode_time(bucket.bytes, device, place_.replicas()); },
                "decode", bucket));
   }
 
   Average::Settings settings_;
-  GradientCompression compression_;
+  Encoding compression_;
   ParameterPlace place_;
   WorkloadTrace trace_;
-  std::vector<Bucket> buckets_;
+  std::vector<ParameterPiece> buckets_;
   QueueId communication_ = QueueId::none;
   std::vector<Lanes> updates_;        ///< by layer: of the last step
   std::vector<TaskId> averages_;      ///< by bucket
@@ -102,7 +102,7 @@ class AveragedPlace final : public PlaceSynchronisation {
 }  // namespace
 
 EntryInfo Average::info() {
-  return GradientCompression::added_to(
+  return Encoding::added_to(
       {"average",
        "replicas train by themselves for some steps, then average their parameters by all-reduce (local SGD)",
        {{"period", "count", "1 .. 1e6", "8", "steps from one average to the next"},

@@ -7,7 +7,7 @@
 // overlap moves the bytes of all_reduce. What is sent may be compressed, as gradients are. What it does to the number
 // of epochs is not modelled. Validation: tests/conformance, tests/unit/local_sgd_test.cpp (timelines by hand).
 
-#include "strategies/gradient_compression.hpp"
+#include "strategies/step/encoding.hpp"
 #include "strategies/step/synchronisation.hpp"
 
 namespace epocast {
@@ -29,7 +29,7 @@ class Average final : public Synchronisation {
 
  private:
   Settings settings_;
-  GradientCompression compression_;
+  Encoding compression_;
 };
 
 }  // namespace epocast

@@ -3,7 +3,7 @@
 #include <array>
 #include <optional>
 
-#include "strategies/server_side.hpp"
+#include "strategies/synchronisation/server_side.hpp"
 
 namespace epocast {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "strategies/choice.hpp"
+#include "strategies/step/options.hpp"
 
 namespace epocast {
 namespace {
@@ -27,7 +27,7 @@ std::vector<DeviceId> neighbours(const std::vector<DeviceId>& devices, Axis axis
 
 class GossipPlace final : public PlaceSynchronisation {
  public:
-  GossipPlace(const Gossip::Settings& settings, const GradientCompression& compression, const ParameterPlace& place)
+  GossipPlace(const Gossip::Settings& settings, const Encoding& compression, const ParameterPlace& place)
       : settings_(settings),
         compression_(compression.of(place.trace.precision)),
         place_(place),
@@ -115,7 +115,7 @@ class GossipPlace final : public PlaceSynchronisation {
   }
 
   Gossip::Settings settings_;
-  GradientCompression compression_;
+  Encoding compression_;
   ParameterPlace place_;
   CyclicTaskGraph& graph_;
   std::vector<std::uint32_t> offsets_;
@@ -131,7 +131,7 @@ class GossipPlace final : public PlaceSynchronisation {
 }  // namespace
 
 EntryInfo Gossip::info() {
-  return GradientCompression::added_to(
+  return Encoding::added_to(
       {"gossip",
        "every worker averages its parameters with a neighbour's, asynchronously and without a server",
        {{"period", "steps", "1 .. 1000", "1", "local steps of a worker from one exchange to the next"},

@@ -10,7 +10,7 @@
 // where the paper draws it at random. There is no common version of the parameters, hence no staleness. Validation:
 // tests/conformance, tests/unit/gossip_test.cpp.
 
-#include "strategies/gradient_compression.hpp"
+#include "strategies/step/encoding.hpp"
 #include "strategies/step/synchronisation.hpp"
 
 namespace epocast {
@@ -31,7 +31,7 @@ class Gossip final : public Synchronisation {
  private:
   ConfigNode options_;
   Settings settings_;
-  GradientCompression compression_;
+  Encoding compression_;
 };
 
 }  // namespace epocast

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "strategies/choice.hpp"
-#include "strategies/server_side.hpp"
+#include "strategies/step/options.hpp"
+#include "strategies/synchronisation/server_side.hpp"
 
 namespace epocast {
 namespace {

@@ -7,14 +7,15 @@
 // workers (Chen et al. 2016: each update takes the first n - b gradients; later ones are dropped). Whole parts of the
 // model or layer by layer, the latter overlapping backward and the next forward pass (Li et al. 2014; Abadi et al.
 // 2016). Each stage has servers of its own; where devices share a replica's layers, a layer's server holds all its
-// parts, each of which travels by itself. Servers, copies and service times: strategies/server_options.hpp. Limits:
-// versions are not counted where devices share layers; backup workers are replicas of one device each. Validation:
-// tests/conformance, tests/unit/parameter_server_test.cpp, experiments/reproduce/eserol2019.
+// parts, each of which travels by itself. Servers, copies and service times:
+// strategies/synchronisation/server_options.hpp. Limits: versions are not counted where devices share layers; backup
+// workers are replicas of one device each. Validation: tests/conformance, tests/unit/parameter_server_test.cpp,
+// experiments/reproduce/eserol2019.
 
 #include <optional>
 
-#include "strategies/server_options.hpp"
 #include "strategies/step/synchronisation.hpp"
+#include "strategies/synchronisation/server_options.hpp"
 
 namespace epocast {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "strategies/choice.hpp"
-#include "strategies/parameter_unit.hpp"
+#include "strategies/step/options.hpp"
+#include "strategies/step/piece.hpp"
 #include "strategies/synchronisation/all_reduce.hpp"
 #include "strategies/synchronisation/posted_place.hpp"
 
@@ -31,20 +31,22 @@ class PartialPlace final : public PostedPlace {
  public:
   PartialPlace(Gradients gradients, Overlap overlap, const ParameterPlace& place)
       : PostedPlace(place, overlap == Overlap::none),
-        units_(parameter_units(trace())),
+        units_(make_pieces(trace(), {.granularity = Granularity::unit})),
+        unit_at_(trace().layers.size()),
         gradients_(gradients),
         overlap_(overlap),
-        inputs_(units_.all.size()),
-        parameters_(units_.all.size()),
-        first_use_(units_.all.size()) {}
-
-  bool makes_gradients(std::size_t layer) const override {
-    return units_.starting_at[layer] < 0 || !by_errors(unit(layer));
+        inputs_(units_.size()),
+        parameters_(units_.size()),
+        first_use_(units_.size()) {
+    std::ranges::reverse(units_);
+    for (std::size_t u = 0; u < units_.size(); ++u) unit_at_[units_[u].layers.front()] = u;
   }
 
+  bool makes_gradients(std::size_t layer) const override { return !unit_at_[layer] || !by_errors(*unit_at_[layer]); }
+
   void before_forward(std::size_t layer, const Turn& turn) override {
-    if (units_.starting_at[layer] < 0) return;
-    const std::size_t u = unit(layer);
+    if (!unit_at_[layer]) return;
+    const std::size_t u = *unit_at_[layer];
     if (by_errors(u))
       wait_for(u, post(all_to_all, pairwise, input_bytes(layer), "activations", trace().layers[layer].name,
                        turn.micro_batch));
@@ -52,24 +54,23 @@ class PartialPlace final : public PostedPlace {
   }
 
   void before_backward(std::size_t layer, const Turn& turn) override {
-    if (units_.starting_at[layer] >= 0 && by_errors(unit(layer)))
-      wait_for(unit(layer), post(all_gather, ring, trace().layers[layer].output * replicas(), "errors",
-                                 trace().layers[layer].name, turn.micro_batch));
+    if (unit_at_[layer] && by_errors(*unit_at_[layer]))
+      wait_for(*unit_at_[layer], post(all_gather, ring, trace().layers[layer].output * replicas(), "errors",
+                                      trace().layers[layer].name, turn.micro_batch));
   }
 
   void after_backward(std::size_t layer, const Turn& turn) override {
-    if (!turn.last || units_.starting_at[layer] < 0) return;
-    const std::size_t u = unit(layer);
+    if (!turn.last || !unit_at_[layer]) return;
+    const std::size_t u = *unit_at_[layer];
     if (!by_errors(u))
-      wait_for(
-          u, post(gradients_ == Gradients::reduce_scatter ? reduce_scatter : all_to_all, pairwise, units_.all[u].bytes,
-                  gradients_ == Gradients::reduce_scatter ? "" : "gradients", units_.all[u].name));
+      wait_for(u, post(gradients_ == Gradients::reduce_scatter ? reduce_scatter : all_to_all, pairwise, units_[u].bytes,
+                       gradients_ == Gradients::reduce_scatter ? "" : "gradients", units_[u].name));
     if (overlap_ == Overlap::none) apply(u);
   }
 
   Lanes update(int /*step*/) override {
     if (overlap_ == Overlap::none) return ended(true);
-    for (std::size_t u = 0; u < units_.all.size(); ++u) apply(u);
+    for (std::size_t u = 0; u < units_.size(); ++u) apply(u);
     if (overlap_ == Overlap::backward)
       for (const std::optional<TaskId>& parameters : parameters_) wait(parameters);
     return ended();
@@ -77,7 +78,7 @@ class PartialPlace final : public PostedPlace {
 
   void tie() override {
     if (overlap_ != Overlap::next_forward) return;
-    for (std::size_t u = 0; u < units_.all.size(); ++u) tie_to_next(parameters_[u], first_use_[u]);
+    for (std::size_t u = 0; u < units_.size(); ++u) tie_to_next(parameters_[u], first_use_[u]);
   }
 
   void change(MemoryUse& use) const override {
@@ -85,35 +86,38 @@ class PartialPlace final : public PostedPlace {
     use.optimizer_state -= place().optimizer_state() * (1 - 1 / replicas());
     if (gradients_ != Gradients::pcnn) return;
     Bytes received;
-    for (const ParameterUnit& unit : units_.all) {
-      if (unit.fully_connected)
-        use.activations += trace().layers[unit.first].output * replicas();  // errors of the whole batch
+    for (std::size_t u = 0; u < units_.size(); ++u) {
+      if (by_errors(u))
+        use.activations += trace().layers[units_[u].layers.front()].output * replicas();  // errors of the whole batch
       else
-        received = std::max(received, unit.bytes);
+        received = std::max(received, units_[u].bytes);
     }
     use.gradients += received;
   }
 
  private:
-  std::size_t unit(std::size_t layer) const { return static_cast<std::size_t>(units_.starting_at[layer]); }
-  bool by_errors(std::size_t u) const { return gradients_ == Gradients::pcnn && units_.all[u].fully_connected; }
+  bool by_errors(std::size_t u) const {
+    return gradients_ == Gradients::pcnn && trace().layers[units_[u].layers.front()].kind == LayerKind::fully_connected;
+  }
   void wait_for(std::size_t u, std::optional<TaskId> posted) {
     if (posted) inputs_[u].push_back(*posted);
   }
 
   /// From a unit's summed gradient, or what it is computed from, to its new parameters.
   void apply(std::size_t u) {
-    const ParameterUnit& unit = units_.all[u];
+    const ParameterPiece& unit = units_[u];
     for (const TaskId input : inputs_[u]) wait(input);
     if (by_errors(u))
-      compute(whole_batch().layers[unit.first].times.backward_weights * (1 / replicas()), "gradient", unit.name);
+      compute(whole_batch().layers[unit.layers.front()].times.backward_weights * (1 / replicas()), "gradient",
+              unit.name);
     else if (gradients_ == Gradients::pcnn && replicas() > 1)
       compute(sum_time(unit.bytes), "sum", unit.name);
     compute(unit.update / replicas(), "update", unit.name);
     parameters_[u] = post(all_gather, ring, unit.bytes, "parameters", unit.name);
   }
 
-  ParameterUnits units_;
+  std::vector<ParameterPiece> units_;                ///< in forward order
+  std::vector<std::optional<std::size_t>> unit_at_;  ///< whose first layer it is, by layer
   Gradients gradients_;
   Overlap overlap_;
   // By unit.

@@ -5,41 +5,13 @@
 #include <algorithm>
 #include <optional>
 
+#include "strategies/step/piece.hpp"
+
 namespace epocast {
 namespace {
 
-/// A run of layers whose parameters and gradients travel together.
-struct Unit {
-  std::string name;  ///< of the layer, or of the first and last layer with parameters
-  std::size_t first = 0, last = 0;
-  Bytes bytes;
-  DeviceTime update;
-};
-
-/// Cuts a chunk into units of at least `size` bytes, from its first layer on; layers without parameters follow the one
-/// before them.
-std::vector<Unit> make_units(const Chunk& chunk, const WorkloadTrace& trace, Bytes size) {
-  std::vector<Unit> units;
-  std::string first;
-  for (std::size_t l = chunk.first; l < chunk.last; ++l) {
-    const LayerTrace& layer = trace.layers[l];
-    if (layer.parameters.value > 0) {
-      if (units.empty() || units.back().bytes >= size) {
-        first = layer.name;
-        units.push_back({first, units.empty() ? chunk.first : l, l, {}, {}});
-      }
-      Unit& unit = units.back();
-      unit.bytes += layer.parameters;
-      unit.update += layer.times.update;
-      if (first != layer.name) unit.name = first + ".." + layer.name;
-    }
-    if (!units.empty()) units.back().last = l;
-  }
-  return units;
-}
-
 /// The most bytes that `count` neighbouring units have together.
-Bytes largest_window(const std::vector<Unit>& units, std::size_t count) {
+Bytes largest_window(const std::vector<ParameterPiece>& units, std::size_t count) {
   Bytes most;
   for (std::size_t u = 0; u < units.size(); ++u) {
     Bytes sum;
@@ -52,22 +24,22 @@ Bytes largest_window(const std::vector<Unit>& units, std::size_t count) {
 class ShardedPlace final : public PlaceSynchronisation {
  public:
   /// `shards`: of the place's replicas, so many in a row own one copy together. REQUIRES: it divides them.
-  ShardedPlace(const Sharded::Settings& settings, const GradientCompression& compression, const ParameterPlace& place,
-               int shards)
+  ShardedPlace(const Sharded::Settings& settings, const Encoding& compression, const ParameterPlace& place, int shards)
       : settings_(settings),
         compression_(compression.of(place.trace.precision)),
         place_(place),
         graph_(place.stage.graph()),
-        units_(make_units(place.chunk, place.trace, settings.unit)),
+        units_(pieces_of_layers(place.own_trace(), settings.unit)),
         shards_(shards),
         sharers_{place.along.stride, static_cast<std::uint32_t>(shards)},
         copies_{place.along.stride * static_cast<std::uint32_t>(shards),
                 place.along.extent / static_cast<std::uint32_t>(shards)},
         unit_ending_at_(place.trace.layers.size(), kNone),
         unit_starting_at_(place.trace.layers.size(), kNone) {
+    // Layers without parameters go with what is before them.
     for (std::size_t u = 0; u < units_.size(); ++u) {
-      unit_starting_at_[units_[u].first] = u;
-      unit_ending_at_[units_[u].last] = u;
+      unit_starting_at_[u == 0 ? place.chunk.first : units_[u].layers.front()] = u;
+      unit_ending_at_[(u + 1 == units_.size() ? place.chunk.last : units_[u + 1].layers.front()) - 1] = u;
     }
     if (shards_ > 1) communication_ = place.communication(place.by_layer ? "communication" : "shards");
   }
@@ -151,7 +123,7 @@ class ShardedPlace final : public PlaceSynchronisation {
   }
 
  private:
-  Lanes encode(const Unit& unit) {
+  Lanes encode(const ParameterPiece& unit) {
     return place_.stage.task_behind(unit.name, place_.context.on_each_worker([&](const Device& device) {
       return compression_.encode_time(unit.bytes, device);
     }),
@@ -207,7 +179,7 @@ class ShardedPlace final : public PlaceSynchronisation {
   /// The gradients of a unit's shares, of which each copy has summed its own replicas'.
   TaskId sum_over_copies(TaskId scattered, const Scatter& scatter) {
     if (copies_.extent < 2) return scattered;
-    const Unit& unit = units_[scatter.unit];
+    const ParameterPiece& unit = units_[scatter.unit];
     const TaskId summed = place_.stage.collective(
         CollectiveOp::all_reduce, copies_, communication_, unit.bytes / shards_,
         {"all-reduce", place_.name() + unit.name, place_.micro_batches > 1 ? scatter.turn.micro_batch : -1});
@@ -249,10 +221,10 @@ class ShardedPlace final : public PlaceSynchronisation {
   }
 
   Sharded::Settings settings_;
-  GradientCompression compression_;
+  Encoding compression_;
   ParameterPlace place_;
   CyclicTaskGraph& graph_;
-  std::vector<Unit> units_;
+  std::vector<ParameterPiece> units_;
   int shards_;
   Axis sharers_, copies_;  ///< of one copy; of the devices with the same share of each copy
   QueueId communication_ = QueueId::none;
@@ -265,7 +237,7 @@ class ShardedPlace final : public PlaceSynchronisation {
 }  // namespace
 
 EntryInfo Sharded::info() {
-  return GradientCompression::added_to(
+  return Encoding::added_to(
       {"sharded",
        "each replica owns a share of what it trains (ZeRO, FSDP)",
        {{"stage", "", "1 .. 3", "3", "what is sharded: optimizer state; gradients too; parameters too"},

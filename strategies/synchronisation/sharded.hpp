@@ -13,7 +13,7 @@
 // cannot be summed on the way are exchanged all to all. What travels together is a unit of whole layers; `prefetch`
 // units are gathered ahead of the one that computes.
 
-#include "strategies/gradient_compression.hpp"
+#include "strategies/step/encoding.hpp"
 #include "strategies/step/synchronisation.hpp"
 
 namespace epocast {
@@ -38,7 +38,7 @@ class Sharded final : public Synchronisation {
 
   ConfigNode options_;
   Settings settings_;
-  GradientCompression compression_;
+  Encoding compression_;
 };
 
 }  // namespace epocast

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "strategies/pipeline/schedule.hpp"
+#include "strategies/schedules/schedule.hpp"
 
 using namespace epocast;
 

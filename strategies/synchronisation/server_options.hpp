@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "sim/strategy.hpp"
-#include "strategies/gradient_compression.hpp"
-#include "strategies/parameter_placement.hpp"
+#include "strategies/step/encoding.hpp"
+#include "strategies/synchronisation/parameter_placement.hpp"
 
 namespace epocast {
 
@@ -26,12 +26,12 @@ struct ServerOptions {
   ParameterPlacement placement = ParameterPlacement::greedy;
   Location location = Location::dedicated;
   Connection connection = Connection::concurrent;
-  double copy = 0;                       ///< s per byte at a worker, each way
-  Seconds overhead;                      ///< of every message at a worker, each way
-  double service = 0;                    ///< s per byte at a server, each way, all its threads together
-  double communication_cores = 0;        ///< that a worker's communication keeps from computing
-  double server_cores = 0;               ///< that a server keeps from a worker on its host
-  GradientCompression compression = {};  ///< of what workers push
+  double copy = 0;                 ///< s per byte at a worker, each way
+  Seconds overhead;                ///< of every message at a worker, each way
+  double service = 0;              ///< s per byte at a server, each way, all its threads together
+  double communication_cores = 0;  ///< that a worker's communication keeps from computing
+  double server_cores = 0;         ///< that a server keeps from a worker on its host
+  Encoding compression = {};       ///< of what workers push
 
   /// Reads and checks them. Throws ConfigError.
   explicit ServerOptions(const ConfigNode& options);

@@ -10,7 +10,7 @@
 namespace epocast {
 
 enum class SplitRule {
-  time,       ///< of what fits in memory, the slowest chunk is as fast as possible (strategies/pipeline/layout.hpp)
+  time,       ///< of what fits in memory, the slowest chunk is as fast as possible (strategies/step/layout.hpp)
   time_only,  ///< the same, whatever the memory
   bisection,  ///< each range of layers is halved by computation, again and again (Eserol 2019, section 5.1.1)
   even,       ///< equally many layers that take time

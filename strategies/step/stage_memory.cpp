@@ -1,4 +1,4 @@
-#include "strategies/pipeline/memory.hpp"
+#include "strategies/step/stage_memory.hpp"
 
 #include <fmt/format.h>
 

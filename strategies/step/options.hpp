@@ -1,5 +1,5 @@
 #pragma once
-// Options that are one of a few words.
+// Options that are one of a few words, a count or a rate.
 
 #include <optional>
 #include <string>
@@ -34,6 +34,12 @@ inline std::optional<int> count_or(const ConfigNode& node, const std::string& wo
   if (text.find_first_not_of("+-.0123456789e") != std::string::npos)
     throw node.error("expected a whole number or '" + word + "', got '" + text + "'");
   return static_cast<int>(node.as_int(range));
+}
+
+/// Seconds per byte of an optional rate at which something is done beside computing, such as copying messages; 0,
+/// infinitely fast, without it. Throws ConfigError for anything else.
+inline double seconds_per_byte(const ConfigNode& options, const char* key) {
+  return options.has(key) ? 1 / options.at(key).as_bytes_per_second(Range{1, 1e300}).value : 0;
 }
 
 }  // namespace epocast

@@ -1,4 +1,4 @@
-#include "strategies/pipeline/schedule.hpp"
+#include "strategies/schedules/schedule.hpp"
 
 #include <algorithm>
 

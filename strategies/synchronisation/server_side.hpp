@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "sim/strategy.hpp"
-#include "strategies/server_options.hpp"
 #include "strategies/step/synchronisation.hpp"
+#include "strategies/synchronisation/server_options.hpp"
 
 namespace epocast {
 
@@ -75,7 +75,7 @@ class ServerSide {
   CyclicTaskGraph& graph_;
   const StrategyContext& context_;
   const ServerOptions& options_;
-  GradientCompression compression_;
+  Encoding compression_;
   const std::vector<DeviceId>& devices_;  ///< the workers'
   GroupId workers_;
   std::vector<Server> servers_;

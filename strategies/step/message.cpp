@@ -1,4 +1,4 @@
-#include "strategies/message.hpp"
+#include "strategies/step/message.hpp"
 
 namespace epocast {
 

@@ -1,4 +1,4 @@
-#include "strategies/server_options.hpp"
+#include "strategies/synchronisation/server_options.hpp"
 
 #include <fmt/format.h>
 
@@ -7,8 +7,7 @@
 #include <utility>
 
 #include "sim/words.hpp"
-#include "strategies/choice.hpp"
-#include "strategies/rate_option.hpp"
+#include "strategies/step/options.hpp"
 
 namespace epocast {
 namespace {
@@ -36,7 +35,7 @@ std::vector<ParameterInfo> ServerOptions::parameters() {
        "threads of a server in each direction, which share the work on every message"},
       {"communication_cores", "cores", ">= 0", "0", "of its host that a worker's communication keeps from computing"},
       {"server_cores", "cores", ">= 0", "0", "that a server keeps from a worker on its host"}};
-  for (ParameterInfo& parameter : GradientCompression::parameters()) out.push_back(std::move(parameter));
+  for (ParameterInfo& parameter : Encoding::parameters()) out.push_back(std::move(parameter));
   return out;
 }
 

@@ -1,4 +1,4 @@
-#include "strategies/server_side.hpp"
+#include "strategies/synchronisation/server_side.hpp"
 
 #include <algorithm>
 #include <memory>

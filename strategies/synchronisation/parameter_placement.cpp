@@ -1,4 +1,4 @@
-#include "strategies/parameter_placement.hpp"
+#include "strategies/synchronisation/parameter_placement.hpp"
 
 #include <algorithm>
 
@@ -14,14 +14,15 @@ std::vector<ParameterPiece> place_layers(const WorkloadTrace& trace, int servers
     const LayerTrace& layer = trace.layers[l];
     if (layer.parameters.value <= 0) continue;
     if (placement == ParameterPlacement::even) {
-      for (int s = 0; s < servers; ++s) pieces.push_back({layer.name, s, layer.parameters / servers, {l}});
+      for (int s = 0; s < servers; ++s)
+        pieces.push_back({.name = layer.name, .layers = {l}, .bytes = layer.parameters / servers, .server = s});
       continue;
     }
     int server = turn++ % servers;
     if (placement == ParameterPlacement::greedy)
       server = static_cast<int>(std::min_element(load.begin(), load.end()) - load.begin());
     load[static_cast<std::size_t>(server)] += layer.parameters;
-    pieces.push_back({layer.name, server, layer.parameters, {l}});
+    pieces.push_back({.name = layer.name, .layers = {l}, .bytes = layer.parameters, .server = server});
   }
   return pieces;
 }
@@ -34,7 +35,7 @@ std::vector<ParameterPiece> place_parameters(const WorkloadTrace& trace, int ser
   if (granularity == MessageGranularity::layer) return pieces;
   std::vector<ParameterPiece> merged;
   for (int s = 0; s < servers; ++s) {
-    ParameterPiece whole{servers == 1 ? "" : "part " + std::to_string(s), s, Bytes(0), {}};
+    ParameterPiece whole{.name = servers == 1 ? "" : "part " + std::to_string(s), .layers = {}, .server = s};
     for (const ParameterPiece& piece : pieces) {
       if (piece.server != s) continue;
       whole.bytes += piece.bytes;

@@ -1,4 +1,4 @@
-#include "strategies/pipeline/layout.hpp"
+#include "strategies/step/layout.hpp"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 
 #include "strategies/partitioners/contiguous_split.hpp"
 #include "strategies/partitioners/unequal_split.hpp"
-#include "strategies/pipeline/memory.hpp"
+#include "strategies/step/stage_memory.hpp"
 
 namespace epocast {
 namespace {

@@ -17,20 +17,20 @@ namespace epocast {
 /// one_bit: one bit a value and two scales a bucket, what was lost is added to the next gradient (Seide et al. 2014).
 /// top_k: the largest values, each with its 4-byte index; the rest is added to the next gradient (Lin et al. 2018,
 /// "Deep gradient compression"). What it does to the number of epochs is not modelled.
-class GradientCompression {
+class Encoding {
  public:
   enum class Method { none, fp16, int8, one_bit, top_k };
 
   /// None.
-  GradientCompression() = default;
+  Encoding() = default;
   /// Reads the options `compression` and `top_k`. Throws ConfigError for a share without that method or out of range.
-  explicit GradientCompression(const ConfigNode& options);
+  explicit Encoding(const ConfigNode& options);
   static std::vector<ParameterInfo> parameters();
   /// Adds them to those of a synchronisation.
   static EntryInfo added_to(EntryInfo info);
 
   /// The same for gradients in another precision than fp32. Throws ConfigError if they are no larger than fp16.
-  GradientCompression of(Precision precision) const;
+  Encoding of(Precision precision) const;
 
   bool any() const { return method_ != Method::none; }
   /// Whether codes can be summed on the way; else everybody gets those of all others and sums them.

@@ -1,4 +1,4 @@
-#include "strategies/communication_cores.hpp"
+#include "strategies/step/communication_cores.hpp"
 #include "sim/words.hpp"
 
 namespace epocast {

@@ -18,7 +18,7 @@
 
 #include "sim/memory.hpp"
 #include "sim/workload_trace.hpp"
-#include "strategies/pipeline/stages.hpp"
+#include "strategies/step/stages.hpp"
 #include "strategies/step/step_graph.hpp"
 
 namespace epocast {

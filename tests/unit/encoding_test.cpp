@@ -1,7 +1,7 @@
 // Bytes and coding times of compressed gradients: 4 MB are a million values.
 #include <catch2/catch.hpp>
 
-#include "strategies/gradient_compression.hpp"
+#include "strategies/step/encoding.hpp"
 #include "tests/support/error_message.hpp"
 #include "tests/support/synthetic.hpp"
 
@@ -9,9 +9,7 @@ using namespace epocast;
 
 namespace {
 
-GradientCompression make(const std::string& options) {
-  return GradientCompression(ConfigNode::load_text(options, "options"));
-}
+Encoding make(const std::string& options) { return Encoding(ConfigNode::load_text(options, "options")); }
 
 }  // namespace
 
@@ -40,7 +38,7 @@ TEST_CASE("sums on the way, or everything to everybody", "[compression]") {
 
 TEST_CASE("coding reads and writes memory", "[compression]") {
   const Device device = testing::cluster_of(1).devices.front();  // 500 GB/s
-  const GradientCompression none = make("{}"), bits = make("{compression: one_bit}");
+  const Encoding none = make("{}"), bits = make("{compression: one_bit}");
   CHECK(none.encode_time(Bytes(4e6), device).value == 0);
   CHECK(none.decode_time(Bytes(4e6), device, 8).value == 0);
   CHECK(bits.encode_time(Bytes(4e6), device).value == Approx((4e6 + 8e6 + 125008) / 500e9));

@@ -1,10 +1,10 @@
-#include "strategies/gradient_compression.hpp"
+#include "strategies/step/encoding.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-#include "strategies/choice.hpp"
+#include "strategies/step/options.hpp"
 
 namespace epocast {
 namespace {
@@ -20,7 +20,7 @@ Seconds memory_time(double bytes, const Device& device) {
 
 }  // namespace
 
-GradientCompression::GradientCompression(const ConfigNode& options)
+Encoding::Encoding(const ConfigNode& options)
     : options_(options),
       method_(choose(options, "compression",
                      {{"none", Method::none},
@@ -34,19 +34,19 @@ GradientCompression::GradientCompression(const ConfigNode& options)
     throw options.at("top_k").error("a share of values has no effect with this compression; use compression: top_k");
 }
 
-std::vector<ParameterInfo> GradientCompression::parameters() {
+std::vector<ParameterInfo> Encoding::parameters() {
   return {
       {"compression", "", "none | fp16 | int8 | one_bit | top_k", "none", "what gradients are turned into to travel"},
       {"top_k", "", "1e-9 .. 1", "0.01", "share of the values that compression: top_k sends"}};
 }
 
-EntryInfo GradientCompression::added_to(EntryInfo info) {
+EntryInfo Encoding::added_to(EntryInfo info) {
   for (ParameterInfo& parameter : parameters()) info.parameters.push_back(std::move(parameter));
   return info;
 }
 
-GradientCompression GradientCompression::of(Precision precision) const {
-  GradientCompression out = *this;
+Encoding Encoding::of(Precision precision) const {
+  Encoding out = *this;
   out.value_bytes_ = bytes_per_value(precision);
   if (method_ == Method::fp16 && out.value_bytes_ <= kHalf)
     throw options_->at("compression")
@@ -55,7 +55,7 @@ GradientCompression GradientCompression::of(Precision precision) const {
   return out;
 }
 
-Bytes GradientCompression::compressed(Bytes gradients) const {
+Bytes Encoding::compressed(Bytes gradients) const {
   const double values = gradients.value / value_bytes_;
   switch (method_) {
     case Method::none: return gradients;
@@ -67,8 +67,7 @@ Bytes GradientCompression::compressed(Bytes gradients) const {
   return gradients;
 }
 
-Collective GradientCompression::sum(Bytes gradients, const CollectiveSettings& settings, GroupId group,
-                                    int workers) const {
+Collective Encoding::sum(Bytes gradients, const CollectiveSettings& settings, GroupId group, int workers) const {
   Collective out{.op = CollectiveOp::all_reduce,
                  .algorithm = settings.algorithm,
                  .level = settings.level,
@@ -83,19 +82,19 @@ Collective GradientCompression::sum(Bytes gradients, const CollectiveSettings& s
   return out;
 }
 
-Seconds GradientCompression::encode_time(Bytes gradients, const Device& device) const {
+Seconds Encoding::encode_time(Bytes gradients, const Device& device) const {
   if (!any()) return {};
   const double rest = keeps_rest() ? 2 * gradients.value : 0;
   return memory_time(gradients.value + rest + compressed(gradients).value, device);
 }
 
-Seconds GradientCompression::decode_time(Bytes gradients, const Device& device, int workers) const {
+Seconds Encoding::decode_time(Bytes gradients, const Device& device, int workers) const {
   if (!any()) return {};
   const double codes = sums_on_the_way() ? 1 : workers;
   return memory_time(codes * compressed(gradients).value + gradients.value, device);
 }
 
-Seconds GradientCompression::decode_share_time(Bytes gradients, const Device& device, int workers) const {
+Seconds Encoding::decode_share_time(Bytes gradients, const Device& device, int workers) const {
   return decode_time(gradients, device, workers) / static_cast<double>(workers);
 }
 

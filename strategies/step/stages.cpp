@@ -1,4 +1,4 @@
-#include "strategies/pipeline/stages.hpp"
+#include "strategies/step/stages.hpp"
 
 #include <fmt/format.h>
 
