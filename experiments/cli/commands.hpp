@@ -33,7 +33,7 @@ void add_place_command(CLI::App& app, CommandContext& context);
 void add_layerwise_command(CLI::App& app, CommandContext& context);
 void add_calibrate_command(CLI::App& app, CommandContext& context);
 
-/// "0.2.0".
+/// "0.3.0".
 std::string program_version();
 
 /// Says so on stderr, without needing any; returns the exit code.
