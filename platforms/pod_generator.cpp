@@ -45,8 +45,7 @@ const Generation& hopper() {
       50,
       "NDR",
       "NVLink4: 450 GB/s per direction (glennklockwood.com/garden/processors/h100: 900 both); InfiniBand NDR: 50 GB/s "
-      "per "
-      "direction (400 Gb/s), a port for each GPU",
+      "per direction (400 Gb/s), a port for each GPU",
       "NVIDIA DGX SuperPOD Reference Architecture RA-11333-001: 32 nodes to a scalable unit, 8 leaf switches each, "
       "rail-optimised full fat tree",
       {{"port", "47 GB/s, 46 to 48 expected (github.com/NVIDIA/nccl-tests/issues/290)"},
@@ -70,11 +69,9 @@ const Generation& ampere() {
       25,
       "HDR",
       "NVLink3: 300 GB/s per direction (glennklockwood.com/garden/processors/A100: 600 both); InfiniBand HDR: 25 GB/s "
-      "per "
-      "direction (200 Gb/s), a port for each GPU",
+      "per direction (200 Gb/s), a port for each GPU",
       "NVIDIA DGX SuperPOD Reference Architecture for DGX A100, RA-09950-001: 20 nodes to a scalable unit, 8 leaf "
-      "switches "
-      "each, rail-optimised full fat tree; not re-verified",
+      "switches each, rail-optimised full fat tree; not re-verified",
       {{"all_reduce_bus_bandwidth",
         "222 to 240 GB/s in one node (github:microsoft/vidur, github:VIA-Research/vTrain)"}}};
   return it;

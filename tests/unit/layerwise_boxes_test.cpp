@@ -42,6 +42,13 @@ Layer producer(const char* name, const Shape& shape) {
   return layer;
 }
 
+Layer network_input(const Shape& shape) {
+  Layer data = producer("data", shape);
+  data.kind = LayerKind::input;
+  data.inputs = {};
+  return data;
+}
+
 bool in_window(std::int64_t in, std::int64_t out, int stride, int kernel, int padding) {
   for (int tap = 0; tap < kernel; ++tap)
     if (out * stride - padding + tap == in) return true;
@@ -256,9 +263,7 @@ TEST_CASE("a part receives what it needs, each element once, from one that holds
 TEST_CASE("places that add up their sums hold the sum once", "[layerwise]") {
   // 8 images of 6 channels on 5 x 7, from 12 channels, of which three places have four each.
   Model model;
-  Layer data = producer("data", {12, 5, 7});
-  data.kind = LayerKind::input;
-  data.inputs = {};
+  const Layer data = network_input({12, 5, 7});
   Layer conv = producer("conv", {12, 5, 7});
   conv.output.channels = 6;
   model.layers = {data, conv};
@@ -275,9 +280,7 @@ TEST_CASE("places that add up their sums hold the sum once", "[layerwise]") {
 
 TEST_CASE("half of the channels of a grouped convolution has half of its groups", "[layerwise]") {
   Model model;
-  Layer data = producer("data", {8, 5, 7});
-  data.kind = LayerKind::input;
-  data.inputs = {};
+  const Layer data = network_input({8, 5, 7});
   Layer conv = producer("conv", {8, 5, 7});
   conv.groups = 4;
   model.layers = {data, conv};
@@ -292,9 +295,7 @@ TEST_CASE("half of the channels of a grouped convolution has half of its groups"
 
 TEST_CASE("1x1 windows two apart are sent with what lies between them", "[layerwise]") {
   Model model;
-  Layer data = producer("data", {1, 8, 8});
-  data.kind = LayerKind::input;
-  data.inputs = {};
+  const Layer data = network_input({1, 8, 8});
   Layer down = producer("down", {1, 8, 8});
   down.inputs = {1};
   down.output = {1, 4, 4};
@@ -311,9 +312,7 @@ TEST_CASE("1x1 windows two apart are sent with what lies between them", "[layerw
 TEST_CASE("bytes between equal configurations of a 3x3 convolution", "[layerwise]") {
   // 64 to 64 channels on 28 x 28, 8 images, forward, 4 B a value: one tensor has 8 x 64 x 784 x 4 = 1,605,632 B.
   Model model;
-  Layer data = producer("data", {64, 28, 28});
-  data.kind = LayerKind::input;
-  data.inputs = {};
+  const Layer data = network_input({64, 28, 28});
   Layer conv = producer("conv", {64, 28, 28});
   conv.inputs = {1};
   conv.kernel_height = conv.kernel_width = 3;
