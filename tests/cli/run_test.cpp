@@ -157,14 +157,15 @@ TEST_CASE("a result that cannot be true is not printed unflagged") {
              Catch::Contains("impossible: link") && Catch::Contains("use collective.level: auto or flow"));
 }
 
-TEST_CASE("the shipped studies run, in every format", "[studies]") {
+TEST_CASE("the shipped studies run, in formats by turns", "[studies]") {
   const TemporaryFolder folder;
+  const std::vector<std::string> formats{"table", "csv", "json", "jsonl"};  // of one study all are held together below
+  std::size_t turn = 0;
   for (const auto& entry : std::filesystem::directory_iterator(kRoot / "experiments/studies")) {
     if (entry.path().stem() == "buyers_question") continue;  // hundreds of scenarios, for `plan` to choose from
-    CAPTURE(entry.path());
-    CHECK_FALSE(run_good({"run", entry.path().string()}, folder).out.empty());
-    CHECK(read_csv(run_good({"run", entry.path().string(), "--format", "csv"}, folder).out).rows.size() ==
-          ordered_json::parse(run_good({"run", entry.path().string(), "--format", "json"}, folder).out).size());
+    const std::string& format = formats[turn++ % formats.size()];
+    CAPTURE(entry.path(), format);
+    CHECK_FALSE(run_good({"run", entry.path().string(), "--format", format}, folder).out.empty());
   }
 }
 

@@ -282,7 +282,10 @@ TEST_CASE("collectives: own format and bad rows") {
   const NetworkMeasurements m = read_network(head + "all_reduce,NCCL,8,1e6,2e-4\n");
   REQUIRE(m.timings.size() == 1);
   CHECK(m.timings[0].ranks == 8);
-  const std::vector<std::pair<std::string, std::string>> mistakes{
+  struct Mistake {
+    std::string rows, expected;
+  };
+  const std::vector<Mistake> mistakes{
       {"all_reduce,NCCL,1,1e6,2e-4\n", "n.csv:5:17: ranks"},
       {"all_reduce,NCCL,8,0,2e-4\n", "n.csv:5:19: bytes"},
       {"all_reduce,NCCL,8,1e6,nan\n", "n.csv:5:23: time_s"},
@@ -290,8 +293,8 @@ TEST_CASE("collectives: own format and bad rows") {
       {"allreduce,NCCL,8,1e6,1\n", "all_reduce"},
       {"all_reduce,,8,1e6,1\n", "library: is empty"},
       {"all_reduce,NCCL,8,1e6,1\nall_reduce,NCCL,8,1e6,1\n", "n.csv:6:19: bytes: there is already"}};
-  for (const auto& [rows, expected] : mistakes)
-    CHECK_THAT(message([&] { read_network(head + rows); }), Catch::Contains(expected));
+  for (const Mistake& mistake : mistakes)
+    CHECK_THAT(message([&] { read_network(head + mistake.rows); }), Catch::Contains(mistake.expected));
 
   const File nccl("nccl.csv", "device,n_gpus,size_bytes,out_of_place_us\nGPU,2,1048576,44.21\n");
   CHECK(import_collectives(nccl, {}).timings[0].time.value == Approx(44.21e-6));
