@@ -196,6 +196,23 @@ TEST_CASE("a search on replays stops when its nodes are used up") {
   CHECK(moves(4) == 1);
 }
 
+TEST_CASE("a search on replays moves the nodes of a group together") {
+  // All on one of two devices takes 8 units. C and E do not part, as C's output would travel for 3. A and B are one
+  // group: away with both, C and E take 6.
+  PlacementGraph graph;
+  graph.groups = 1;
+  graph.add_node(kUnit, 0, Lifetime::reference, 0);
+  graph.add_node(kUnit, 0, Lifetime::reference, 0);
+  graph.add_node(3 * kUnit, 3);
+  graph.add_node(3 * kUnit, 0);
+  graph.set_edges(std::vector<PlacementEdge>{{2, 3, 3}});
+  Placement placement(4, 0);
+  CHECK(improve_by_replay(graph, unit_machine(2), {}, 1000, placement) == 1);
+  CHECK(placement[0] == placement[1]);
+  CHECK(placement[2] == placement[3]);
+  CHECK(replay(graph, unit_machine(2), placement).makespan == 6 * kUnit);
+}
+
 TEST_CASE("bounds that show that nothing can fit") {
   PlacementGraph graph;
   graph.groups = 1;
