@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/collective.hpp"
+#include "sim/collectives/algorithms.hpp"
 
 using namespace epocast;
 using A = CollectiveAlgorithm;
@@ -190,6 +191,20 @@ TEST_CASE("a double binary tree of three ranks", "[collective]") {
   const CollectiveSchedule schedule = make_schedule(Op::all_reduce, A::double_binary_tree, 3, 16);
   CHECK(schedule.message_count() == 8);
   CHECK(schedule.total_bytes() == Approx(2 * 2 * 16));
+}
+
+TEST_CASE("double binary trees are cut into as many chunks as cost least", "[collective]") {
+  // A link of 1 s latency that takes 1 s for 32 KiB, as is assumed. Both passes of a tree of depth d, of c chunks each
+  // way, take 2 c + 2 d - 2 messages of n / 2c bytes; other algorithms choose by that too.
+  for (const int ranks : {3, 8, 16, 1000})
+    for (const double units : {2.0, 9.0, 50.0, 700.0}) {
+      const int d = collectives::double_tree_depth(CollectiveOp::all_reduce, ranks);
+      const auto cost = [&](int c) { return (2 * c + 2 * d - 2) * (1 + units / (2 * c)); };
+      const int chosen = collectives::double_tree_chunks(CollectiveOp::all_reduce, ranks, units * 32 * 1024);
+      CAPTURE(ranks, units, chosen);
+      for (int c = 1; c <= 64; ++c) CHECK(cost(chosen) <= cost(c) * 1.02);  // whole chunks: the square root is rounded
+    }
+  CHECK(collectives::double_tree_chunks(CollectiveOp::all_reduce, 8, 9 * 32 * 1024) == 3);  // depth 3: c^2 = 2 x 9 / 2
 }
 
 TEST_CASE("closed form of a ring all_reduce of 100 MiB over 1024 ranks", "[collective]") {

@@ -91,6 +91,29 @@ TEST_CASE("direct: every device gets the other's pooled half", "[filter_parallel
   CHECK(step.memory.front().use.activations.value == 1e6 + 1.5e6 + 0.5e6);
 }
 
+TEST_CASE("of what is computed again, the largest segment's part is there at one time", "[filter_parallel]") {
+  const auto memory = [](const std::vector<double>& recomputed) {
+    const testing::Star star(2, 1e9, 0);
+    const TrainingStep step = compile(star.cluster(), "{}", 2, 8, [&](std::int64_t batch) {
+      WorkloadTrace trace =
+          testing::chain({testing::layer("A", kMs, kMs, 0, {1e6}), testing::layer("B", kMs, kMs, 0, {1e6}),
+                          testing::layer("C", kMs, kMs, 0, {1e6}), testing::layer("D", kMs, kMs, 0, {1e6})},
+                         batch);
+      REQUIRE(trace.layers.size() == 5);  // the input first
+      for (std::size_t l = 1; l < 5; ++l) {
+        trace.layers[l].segment = l < 3 ? 0 : 1;
+        trace.layers[l].recomputed = Bytes(recomputed[l - 1]);
+      }
+      return trace;
+    });
+    return step.memory.front().use.activations.value;
+  };
+  // Segments A B and C D; half of each layer is on either device.
+  const double none = memory({0, 0, 0, 0});
+  CHECK(memory({1e6, 2e6, 3e6, 1e6}) - none == Approx(4e6 / 2));
+  CHECK(memory({3e6, 2e6, 1e6, 3e6}) - none == Approx(5e6 / 2));
+}
+
 TEST_CASE("root: gathered before pooling, sent on after it", "[filter_parallel]") {
   // Device 1 has the last filters: forward A 1 ms; 2 MB to it, 2 ms; pooled megabyte back, 1 ms. The gradients: 1 ms
   // and 2 ms.

@@ -309,6 +309,24 @@ TEST_CASE("1x1 windows two apart are sent with what lies between them", "[layerw
   CHECK(target.needed(target.op().inputs.front(), 1).h == IndexRange{4, 7});
 }
 
+TEST_CASE("a part of a map is all of its positions in the vector behind it", "[layerwise]") {
+  Model model;
+  Layer flat = producer("flat", {4, 2, 2});
+  flat.kind = LayerKind::flatten;
+  flat.parameters = {};
+  flat.inputs = {1};
+  flat.output = {16, 1, 1};
+  Layer dense = producer("dense", {16, 1, 1});
+  dense.kind = LayerKind::fully_connected;
+  dense.inputs = {2};
+  model.layers = {network_input({4, 2, 2}), producer("conv", {4, 2, 2}), flat, dense};
+  const OperatorNetwork network(model);
+  REQUIRE(network.at(0).layers == std::vector<std::size_t>{1, 2});
+  Tile half;
+  half.output = {{0, 1}, {0, 2}, {0, 2}, {0, 2}};  // two of four channels, all of their 2 x 2 positions
+  CHECK(network.of_layer(0, 2, half).output.c.size() == 2 * 2 * 2);
+}
+
 TEST_CASE("bytes between equal configurations of a 3x3 convolution", "[layerwise]") {
   // 64 to 64 channels on 28 x 28, 8 images, forward, 4 B a value: one tensor has 8 x 64 x 784 x 4 = 1,605,632 B.
   Model model;

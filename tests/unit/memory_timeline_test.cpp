@@ -67,12 +67,15 @@ WorkloadTrace residual() {
   return trace;
 }
 
+Model zoo_model(const std::string& name) {
+  return load_model(std::filesystem::path(EPOCAST_SOURCE_DIR) / "workloads" / "models" / (name + ".yaml"));
+}
+
 WorkloadTrace zoo_trace(const std::string& name, std::int64_t batch) {
-  const Model model = load_model(std::filesystem::path(EPOCAST_SOURCE_DIR) / "workloads" / "models" / (name + ".yaml"));
   Device device;
   device.peak_rate = FlopPerSecond(1e13);
   device.memory_bandwidth = BytesPerSecond(1e12);
-  return make_trace(model, Roofline({}), batch, device);
+  return make_trace(zoo_model(name), Roofline({}), batch, device);
 }
 
 }  // namespace
@@ -241,4 +244,26 @@ TEST_CASE("VGG-16 by the list of its layers' sizes") {
   CHECK(std::max_element(trace.layers.begin(), trace.layers.end(), [](const LayerTrace& a, const LayerTrace& b) {
           return a.workspace < b.workspace;
         })->workspace.value == 4.0 * 64 * 9 * 224 * 224);
+}
+
+TEST_CASE("only convolutions that unfold their input need room for that") {
+  // ResNet-50's 1x1 convolutions read their input as it is, but for those of stride 2, whose windows lie apart; conv1
+  // unfolds 3 channels x 49 taps at 112^2 places.
+  const WorkloadTrace trace = zoo_trace("resnet50", 1);
+  const Model model = zoo_model("resnet50");
+  int unfolded = 0, read_as_is = 0;
+  for (std::size_t l = 0; l < trace.layers.size(); ++l) {
+    const Layer& layer = model.layers[l];
+    if (layer.kind != LayerKind::convolution) {
+      CHECK(trace.layers[l].workspace.value == 0);
+    } else if (layer.kernel_height == 1 && layer.stride == 1) {
+      CHECK(trace.layers[l].workspace.value == 0);
+      ++read_as_is;
+    } else {
+      CHECK(trace.layers[l].workspace.value > 0);
+      ++unfolded;
+    }
+  }
+  CHECK(read_as_is == 33);  // two in each of 16 blocks and four shortcuts, of which three have a stride
+  CHECK(unfolded == 53 - 33);
 }

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "strategies/placement/list_placement.hpp"
+#include "strategies/placement/overflow.hpp"
 #include "strategies/placement/pardnn.hpp"
 #include "strategies/placement/placement_graph.hpp"
 #include "strategies/placement/refinement.hpp"
@@ -211,6 +212,19 @@ TEST_CASE("a search on replays moves the nodes of a group together") {
   CHECK(placement[0] == placement[1]);
   CHECK(placement[2] == placement[3]);
   CHECK(replay(graph, unit_machine(2), placement).makespan == 6 * kUnit);
+}
+
+TEST_CASE("what overflows by little is relieved by the cheapest that is enough, not by the best ratio") {
+  // Variables of 10 and 4 bytes where 12 fit: the first moves for 5 units, half a unit a byte, the second for 3.
+  PlacementGraph graph;
+  graph.add_node(5 * kUnit, 10, Lifetime::residual);
+  graph.add_node(3 * kUnit, 4, Lifetime::residual);
+  graph.set_edges(std::vector<PlacementEdge>{});
+  Placement placement(2, 0);
+  const OverflowResult result = resolve_overflow(graph, unit_machine(2, 12), {}, placement);
+  CHECK(result.fits);
+  CHECK(result.moved_nodes == 1);
+  CHECK(placement == Placement{0, 1});
 }
 
 TEST_CASE("bounds that show that nothing can fit") {
