@@ -179,8 +179,8 @@ std::vector<Interval> first_iterations(const Cluster& cluster, const CyclicTaskG
 
 /// Whether the first iterations tell that all must repeat. They must if each begins when the one before has ended in
 /// all tasks: nothing is left then that could make a difference. They need not if they overlap and share links (see
-/// tests/unit/transient_test.cpp), unless they are seen to: in the last three quarters of what is given, in which the
-/// clock passes two powers of two.
+/// tests/unit/transient_test.cpp), unless they are seen to: in the last three quarters of what is given. The clock then
+/// passes a power of two by iteration 2 (iterations / 4 + length), and a short period is soon seen twice behind that.
 bool must_repeat(std::vector<Interval> intervals, std::int64_t iterations) {
   std::ranges::sort(intervals, {}, [](const Interval& i) { return std::tuple(i.iteration, i.task, i.rank); });
   const std::size_t width = intervals.size() / static_cast<std::size_t>(iterations);
@@ -201,7 +201,7 @@ bool must_repeat(std::vector<Interval> intervals, std::int64_t iterations) {
   std::int64_t apart = 1;
   while (apart < iterations && !overlaps(apart)) ++apart;
   if (apart == iterations) return true;
-  for (std::int64_t length = 1; length <= iterations / 8; ++length) {
+  for (std::int64_t length = 1; length <= iterations / 16; ++length) {
     std::int64_t k = iterations / 4 + length;
     while (k < iterations && repeats(k, length)) ++k;
     if (k == iterations) return true;
