@@ -92,6 +92,8 @@ TEST_CASE("files appear whole or not at all") {
   CHECK_THAT(message([&] { write_file(folder / "no" / "such", "text"); }), Catch::Contains("cannot be written"));
   fs::create_directory(folder / "taken");
   CHECK_THAT(message([&] { write_file(folder / "taken", "text"); }), Catch::Contains("cannot be written"));
+  // What is still in the buffer fails only when the file is closed.
+  CHECK_THAT(message([&] { write_file("/dev/full", "text"); }), Catch::Contains("No space left"));
   CHECK(std::distance(fs::directory_iterator(folder), fs::directory_iterator()) == 2);  // no partial files
   fs::remove_all(folder);
 }

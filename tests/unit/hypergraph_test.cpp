@@ -10,6 +10,7 @@
 #include "strategies/partitioners/communication_volume.hpp"
 #include "strategies/partitioners/model_filters.hpp"
 #include "strategies/partitioners/simple_partitioners.hpp"
+#include "strategies/partitioners/vertex_classes.hpp"
 #include "workloads/model_reader.hpp"
 
 using namespace epocast;
@@ -54,6 +55,22 @@ TEST_CASE("connectivity and cut nets of a hypergraph of five vertices") {
   CHECK(balance.min == 3);
   CHECK(balance.used_parts == 3);
   CHECK(balance.average == 5);
+}
+
+TEST_CASE("vertices that are matched one to one are no classes") {
+  // Two vertices of weight 1 and two of weight 2 look alike, but a net of one of each says which belongs to which.
+  Hypergraph graph;
+  for (const double weight : {1.0, 1.0, 2.0, 2.0}) graph.add_vertex(weight);
+  graph.add_net(5, std::array{0, 2});
+  graph.add_net(5, std::array{1, 3});
+  const VertexClasses found = find_classes(graph);
+  CHECK(found.classes.size() == 4);
+  REQUIRE(found.families.size() == 2);
+  for (const NetFamily& family : found.families) {
+    CHECK(family.source == -1);
+    CHECK(family.all.size() == 2);
+    CHECK(family.cost == 5);
+  }
 }
 
 TEST_CASE("the coarse grain has a vertex and a net per filter") {

@@ -116,6 +116,12 @@ TEST_CASE("GPipe and 1F1B: (m + p - 1)(f + b) per batch, bubble (p - 1) / (m + p
         }
 }
 
+TEST_CASE("replicas: auto takes as few micro-batches as the stages where more cost more", "[pipeline]") {
+  // A pass takes as long for one sample as for eight: of 8, 4 and 2 micro-batches on two stages, 2 end first.
+  const Executed done = run("{stages: 2, replicas: auto, split_bandwidth: 1 TB/s}", 2, 8, equal_layers(2, {}), 4);
+  CHECK(done.result.iteration == Approx((2 + 2 - 1) * 3 * kMs).epsilon(1e-9));
+}
+
 TEST_CASE("micro-batches in flight: m for GPipe, p - s on stage s for 1F1B", "[pipeline]") {
   const int p = 4, m = 10;
   const auto gpipe = run(with_micro_batches("gpipe", m), p, m * p, equal_layers(p, {}), 1);

@@ -25,3 +25,12 @@ TEST_CASE("SimGrid and the replay agree on placed operator graphs") {
     CHECK(simulated.total == Approx(to_seconds(replayed.makespan)).epsilon(1e-6));
   }
 }
+
+TEST_CASE("what takes no time and is joined to nothing is no task") {
+  PlacementGraph graph;
+  graph.add_node(0, 8);  // a constant that nobody reads
+  graph.add_node(1, 8);  // the shortest that there is
+  graph.set_edges(std::vector<PlacementEdge>{});
+  const CyclicTaskGraph step = placed_step(graph, {0, 0}, {0, 1});
+  CHECK(step.tasks().size() == 3);  // with the step's begin and end
+}
