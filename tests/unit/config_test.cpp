@@ -1,5 +1,7 @@
 #include "sim/config.hpp"
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -360,7 +362,7 @@ TEST_CASE("flow text is one line that reads back as the same document", "[config
 }
 
 TEST_CASE("files that cannot be read are refused by name", "[config]") {
-  const auto folder = std::filesystem::temp_directory_path() / "epocast_config_test";
+  const auto folder = std::filesystem::temp_directory_path() / ("epocast_config_test_" + std::to_string(getpid()));
   std::filesystem::create_directories(folder);
   const auto file = folder / "study.yaml";
   std::ofstream(file) << "workers: 4\n";

@@ -2,6 +2,8 @@
 // with its place.
 #include <catch2/catch.hpp>
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -98,7 +100,8 @@ TEST_CASE("a study sets parameters, and the model's name tells") {
 }
 
 TEST_CASE("a file may be based on another") {
-  const auto folder = std::filesystem::temp_directory_path() / "epocast_model_variant_test";
+  const auto folder =
+      std::filesystem::temp_directory_path() / ("epocast_model_variant_test_" + std::to_string(getpid()));
   std::filesystem::create_directories(folder);
   const auto write = [&](const std::string& name, const std::string& text) {
     std::ofstream(folder / name) << text;
