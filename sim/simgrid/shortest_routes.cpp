@@ -25,23 +25,27 @@ void ShortestRoutes::begin(Side& side, std::uint32_t point) {
   side.search.resize(out_.size(), 0);
   side.distance.resize(out_.size(), 0);
   side.search[point] = searches_;
-  side.distance[point] = side.depth = 0;
-  side.frontier = {point};
+  side.distance[point] = 0;
+  side.steps = {{point}};
 }
 
-std::vector<std::uint32_t> ShortestRoutes::expand(Side& side, const Side& other,
-                                                  const std::vector<std::vector<Connection>>& ways) {
+std::size_t ShortestRoutes::ways_on(const Side& side, const Ways& ways) {
+  std::size_t sum = 0;
+  for (const std::uint32_t from : side.steps.back()) sum += ways[from].size();
+  return sum;
+}
+
+std::vector<std::uint32_t> ShortestRoutes::expand(Side& side, const Side& other, const Ways& ways) {
   std::vector<std::uint32_t> reached, meeting;
-  ++side.depth;
-  for (const std::uint32_t from : side.frontier)
+  for (const std::uint32_t from : side.steps.back())
     for (const Connection& way : ways[from]) {
       if (knows(side, way.point)) continue;
       side.search[way.point] = searches_;
-      side.distance[way.point] = side.depth;
+      side.distance[way.point] = side.depth() + 1;
       reached.push_back(way.point);
       if (knows(other, way.point)) meeting.push_back(way.point);
     }
-  side.frontier = std::move(reached);
+  side.steps.push_back(std::move(reached));
   return meeting;
 }
 
@@ -53,37 +57,39 @@ std::optional<std::vector<int>> ShortestRoutes::find(std::uint64_t from, std::ui
   begin(back_, target->second);
   std::vector<std::uint32_t> meeting;
   while (meeting.empty()) {
-    const bool forwards = ahead_.frontier.size() <= back_.frontier.size();
-    Side& side = forwards ? ahead_ : back_;
-    if (side.frontier.empty()) return std::nullopt;
-    meeting = forwards ? expand(ahead_, back_, out_) : expand(back_, ahead_, in_);
+    if (ahead_.steps.back().empty() || back_.steps.back().empty()) return std::nullopt;
+    meeting = ways_on(ahead_, out_) <= ways_on(back_, in_) ? expand(ahead_, back_, out_) : expand(back_, ahead_, in_);
   }
 
   // On the target's side, only what is reached from a meeting point is on a way.
-  std::vector<std::vector<std::uint32_t>> level(back_.depth + 1);  // by distance to the target
-  level[back_.depth] = meeting;
-  for (std::uint32_t left = back_.depth; left-- > 0;) {
-    for (const std::uint32_t from_here : level[left + 1])
-      for (const Connection& way : out_[from_here])
-        if (knows(back_, way.point) && back_.distance[way.point] == left) level[left].push_back(way.point);
+  std::vector<std::vector<std::uint32_t>> level(back_.depth() + 1);  // by distance to the target
+  level[back_.depth()] = meeting;
+  std::ranges::sort(level[back_.depth()]);
+  for (std::uint32_t left = back_.depth(); left-- > 0;) {
+    for (const std::uint32_t here : back_.steps[left])
+      if (std::ranges::any_of(
+              in_[here], [&](const Connection& way) { return std::ranges::binary_search(level[left + 1], way.point); }))
+        level[left].push_back(here);
     std::ranges::sort(level[left]);
-    level[left].erase(std::unique(level[left].begin(), level[left].end()), level[left].end());
   }
 
   std::vector<int> links;
   std::uint32_t at = target->second;
-  const auto step_back = [&](auto is_closer) {
-    const Connection* best = nullptr;
-    for (const Connection& way : in_[at])
-      if (is_closer(way.point) && (best == nullptr || way.point < best->point)) best = &way;
-    links.push_back(best->link);
-    at = best->point;
+  const auto step_back = [&](const std::vector<std::uint32_t>& closer) {
+    std::uint32_t best = at;
+    int link = -1;
+    for (const std::uint32_t p : closer) {
+      if (link >= 0 && p > best) continue;
+      const auto way = std::ranges::find(out_[p], at, &Connection::point);
+      if (way == out_[p].end()) continue;
+      best = p;
+      link = way->link;
+    }
+    links.push_back(link);
+    at = best;
   };
-  std::ranges::sort(level[back_.depth]);
-  for (std::uint32_t left = 1; left <= back_.depth; ++left)
-    step_back([&](std::uint32_t p) { return std::ranges::binary_search(level[left], p); });
-  for (std::uint32_t gone = ahead_.distance[at]; gone-- > 0;)
-    step_back([&](std::uint32_t p) { return knows(ahead_, p) && ahead_.distance[p] == gone; });
+  for (std::uint32_t left = 1; left <= back_.depth(); ++left) step_back(level[left]);
+  for (std::uint32_t gone = ahead_.distance[at]; gone-- > 0;) step_back(ahead_.steps[gone]);
   std::ranges::reverse(links);
   return links;
 }

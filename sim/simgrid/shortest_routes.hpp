@@ -34,19 +34,23 @@ class ShortestRoutes {
   };
   /// What a search from one end knows.
   struct Side {
-    std::vector<std::uint32_t> search, distance;  ///< by point: of which search `distance` is
-    std::vector<std::uint32_t> frontier;
-    std::uint32_t depth = 0;
+    std::vector<std::uint32_t> search, distance;    ///< by point: of which search `distance` is
+    std::vector<std::vector<std::uint32_t>> steps;  ///< points reached, by distance
+
+    std::uint32_t depth() const { return static_cast<std::uint32_t>(steps.size() - 1); }
   };
+  using Ways = std::vector<std::vector<Connection>>;
 
   std::uint32_t point(std::uint64_t id);
   bool knows(const Side& side, std::uint32_t point) const { return side.search[point] == searches_; }
   void begin(Side& side, std::uint32_t point);
+  /// Ways that expand() would look at: a switch of thousands of ports is better met from both sides than gone through.
+  static std::size_t ways_on(const Side& side, const Ways& ways);
   /// Goes one step further. Returns the points that it reached and the other side knows.
-  std::vector<std::uint32_t> expand(Side& side, const Side& other, const std::vector<std::vector<Connection>>& ways);
+  std::vector<std::uint32_t> expand(Side& side, const Side& other, const Ways& ways);
 
   std::unordered_map<std::uint64_t, std::uint32_t> number_;  ///< of a point
-  std::vector<std::vector<Connection>> out_, in_;            ///< by point
+  Ways out_, in_;                                            ///< by point
   bool single_links_ = true;
   std::uint32_t searches_ = 0;
   Side ahead_, back_;
