@@ -23,9 +23,7 @@ void ShortestRoutes::connect(std::uint64_t from, std::uint64_t to, std::vector<i
 
 void ShortestRoutes::begin(Side& side, std::uint32_t point) {
   side.search.resize(out_.size(), 0);
-  side.distance.resize(out_.size(), 0);
   side.search[point] = searches_;
-  side.distance[point] = 0;
   side.steps = {{point}};
 }
 
@@ -41,7 +39,6 @@ std::vector<std::uint32_t> ShortestRoutes::expand(Side& side, const Side& other,
     for (const Connection& way : ways[from]) {
       if (knows(side, way.point)) continue;
       side.search[way.point] = searches_;
-      side.distance[way.point] = side.depth() + 1;
       reached.push_back(way.point);
       if (knows(other, way.point)) meeting.push_back(way.point);
     }
@@ -89,7 +86,7 @@ std::optional<std::vector<int>> ShortestRoutes::find(std::uint64_t from, std::ui
     at = best;
   };
   for (std::uint32_t left = 1; left <= back_.depth(); ++left) step_back(level[left]);
-  for (std::uint32_t gone = ahead_.distance[at]; gone-- > 0;) step_back(ahead_.steps[gone]);
+  for (std::uint32_t gone = ahead_.depth(); gone-- > 0;) step_back(ahead_.steps[gone]);
   std::ranges::reverse(links);
   return links;
 }

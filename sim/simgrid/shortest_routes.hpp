@@ -34,7 +34,7 @@ class ShortestRoutes {
   };
   /// What a search from one end knows.
   struct Side {
-    std::vector<std::uint32_t> search, distance;    ///< by point: of which search `distance` is
+    std::vector<std::uint32_t> search;              ///< by point: the last that reached it
     std::vector<std::vector<std::uint32_t>> steps;  ///< points reached, by distance
 
     std::uint32_t depth() const { return static_cast<std::uint32_t>(steps.size() - 1); }
