@@ -12,8 +12,8 @@ std::set<int> links_of(SimEngine& engine, int host, const std::vector<int>& host
   std::set<int> links;
   for (const int other : hosts) {
     if (other == host) continue;
-    links.insert(engine.route(host, other).links.front());
-    links.insert(engine.route(other, host).links.back());
+    links.insert(engine.route(host, other).bottlenecks().front());
+    links.insert(engine.route(other, host).bottlenecks().back());
   }
   return links;
 }

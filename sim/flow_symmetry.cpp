@@ -45,12 +45,12 @@ bool FlowSymmetry::refine() {
     around.assign(link_.size(), 0);
     for (std::size_t f = 0; f < flow_.size(); ++f)
       if (routes_[f] != nullptr)
-        for (const int l : routes_[f]->links) around[static_cast<std::size_t>(l)] += mix_bits(flow_[f]);
+        for (const int l : routes_[f]->bottlenecks()) around[static_cast<std::size_t>(l)] += mix_bits(flow_[f]);
     for (std::size_t l = 0; l < link_.size(); ++l) link_[l] = mix(link_[l], around[l]);
     for (std::size_t f = 0; f < flow_.size(); ++f) {
       std::uint64_t way = 0;
       if (routes_[f] != nullptr)
-        for (const int l : routes_[f]->links) way += mix_bits(link_[static_cast<std::size_t>(l)]);
+        for (const int l : routes_[f]->bottlenecks()) way += mix_bits(link_[static_cast<std::size_t>(l)]);
       flow_[f] = mix(flow_[f], way);
     }
     now = colours(flow_) + colours(link_);
@@ -59,7 +59,7 @@ bool FlowSymmetry::refine() {
     if (!teams_are_alike(set)) return false;
   for (const Route* route : routes_)
     if (route != nullptr)
-      for (const int l : route->links)
+      for (const int l : route->bottlenecks())
         if (engine_.link_sharing(l) == LinkSharing::kOther) return false;
   number_classes();
   return true;
@@ -89,7 +89,7 @@ void FlowSymmetry::number_classes() {
       set.parts.push_back({place->second, set.flows[f - set.first].bytes});
       FlowClass& own = classes_.classes.emplace_back();
       own.most = std::numeric_limits<double>::infinity();
-      for (const int l : route->links) {
+      for (const int l : route->bottlenecks()) {
         const double bandwidth = engine_.link_bandwidth(l);
         if (engine_.link_sharing(l) == LinkSharing::kFatpipe) {
           own.most = std::min(own.most, bandwidth);
@@ -108,7 +108,7 @@ void FlowSymmetry::number_classes() {
   std::vector<bool> used(link_.size(), false);
   for (const Route* route : routes_)
     if (route != nullptr)
-      for (const int l : route->links) used[static_cast<std::size_t>(l)] = true;
+      for (const int l : route->bottlenecks()) used[static_cast<std::size_t>(l)] = true;
   for (std::size_t l = 0; l < link_.size(); ++l)
     if (used[l]) links_of[link_[l]] += 1;
   std::vector<double> links(classes_.bandwidth.size());
@@ -116,7 +116,7 @@ void FlowSymmetry::number_classes() {
   for (std::size_t f = 0; f < flow_.size(); ++f) {
     if (routes_[f] == nullptr) continue;
     FlowClass& own = classes_.classes[class_of[flow_[f]]];
-    for (const int l : routes_[f]->links) {
+    for (const int l : routes_[f]->bottlenecks()) {
       if (engine_.link_sharing(l) == LinkSharing::kFatpipe) continue;
       const std::uint32_t orbit = orbit_of[link_[static_cast<std::size_t>(l)]];
       std::ranges::find(own.crossings, orbit, &FlowClass::Crossing::orbit)->flows += 1;

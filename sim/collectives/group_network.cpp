@@ -19,15 +19,15 @@ bool is_star(SimEngine& engine, const std::vector<int>& hosts) {
   std::vector<int> up(ranks), down(ranks);
   std::unordered_set<int> seen;
   for (std::size_t r = 0; r < ranks; ++r) {
-    const Route& route = engine.route(hosts[r], hosts[(r + 1) % ranks]);
-    if (route.links.size() != 2) return false;
-    up[r] = route.links[0];
-    down[(r + 1) % ranks] = route.links[1];
+    const std::vector<int>& links = engine.route(hosts[r], hosts[(r + 1) % ranks]).bottlenecks();
+    if (links.size() != 2) return false;
+    up[r] = links[0];
+    down[(r + 1) % ranks] = links[1];
     if (!seen.insert(up[r]).second || !seen.insert(down[(r + 1) % ranks]).second) return false;
   }
   for (std::size_t r = 0; ranks > 2 && r < ranks; ++r) {
-    const Route& route = engine.route(hosts[r], hosts[(r + 2) % ranks]);
-    if (route.links.size() != 2 || route.links[0] != up[r] || route.links[1] != down[(r + 2) % ranks]) return false;
+    const std::vector<int>& links = engine.route(hosts[r], hosts[(r + 2) % ranks]).bottlenecks();
+    if (links.size() != 2 || links[0] != up[r] || links[1] != down[(r + 2) % ranks]) return false;
   }
   return true;
 }
@@ -55,7 +55,7 @@ PairNetwork pair_network(SimEngine& engine, const std::vector<int>& hosts) {
       if (from == to) continue;
       const Route& route = engine.route(from, to);
       network.direct.back() = route.links.size() == 1;
-      for (const int link : route.links) {
+      for (const int link : route.bottlenecks()) {
         if (engine.link_sharing(link) == LinkSharing::kOther) return {};
         auto next = static_cast<int>(network.capacity.size());
         if (engine.link_sharing(link) == LinkSharing::kShared) next = shared.try_emplace(link, next).first->second;
@@ -81,7 +81,7 @@ double rings_beta(SimEngine& engine, const std::vector<int>& hosts, const std::v
   double beta = 0;
   std::unordered_map<int, double> load;
   for (const auto& [pair, part] : parts)
-    for (const int link : engine.route(pair.first, pair.second).links) {
+    for (const int link : engine.route(pair.first, pair.second).bottlenecks()) {
       double& all = load[link];
       all = engine.link_sharing(link) == LinkSharing::kShared ? all + part : std::max(all, part);
       beta = std::max(beta, all / engine.link_bandwidth(link));
@@ -152,7 +152,7 @@ GroupNetwork examine_network(SimEngine& engine, const std::vector<int>& hosts, c
     const Route& route = engine.route(hosts[r], hosts[(r + 1) % ranks]);
     network.alpha = std::max(network.alpha, route.latency);
     network.uniform = network.uniform && nearly_equal(route.latency, first_latency);
-    for (const int link : route.links) {
+    for (const int link : route.bottlenecks()) {
       const int flows = engine.link_sharing(link) == LinkSharing::kShared ? ++ring_flows[link] : 1;
       network.beta = std::max(network.beta, flows / engine.link_bandwidth(link));
       network.uniform = network.uniform && nearly_equal(engine.link_bandwidth(link), first_bandwidth);

@@ -41,7 +41,7 @@ IdleTime idle_time(const Round& round, const std::vector<int>& hosts, const Grou
     const Route& route = engine.route(hosts[m.from], hosts[m.to]);
     time.latency = std::max(time.latency, route.latency);
     time.reduction_bytes = std::max(time.reduction_bytes, m.reduce_bytes);
-    for (const int link : route.links) {
+    for (const int link : route.bottlenecks()) {
       double& bytes = load[link];
       bytes = engine.link_sharing(link) == LinkSharing::kShared ? bytes + m.bytes : std::max(bytes, m.bytes);
       time.transmission = std::max(time.transmission, bytes / engine.link_bandwidth(link));
@@ -67,7 +67,7 @@ double time_of_busiest_link(const CollectiveSchedule& schedule, const std::vecto
   double time = 0;
   for (const Round& round : schedule.rounds)
     for_each_message(round, schedule.ranks, [&](const Message& m) {
-      for (const int link : engine.route(hosts[m.from], hosts[m.to]).links)
+      for (const int link : engine.route(hosts[m.from], hosts[m.to]).bottlenecks())
         if (engine.link_sharing(link) == LinkSharing::kShared)
           time = std::max(time, (load[link] += round.repeat * m.bytes) / engine.link_bandwidth(link));
     });

@@ -14,9 +14,14 @@ struct FlowClasses;
 
 /// The way a message takes from one host to another.
 struct Route {
-  std::vector<int> links;  ///< Link indices in the order of travel; a split-duplex link is two links, up and down.
-  double latency = 0;      ///< Sum of the links' latencies in the platform file [s].
-  double bandwidth = 0;    ///< Of the slowest link: the rate of a flow that is alone [B/s].
+  std::vector<int> links;   ///< Link indices in the order of travel; a split-duplex link is two links, up and down.
+  double latency = 0;       ///< Sum of the links' latencies in the platform file [s].
+  double bandwidth = 0;     ///< Of the slowest link: the rate of a flow that is alone [B/s].
+  std::vector<int> narrow;  ///< See bottlenecks(); empty if those are all.
+
+  /// The links that a flow can have to wait for: without those that others on its way always fill first (an uplink as
+  /// fast as all ports below it), which matter to who counts bytes only.
+  const std::vector<int>& bottlenecks() const { return narrow.empty() ? links : narrow; }
 };
 
 /// How the flows that cross a link share it.

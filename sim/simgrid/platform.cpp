@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <limits>
 #include <simgrid/kernel/routing/NetPoint.hpp>
 #include <simgrid/kernel/routing/NetZoneImpl.hpp>
@@ -12,6 +13,8 @@
 #include <stdexcept>
 #include <typeinfo>
 #include <utility>
+
+#include "sim/simgrid/redundant_links.hpp"
 
 namespace epocast {
 
@@ -65,11 +68,13 @@ void SimPlatform::load(s4u::Engine& engine, const std::string& path) {
 }
 
 void SimPlatform::index_links(s4u::Engine& engine) {
-  auto handles = engine.get_all_links();
-  std::ranges::sort(handles, {}, [](const s4u::Link* link) -> const std::string& { return link->get_name(); });
-  for (s4u::Link* link : handles) {
+  std::vector<std::pair<std::string_view, s4u::Link*>> by_name;  // asking for a name is slow
+  for (s4u::Link* link : engine.get_all_links()) by_name.emplace_back(link->get_name(), link);
+  std::ranges::sort(by_name);
+  link_index_.reserve(by_name.size());
+  for (const auto& [name, link] : by_name) {
     if (!(link->get_bandwidth() > 0 && link->get_latency() >= 0))
-      throw std::runtime_error("link " + link->get_name() + ": bandwidth is not positive or latency is negative");
+      throw std::runtime_error("link " + std::string(name) + ": bandwidth is not positive or latency is negative");
     link_index_.emplace(link, static_cast<int>(links_.size()));
     links_.push_back({link, link->get_latency(), link->get_bandwidth() * correction_.efficiency, sharing_of(*link)});
     link->set_latency(0);  // the caller charges it
@@ -112,7 +117,12 @@ void SimPlatform::learn_shortest_routes() {
     routes_of_zone.connect(id(connection.from), id(connection.to), std::move(there));
     if (connection.symmetrical) routes_of_zone.connect(id(connection.to), id(connection.from), std::move(back));
   }
-  if (routes_of_zone.single_links()) shortest_ = std::move(routes_of_zone);
+  if (!routes_of_zone.single_links()) return;
+  for (const Host& host : hosts_) routes_of_zone.mark_end(id(host.handle->get_netpoint()));
+  std::vector<LinkCapacity> capacities;
+  for (const Link& link : links_) capacities.push_back({link.bandwidth, link.sharing == LinkSharing::kShared});
+  redundant_ = find_redundant_links(routes_of_zone, capacities);
+  shortest_ = std::move(routes_of_zone);
 #endif
 }
 
@@ -129,6 +139,9 @@ Route SimPlatform::compute_route(const s4u::Host& src, const s4u::Host& dst) con
     const auto id = [](const s4u::Host& host) { return reinterpret_cast<std::uint64_t>(host.get_netpoint()); };
     if (const auto found = shortest_->find(id(src), id(dst))) {
       for (const int link : *found) cross(link);
+      std::ranges::copy_if(route.links, std::back_inserter(route.narrow),
+                           [this](int link) { return !redundant_[static_cast<std::size_t>(link)]; });
+      if (route.narrow.size() == route.links.size()) route.narrow = {};
       return route;
     }
   }

@@ -78,6 +78,7 @@ class SimPlatform {
   std::unordered_map<const ::simgrid::s4u::Link*, int> link_index_;
   std::vector<Connection> connections_;
   mutable std::optional<ShortestRoutes> shortest_;  ///< of a platform whose routes they are
+  std::vector<bool> redundant_;                     ///< by link, with shortest_: see find_redundant_links()
 };
 
 }  // namespace epocast

@@ -9,6 +9,7 @@ std::uint32_t ShortestRoutes::point(std::uint64_t id) {
   if (is_new) {
     out_.emplace_back();
     in_.emplace_back();
+    is_end_.push_back(false);
   }
   return place->second;
 }
@@ -19,6 +20,10 @@ void ShortestRoutes::connect(std::uint64_t from, std::uint64_t to, std::vector<i
   const std::uint32_t a = point(from), b = point(to);
   out_[a].push_back({b, links.front()});
   in_[b].push_back({a, links.front()});
+}
+
+void ShortestRoutes::mark_end(std::uint64_t id) {
+  if (const auto known = number_.find(id); known != number_.end()) is_end_[known->second] = true;
 }
 
 void ShortestRoutes::begin(Side& side, std::uint32_t point) {

@@ -16,6 +16,12 @@ namespace epocast {
 /// neighbour with the smallest number that is one step closer to the source.
 class ShortestRoutes {
  public:
+  struct Connection {
+    std::uint32_t point = 0;
+    int link = -1;
+  };
+  using Ways = std::vector<std::vector<Connection>>;  ///< by point
+
   /// Adds a connection that crosses `links`, in this direction only. Points are numbered as they are first mentioned.
   /// `from`, `to`: any ids, e.g. addresses.
   void connect(std::uint64_t from, std::uint64_t to, std::vector<int> links);
@@ -23,15 +29,18 @@ class ShortestRoutes {
   /// Whether every connection is one link, which find() takes for granted.
   bool single_links() const { return single_links_; }
 
+  /// Says that routes begin and end at this point. REQUIRES: it has a connection, or nothing happens.
+  void mark_end(std::uint64_t id);
+
+  bool is_end(std::uint32_t point) const { return is_end_[point]; }
+  const Ways& out() const { return out_; }
+  const Ways& in() const { return in_; }
+
   /// The links from one point to another; none if there is no way, or one of the points is not known.
   /// REQUIRES: single_links(), from != to.
   std::optional<std::vector<int>> find(std::uint64_t from, std::uint64_t to);
 
  private:
-  struct Connection {
-    std::uint32_t point = 0;
-    int link = -1;
-  };
   /// What a search from one end knows.
   struct Side {
     std::vector<std::uint32_t> search;              ///< by point: the last that reached it
@@ -39,8 +48,6 @@ class ShortestRoutes {
 
     std::uint32_t depth() const { return static_cast<std::uint32_t>(steps.size() - 1); }
   };
-  using Ways = std::vector<std::vector<Connection>>;
-
   std::uint32_t point(std::uint64_t id);
   bool knows(const Side& side, std::uint32_t point) const { return side.search[point] == searches_; }
   void begin(Side& side, std::uint32_t point);
@@ -50,7 +57,8 @@ class ShortestRoutes {
   std::vector<std::uint32_t> expand(Side& side, const Side& other, const Ways& ways);
 
   std::unordered_map<std::uint64_t, std::uint32_t> number_;  ///< of a point
-  Ways out_, in_;                                            ///< by point
+  Ways out_, in_;
+  std::vector<bool> is_end_;  ///< by point
   bool single_links_ = true;
   std::uint32_t searches_ = 0;
   Side ahead_, back_;

@@ -2,6 +2,8 @@
 // gives, on random loops of stages, each on a grid of ranks, with messages between stages and collectives along axes.
 #include <catch2/catch.hpp>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -9,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/property/random_network.hpp"
 #include "tests/support/simulate.hpp"
 
 using namespace epocast;
@@ -142,4 +145,27 @@ TEST_CASE("stages of ranks fold on a star", "[execution][folding][property]") {
 
 TEST_CASE("stages of ranks fold where nodes share links", "[execution][folding][property]") {
   CHECK(check_loops(testing::platform("dgx_h100_pod_4"), 32) > kLoops / 4);
+}
+
+TEST_CASE("stages of ranks fold behind uplinks as fast as their ports together", "[execution][folding][property]") {
+  // Leaves of three and of five devices: only that the uplinks hold nobody up makes their devices alike.
+  std::string points, links, routes;
+  for (int leaf = 0, device = 0; leaf < 2; ++leaf) {
+    const int devices = leaf == 0 ? 3 : 5;
+    for (int k = 0; k < devices; ++k, ++device) {
+      points += fmt::format(R"(<host id="d{}" speed="1Tf"/>)", device);
+      links +=
+          fmt::format(R"(<link id="port{}" bandwidth="3GBps" latency="9us" sharing_policy="SPLITDUPLEX"/>)", device);
+      routes += fmt::format(R"(<route src="d{0}" dst="leaf{1}"><link_ctn id="port{0}" direction="UP"/></route>)",
+                            device, leaf);
+    }
+    points += fmt::format(R"(<router id="leaf{}"/>)", leaf);
+    links += fmt::format(R"(<link id="uplink{}" bandwidth="{}GBps" latency="0us" sharing_policy="SPLITDUPLEX"/>)", leaf,
+                         3 * devices);
+    routes +=
+        fmt::format(R"(<route src="leaf{0}" dst="spine"><link_ctn id="uplink{0}" direction="UP"/></route>)", leaf);
+  }
+  points += R"(<router id="spine"/>)";
+  const testing::TemporaryPlatform tree(testing::network_xml(points, links, routes));
+  CHECK(check_loops(tree.cluster(), 8) > kLoops / 3);
 }

@@ -82,6 +82,19 @@ TEST_CASE("with several cards neighbours still talk inside the node") {
   CHECK(seen[1] == Approx(100e9));
   CHECK(seen[2] == Approx(14e-6));
   CHECK(seen[3] == Approx(12.5e9));
+
+  // Cards, and not the buses and cables before and behind them, hold messages up: a degraded link is one of these.
+  const std::string names = testing::in_child([&] {
+    const Cluster cluster = load(text);
+    SimEngine engine(cluster.platform_file.string(), {});
+    std::string out;
+    for (const int link :
+         engine.route(engine.find_host(cluster.devices[1].name), engine.find_host(cluster.devices[7].name))
+             .bottlenecks())
+      out += engine.link_name(link) + ' ';
+    return out;
+  });
+  CHECK(names == "card-0-0_UP card-1-1_DOWN ");
 }
 
 TEST_CASE("every cluster that ships loads, and SimGrid takes it") {
