@@ -24,7 +24,7 @@ const std::vector<Replicas>& renamed() {
       {"sharded_data_parallel",
        "data parallelism in which each worker owns a share of optimizer state, gradients and parameters (ZeRO, FSDP)",
        "sharded",
-       {.cores = true}},
+       {.accumulation = true, .cores = true}},
       {"layerwise_data_parallel",
        "data parallelism layer by layer, hidden behind backward and next forward (PCL-DNN, Intel Caffe, Lee's pcnn)",
        "partial_gradients",

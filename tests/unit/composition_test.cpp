@@ -160,6 +160,8 @@ TEST_CASE("compositions of one or two axes are the strategies of that name", "[c
        "{granularity: layer}", 4);
   same("{mesh: {data: 4}, schedule: {micro_batches: 2}}", "data_parallel", "{accumulation: 2}", 4);
   same("{mesh: {data: 4}, synchronisation: {name: sharded, stage: 3, unit: 20 kB}}", "fsdp", "{unit: 20 kB}", 4);
+  same("{mesh: {data: 4}, schedule: {micro_batches: 2}, synchronisation: {name: sharded, stage: 2, unit: 20 kB}}",
+       "zero2", "{unit: 20 kB, accumulation: 2}", 4);
   same("{mesh: {data: 4}, synchronisation: {name: average, period: 3}}", "local_sgd", "{period: 3}", 4);
   same("{mesh: {data: 4}, synchronisation: {name: gossip, topology: exponential}}", "gossip", "{topology: exponential}",
        4);
