@@ -1,5 +1,5 @@
 #pragma once
-// Results as a table for people, CSV, JSON or JSON lines.
+// Results as a table, as Markdown, CSV, JSON or JSON lines.
 
 #include <iosfwd>
 #include <string>
@@ -9,32 +9,37 @@
 
 namespace epocast {
 
-enum class OutputFormat { table, csv, json, jsonl };
+enum class OutputFormat { table, markdown, csv, json, jsonl };
 
 std::vector<std::string> output_format_names();
 /// Throws ConfigError with the nearest name.
 OutputFormat parse_output_format(const std::string& name);
 
-/// Writes the results of one or more studies. CSV of studies with different axes has the union of their columns.
-void write_results(std::ostream& out, const std::vector<ScenarioResult>& results, OutputFormat format);
+/// Writes the results of one or more studies: these columns; all if none are given, but of tables the usual ones. CSV
+/// of studies with different axes has the union of their columns.
+void write_results(std::ostream& out, const std::vector<ScenarioResult>& results, OutputFormat format,
+                   const std::vector<std::string>& columns = {});
+/// Names of columns, divided by commas, of results whose studies have these axes. Throws ConfigError with the nearest
+/// name.
+std::vector<std::string> chosen_columns(const std::string& text, const std::vector<std::string>& axes);
 
 // The same row by row.
 
 /// Adds a name to a list that lacks it.
 void add_name(std::vector<std::string>& names, const std::string& name);
+/// The sweep axes of results, each once.
+std::vector<std::string> axis_names(const std::vector<ScenarioResult>& results);
 /// Columns of results whose studies have these axes: study, scenario, axes, then the rest, each once.
 std::vector<std::string> result_columns(const std::vector<std::string>& axes);
 void write_csv_head(std::ostream& out, const std::vector<std::string>& columns);
 void write_csv_row(std::ostream& out, const std::vector<std::string>& columns, const ScenarioResult& result);
-void write_json_line(std::ostream& out, const ScenarioResult& result);
+/// No columns: all.
+void write_json_line(std::ostream& out, const std::vector<std::string>& columns, const ScenarioResult& result);
 
 /// What `run --details` writes: a list with study, scenario and ScenarioResult::details of each result that has any.
 void write_details(std::ostream& out, const std::vector<ScenarioResult>& results);
 
 /// A field of a CSV file, quoted if it has to be (RFC 4180).
 std::string csv_field(const std::string& text);
-
-/// Rows of cells as a table with aligned columns; numbers to the right. The first row is the header.
-std::string align_columns(const std::vector<std::vector<std::string>>& rows);
 
 }  // namespace epocast

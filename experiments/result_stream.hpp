@@ -14,9 +14,10 @@ namespace epocast {
 /// there; tables and JSON at the end. Nothing is printed unless at least one scenario has a result.
 class ResultStream {
  public:
-  /// `results`: one for each scenario, filled in by run_study(); outlives this object, as do the scenarios.
-  ResultStream(std::ostream& out, OutputFormat format, const std::vector<Scenario>& scenarios,
-               const std::vector<ScenarioResult>& results);
+  /// `results`: one for each scenario, filled in by run_study(); outlives this object, as do the scenarios. `columns`:
+  /// as chosen_columns() reads them; "" for what is usual. Throws as it does.
+  ResultStream(std::ostream& out, OutputFormat format, const std::string& columns,
+               const std::vector<Scenario>& scenarios, const std::vector<ScenarioResult>& results);
 
   /// `results[index]` is there. True if rows were printed.
   bool add(std::size_t index);
@@ -33,7 +34,8 @@ class ResultStream {
   OutputFormat format_;
   const std::vector<ScenarioResult>& results_;
   std::vector<bool> there_;
-  std::vector<std::string> columns_;
+  std::vector<std::string> chosen_;   ///< columns; none: what is usual
+  std::vector<std::string> columns_;  ///< of CSV
   bool any_good_ = false;
   bool has_head_ = false;
   std::size_t next_ = 0;

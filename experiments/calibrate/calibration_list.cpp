@@ -8,7 +8,7 @@
 
 #include "costmodels/compute_calibration.hpp"
 #include "costmodels/network_calibration.hpp"
-#include "experiments/output.hpp"
+#include "experiments/text_table.hpp"
 #include "sim/data_file.hpp"
 
 namespace epocast {

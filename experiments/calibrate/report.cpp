@@ -8,7 +8,7 @@
 #include <ostream>
 
 #include "experiments/calibrate/plot.hpp"
-#include "experiments/output.hpp"
+#include "experiments/text_table.hpp"
 #include "sim/error.hpp"
 #include "sim/words.hpp"
 

@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "costmodels/measured_table.hpp"
-#include "experiments/output.hpp"
+#include "experiments/text_table.hpp"
 #include "sim/cost_model.hpp"
 
 namespace epocast {

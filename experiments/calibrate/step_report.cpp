@@ -7,7 +7,7 @@
 #include <ostream>
 
 #include "experiments/calibrate/plot.hpp"
-#include "experiments/output.hpp"
+#include "experiments/text_table.hpp"
 #include "sim/quantity.hpp"
 
 namespace epocast {

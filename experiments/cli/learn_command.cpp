@@ -16,6 +16,7 @@
 #include "experiments/learning/curves.hpp"
 #include "experiments/output.hpp"
 #include "experiments/run_study.hpp"
+#include "experiments/text_table.hpp"
 #include "sim/error.hpp"
 #include "sim/file_output.hpp"
 #include "sim/quantity.hpp"
@@ -99,11 +100,14 @@ std::vector<std::string> table_row(const ScenarioResult& r) {
   return row;
 }
 
-void print_table(const std::vector<ScenarioResult>& results) {
-  std::vector<std::vector<std::string>> rows;
+void print_table(const std::vector<ScenarioResult>& results, OutputFormat format) {
+  Cells rows;
   std::string study;
   const auto flush = [&] {
-    if (!rows.empty()) std::cout << study << '\n' << align_columns(rows);
+    if (!rows.empty() && format == OutputFormat::markdown)
+      std::cout << "### " << markdown(study) << "\n\n" << markdown_table(rows) << '\n';
+    else if (!rows.empty())
+      std::cout << study << '\n' << align_columns(rows);
     rows.clear();
   };
   for (const ScenarioResult& result : results) {
@@ -172,8 +176,8 @@ int learn(const LearnArguments& arguments, const Registries& registries) {
     for (const std::string& warning : result.warnings) std::cerr << "warning: " << warning << where << '\n';
   }
   if (std::ranges::none_of(results, [](const ScenarioResult& r) { return r.error.empty(); })) return code;
-  if (format == OutputFormat::table)
-    print_table(results);
+  if (format == OutputFormat::table || format == OutputFormat::markdown)
+    print_table(results, format);
   else
     write_results(std::cout, results, format);
   if (!arguments.curves.empty())
@@ -191,7 +195,7 @@ void add_learn_command(CLI::App& app, CommandContext& context) {
       "Train a small problem in the order that the simulated run dictates: loss and accuracy over simulated time.\n"
       "Example: epocast learn experiments/studies/learning_schemes.yaml --plot loss.svg");
   command->add_option("study", arguments->files, "study files (YAML) with a learning block")->required();
-  command->add_option("--format", arguments->format, "table, csv, json or jsonl")->capture_default_str();
+  command->add_option("--format", arguments->format, "table, markdown, csv, json or jsonl")->capture_default_str();
   command
       ->add_option("--set", arguments->overrides,
                    "change a key of the study, as in learning.rate=0.05; may be repeated")

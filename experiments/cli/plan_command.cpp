@@ -73,7 +73,7 @@ void add_plan_command(CLI::App& app, CommandContext& context) {
   command->add_flag("--fits", arguments->fits, "only what fits into the memory of the devices");
   command->add_flag("--exhaustive", arguments->exhaustive, "simulate all that could meet the conditions, to be sure");
   command->add_option("--top", arguments->top, "rows of the ranking to show")->capture_default_str();
-  command->add_option("--format", arguments->format, "table, or the ranking as csv, json or jsonl")
+  command->add_option("--format", arguments->format, "table, or the ranking as markdown, csv, json or jsonl")
       ->capture_default_str();
   command->add_option("--write", arguments->write, "write the best scenario to this file, as a study");
   command

@@ -7,10 +7,10 @@
 #include "experiments/cli/commands.hpp"
 #include "experiments/cli/progress_line.hpp"
 #include "experiments/fork_pool.hpp"
-#include "experiments/output.hpp"
 #include "experiments/reproduce/measured_runs/forecast.hpp"
 #include "experiments/reproduce/report.hpp"
 #include "experiments/reproduce/target.hpp"
+#include "experiments/text_table.hpp"
 #include "sim/error.hpp"
 
 namespace epocast {

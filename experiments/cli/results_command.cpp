@@ -4,12 +4,12 @@
 #include <charconv>
 #include <iostream>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "experiments/cli/commands.hpp"
 #include "experiments/output.hpp"
 #include "experiments/store/compare.hpp"
 #include "experiments/store/result_store.hpp"
+#include "experiments/text_table.hpp"
 #include "sim/config.hpp"
 #include "sim/text.hpp"
 #include "sim/words.hpp"
@@ -28,52 +28,6 @@ struct ResultsArguments {
   bool runs = false;
   std::vector<std::string> merged;
 };
-
-/// A table for people of all values of these columns.
-void write_columns(std::ostream& out, const std::vector<ScenarioResult>& results,
-                   const std::vector<std::string>& columns, OutputFormat format) {
-  if (format == OutputFormat::csv) {
-    write_csv_head(out, columns);
-    for (const ScenarioResult& result : results) write_csv_row(out, columns, result);
-    return;
-  }
-  std::vector<std::vector<std::string>> rows{columns};
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  for (const ScenarioResult& result : results) {
-    const nlohmann::ordered_json row = to_json(result);
-    nlohmann::ordered_json chosen;
-    std::vector<std::string> cells;
-    for (const std::string& column : columns) {
-      chosen[column] = row.contains(column) ? row.at(column) : nlohmann::ordered_json(nullptr);
-      const nlohmann::ordered_json& value = chosen[column];
-      cells.push_back(value.is_null()           ? "-"
-                      : value.is_string()       ? value.get<std::string>()
-                      : value.is_number_float() ? fmt::format("{:.6g}", value.get<double>())
-                                                : value.dump());
-    }
-    rows.push_back(std::move(cells));
-    if (format == OutputFormat::jsonl) out << chosen.dump() << '\n';
-    list.push_back(std::move(chosen));
-  }
-  if (format == OutputFormat::table) out << align_columns(rows);
-  if (format == OutputFormat::json) out << list.dump(2) << '\n';
-}
-
-std::vector<std::string> chosen_columns(const std::string& text, const std::vector<ScenarioResult>& results) {
-  std::vector<std::string> axes;
-  for (const ScenarioResult& result : results)
-    for (const auto& [axis, value] : result.axes) add_name(axes, axis);
-  const std::vector<std::string> all = result_columns(axes);
-  std::vector<std::string> columns;
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t end = std::min(text.find(',', at), text.size());
-    columns.push_back(trimmed(text.substr(at, end - at)));
-    if (std::find(all.begin(), all.end(), columns.back()) == all.end())
-      throw ConfigError("--columns: no column '" + columns.back() + "'" + name_hint(columns.back(), all));
-    at = end + 1;
-  }
-  return columns;
-}
 
 int list_runs(ResultStore& store) {
   std::vector<std::vector<std::string>> rows{{"run", "study", "scenarios", "stored", "started", "program"}};
@@ -126,10 +80,7 @@ int list_results(const ResultsArguments& arguments) {
   if (!arguments.fail_on.empty()) throw ConfigError("--fail-on compares: name what with, as in --against old.sqlite");
   std::vector<ScenarioResult> results;
   for (const StoredRow& row : store.rows(arguments.run, arguments.where)) results.push_back(row.result());
-  if (!arguments.columns.empty())
-    write_columns(std::cout, results, chosen_columns(arguments.columns, results), format);
-  else
-    write_results(std::cout, results, format);
+  write_results(std::cout, results, format, chosen_columns(arguments.columns, axis_names(results)));
   return kDone;
 }
 
@@ -154,7 +105,7 @@ void add_results_command(CLI::App& app, CommandContext& context) {
       "Example: epocast results scaling.sqlite --where 'workers >= 8 and efficiency < 0.9' --format csv");
   command->add_option("store", arguments->store, "a store; what is listed is the last run of each study in it");
   command->add_option("--where", arguments->where, "only rows for which this holds, as SQL writes it");
-  command->add_option("--format", arguments->format, "table, csv, json or jsonl")->capture_default_str();
+  command->add_option("--format", arguments->format, "table, markdown, csv, json or jsonl")->capture_default_str();
   command->add_option("--columns", arguments->columns, "only these, as in workers,total_s,cost");
   command->add_option("--run", arguments->run, "of this run, see --runs")->check(CLI::Range(1, 1'000'000'000));
   command->add_flag("--runs", arguments->runs, "list the runs instead");

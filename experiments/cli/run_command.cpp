@@ -27,6 +27,7 @@ struct RunArguments {
   std::vector<std::string> files;
   std::vector<std::string> overrides;
   std::string format = "table";
+  std::string columns;
   std::string trace;
   std::string details;
   std::string plot;
@@ -118,7 +119,7 @@ int run(const RunArguments& arguments, const Registries& registries) {
   if (has_files) std::signal(SIGPIPE, SIG_IGN);  // they are written even if whoever reads the rows stops reading
 
   std::vector<ScenarioResult> results;
-  ResultStream rows(std::cout, format, scenarios, results);
+  ResultStream rows(std::cout, format, arguments.columns, scenarios, results);
   ProgressLine line;
   std::optional<Interrupted> interrupted;
   try {
@@ -138,7 +139,10 @@ int run(const RunArguments& arguments, const Registries& registries) {
   line.clear();
   const std::vector<ScenarioResult> ended = rows.ended();
   const int code = report_errors(ended);
-  if (format != OutputFormat::table) report_warnings(ended);
+  // Tables for people end with them.
+  const bool says_them =
+      arguments.columns.empty() && (format == OutputFormat::table || format == OutputFormat::markdown);
+  if (!says_them) report_warnings(ended);
   rows.finish();
   if (interrupted) {
     std::cerr << fmt::format("interrupted after {} of {} scenarios\n", ended.size(), scenarios.size());
@@ -158,7 +162,8 @@ void add_run_command(CLI::App& app, CommandContext& context) {
                          "Simulate studies; one with sweep axes runs their product on all processors.\n"
                          "Example: epocast run experiments/studies/vgg16_skylake.yaml --set workers=8 --explain");
   command->add_option("study", arguments->files, "study files (YAML)")->required();
-  command->add_option("--format", arguments->format, "table, csv, json or jsonl")->capture_default_str();
+  command->add_option("--format", arguments->format, "table, markdown, csv, json or jsonl")->capture_default_str();
+  command->add_option("--columns", arguments->columns, "only these, as in workers,iteration_s,limited_by");
   command
       ->add_option("--set", arguments->overrides,
                    "change a key of the study, as in batch.per_worker=64; may be repeated")

@@ -7,6 +7,7 @@
 #include <ostream>
 
 #include "experiments/output.hpp"
+#include "experiments/text_table.hpp"
 #include "sim/error.hpp"
 
 namespace epocast {

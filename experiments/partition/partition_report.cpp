@@ -1,11 +1,11 @@
 #include "experiments/partition/partition_report.hpp"
 
+#include "experiments/text_table.hpp"
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "experiments/output.hpp"
 
 namespace epocast {
 namespace {

@@ -6,7 +6,7 @@
 #include <map>
 #include <ostream>
 
-#include "experiments/output.hpp"
+#include "experiments/text_table.hpp"
 #include "sim/words.hpp"
 
 namespace epocast {

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "experiments/output.hpp"
+#include "experiments/text_table.hpp"
 #include "sim/words.hpp"
 
 namespace epocast {

@@ -159,7 +159,8 @@ TEST_CASE("a result that cannot be true is not printed unflagged") {
 
 TEST_CASE("the shipped studies run, in formats by turns", "[studies]") {
   const TemporaryFolder folder;
-  const std::vector<std::string> formats{"table", "csv", "json", "jsonl"};  // of one study all are held together below
+  const std::vector<std::string> formats{"table", "markdown", "csv", "json",
+                                         "jsonl"};  // of one study all are held together below
   std::size_t turn = 0;
   for (const auto& entry : std::filesystem::directory_iterator(kRoot / "experiments/studies")) {
     if (entry.path().stem() == "buyers_question") continue;  // hundreds of scenarios, for `plan` to choose from
@@ -178,6 +179,40 @@ TEST_CASE("the columns are those of the contract, axes after the scenario and ea
   CHECK(run_csv({"run", "sweep.yaml"}, folder).header == "study,scenario,strategy," + kColumns);
   CHECK(run_csv({"run", "both.yaml"}, folder).header ==
         "study,scenario,workers,batch.per_worker," + kColumns.substr(std::string("workers,").size()));
+}
+
+TEST_CASE("chosen columns, in all formats") {
+  const TemporaryFolder folder;
+  folder.write("study.yaml", kSweep);
+  const auto shown = [&](const std::string& format) {
+    return run_good({"run", "study.yaml", "--columns", "workers, global_batch,mean_staleness", "--format", format},
+                    folder)
+        .out;
+  };
+  CHECK(shown("csv").starts_with("workers,global_batch,mean_staleness\n"));
+  const std::vector<std::string> line = split(shown("csv"), '\n');
+  REQUIRE(line.size() == 5);
+  const std::string workers = line[1].substr(0, line[1].find(','));
+  CHECK(shown("jsonl").starts_with("{\"workers\":" + workers + ",\"global_batch\":"));
+  CHECK(ordered_json::parse(shown("json"))[0].size() == 3);
+  CHECK(split(shown("markdown"), '\n')[0] == "| workers | global_batch | mean_staleness |");
+  CHECK(split(shown("markdown"), '\n')[1] == "| --: | --: | --: |");
+  CHECK(split(shown("table"), '\n')[0] == "  workers  global_batch  mean_staleness");
+  const ProgramRun wrong = run_program({"run", "study.yaml", "--columns", "wrokers"}, folder.path());
+  CHECK(wrong.exit_code == 2);
+  CHECK_THAT(wrong.err, Catch::Contains("--columns: no column 'wrokers' (did you mean 'workers'?)"));
+}
+
+TEST_CASE("results as Markdown") {
+  const TemporaryFolder folder;
+  folder.write("study.yaml", kSweep);
+  const std::vector<std::string> lines =
+      split(run_good({"run", "study.yaml", "--format", "markdown"}, folder).out, '\n');
+  CHECK(lines[0].starts_with("### "));
+  CHECK(lines[2].starts_with("| batch.per_worker | workers | batch | iteration | "));
+  CHECK(lines[3].starts_with("| --: | --: | --: | --: | "));
+  CHECK(std::ranges::count(lines, "Limited by:") == 1);
+  CHECK(std::ranges::count_if(lines, [](const auto& line) { return line.starts_with("- **workers="); }) == 4);
 }
 
 TEST_CASE("all formats hold the same numbers, and null where there is none") {
