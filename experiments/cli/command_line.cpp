@@ -113,6 +113,7 @@ int run_command_line(int argc, char** argv, Registries registries) {
     add_place_command(app, context);
     add_layerwise_command(app, context);
     add_calibrate_command(app, context);
+    add_manual_command(app, context);
     return run_guarded(app, context, argc, argv);
   } catch (const Interrupted& by) {
     std::cout.flush();

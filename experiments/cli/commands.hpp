@@ -32,6 +32,8 @@ void add_partition_command(CLI::App& app, CommandContext& context);
 void add_place_command(CLI::App& app, CommandContext& context);
 void add_layerwise_command(CLI::App& app, CommandContext& context);
 void add_calibrate_command(CLI::App& app, CommandContext& context);
+/// The manual page and completions for shells, of the commands that were added before and after.
+void add_manual_command(CLI::App& app, CommandContext& context);
 
 /// "0.3.0".
 std::string program_version();
