@@ -82,12 +82,13 @@ void add_data_parallel(StrategyRegistry& registry, const SynchronisationRegistry
   for (const EntryInfo& info : synchronisations.infos())
     if (std::ranges::find(all, info.name, &Replicas::synchronisation) == all.end())
       all.push_back({info.name, info.description, info.name, {}});
+  const auto shared = std::make_shared<const SynchronisationRegistry>(synchronisations);
   for (const Replicas& strategy : all)
-    registry.add(info_of(strategy, *synchronisations.find(strategy.synchronisation)), [strategy, synchronisations](
-                                                                                          const ConfigNode& options) {
-      return std::make_unique<DataParallel>(options, strategy.extras, strategy.synchronisation,
-                                            synchronisations.make(strategy.synchronisation, options, options));
-    });
+    registry.add(info_of(strategy, *shared->find(strategy.synchronisation)),
+                 [strategy, shared](const ConfigNode& options) {
+                   return std::make_unique<DataParallel>(options, strategy.extras, strategy.synchronisation,
+                                                         shared->make(strategy.synchronisation, options, options));
+                 });
 }
 
 }  // namespace epocast

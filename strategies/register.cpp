@@ -1,5 +1,8 @@
 #include "strategies/register.hpp"
 
+#include <memory>
+#include <utility>
+
 #include "strategies/bodies/context.hpp"
 #include "strategies/bodies/experts.hpp"
 #include "strategies/bodies/filters.hpp"
@@ -64,8 +67,9 @@ StrategyRegistry builtin_strategies(const BodyRegistry& bodies, const Synchronis
   registry.add(Composition::pipeline_info(), Composition::pipeline);
   add_strategy<FilterParallel>(registry);
   add_strategy<CollectiveBenchmark>(registry);
-  registry.add(Composition::info(), [bodies, synchronisations](const ConfigNode& options) {
-    return Composition::compose(options, bodies, synchronisations);
+  const auto parts = std::make_shared<const std::pair<BodyRegistry, SynchronisationRegistry>>(bodies, synchronisations);
+  registry.add(Composition::info(), [parts](const ConfigNode& options) {
+    return Composition::compose(options, parts->first, parts->second);
   });
   add_presets(registry);
   return registry;
