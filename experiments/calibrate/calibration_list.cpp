@@ -65,14 +65,17 @@ std::string how_sure(const NetworkCalibration& calibration) {
   return sureness(rows);
 }
 
-void print_calibrations(std::ostream& out, const std::filesystem::path& folder) {
+void print_calibrations(std::ostream& out, const std::filesystem::path& folder, const std::string& name) {
   Rows rows{{"calibration", "device", "precision", "operation", "measured", "median error", "90th percentile"}};
-  for (const std::string& name : data_file_names(folder, ".yaml")) {
-    const ConfigNode root = ConfigNode::load_file(folder / (name + ".yaml"));
+  const std::vector<std::string> names = data_file_names(folder, ".yaml");
+  for (const std::string& one : names) {
+    if (!name.empty() && one != name) continue;
+    const ConfigNode root = ConfigNode::load_file(folder / (one + ".yaml"));
     const std::string kind = root.at("calibration").as_string();
-    if (kind == "compute") add(rows, name, read_compute_calibration(root));
-    if (kind == "network") add(rows, name, read_network_calibration(root));
+    if (kind == "compute") add(rows, one, read_compute_calibration(root));
+    if (kind == "network") add(rows, one, read_network_calibration(root));
   }
+  if (rows.size() == 1) throw ConfigError("no calibration '" + name + "'" + name_hint(name, names));
   for (std::size_t i = rows.size() - 1; i > 1; --i)  // each name once
     if (rows[i][0] == rows[i - 1][0]) rows[i][0] = rows[i][1] = rows[i][2] = "";
   out << align_columns(rows) << "\nErrors are of measurements that were left out of the fit.\n";

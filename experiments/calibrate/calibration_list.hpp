@@ -16,7 +16,8 @@ std::string how_sure(const ComputeCalibration& calibration);
 std::string how_sure(const NetworkCalibration& calibration);
 
 /// A line for each operator of each calibration in a folder: device, precision, median and 90th percentile of the
-/// errors of measurements that were left out. Throws ConfigError for a file that cannot be read.
-void print_calibrations(std::ostream& out, const std::filesystem::path& folder);
+/// errors of measurements that were left out; of only the named one, if `name` is not empty. Throws ConfigError for a
+/// file that cannot be read, and if there is none of that name.
+void print_calibrations(std::ostream& out, const std::filesystem::path& folder, const std::string& name);
 
 }  // namespace epocast

@@ -1,6 +1,11 @@
 #include <fmt/format.h>
+#include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "costmodels/register.hpp"
 #include "experiments/calibrate/calibration_list.hpp"
@@ -17,10 +22,21 @@
 namespace epocast {
 namespace {
 
-void print_entries(const std::vector<EntryInfo>& entries) {
+/// What follows `list KIND`: nothing, or the name of one thing of the kind.
+using Name = std::string;
+
+[[noreturn]] void fail_to_find(const std::string& what, const Name& name, const std::vector<std::string>& names) {
+  throw ConfigError("no " + what + " '" + name + "'" + name_hint(name, names));
+}
+
+void print_entries(const std::string& what, std::vector<EntryInfo> entries, const Name& name) {
+  std::vector<std::string> names;
+  for (const EntryInfo& entry : entries) names.push_back(entry.name);
+  if (!name.empty()) std::erase_if(entries, [&](const EntryInfo& entry) { return entry.name != name; });
+  if (entries.empty()) fail_to_find(what, name, names);
   for (const EntryInfo& entry : entries) {
     std::cout << entry.name << ": " << entry.description << '\n';
-    std::vector<std::vector<std::string>> rows{{"parameter", "unit", "range", "default", "meaning"}};
+    Cells rows{{"parameter", "unit", "range", "default", "meaning"}};
     for (const ParameterInfo& p : entry.parameters)
       rows.push_back({p.name, p.unit, p.range, p.default_value, p.description});
     if (rows.size() > 1) std::cout << align_columns(rows);
@@ -28,65 +44,111 @@ void print_entries(const std::vector<EntryInfo>& entries) {
   }
 }
 
-void print_models() {
-  std::vector<std::vector<std::string>> rows{{"model", "parameters", "GFLOP/sample", "description"}};
-  for (const ModelSummary& m : list_models(data_directory() / "workloads" / "models"))
-    rows.push_back({m.name, std::to_string(m.parameters), fmt::format("{:.3f}", m.forward_flop / 1e9), m.description});
+/// A table, or the one row that has this name in front.
+void print_rows(const std::string& what, Cells rows, const Name& name) {
+  std::vector<std::string> names;
+  for (std::size_t r = 1; r < rows.size(); ++r) names.push_back(rows[r].front());
+  if (!name.empty())
+    rows.erase(std::remove_if(rows.begin() + 1, rows.end(), [&](const auto& row) { return row.front() != name; }),
+               rows.end());
+  if (rows.size() == 1) fail_to_find(what, name, names);
   std::cout << align_columns(rows);
 }
 
-void print_platforms() {
-  std::vector<std::vector<std::string>> rows{{"platform", "devices", "device", "description"}};
-  for (const PlatformInfo& p : list_platforms(data_directory() / "platforms"))
+void print_layers(const Model& model) {
+  Cells rows{{"layer", "kind", "output", "parameters", "GFLOP/sample"}};
+  for (const Layer& layer : model.layers)
+    rows.push_back({layer.name, to_string(layer.kind), to_string(layer.output), std::to_string(layer.parameter_count()),
+                    fmt::format("{:.4f}", layer.forward_flop / 1e9)});
+  std::cout << '\n' << align_columns(rows);
+  if (!model.source.empty()) std::cout << "\nsource: " << model.source << '\n';
+}
+
+void print_models(const Name& name) {
+  const std::filesystem::path folder = data_directory() / "workloads" / "models";
+  Cells rows{{"model", "parameters", "GFLOP/sample", "description"}};
+  for (const ModelSummary& m : list_models(folder))
+    rows.push_back({m.name, std::to_string(m.parameters), fmt::format("{:.3f}", m.forward_flop / 1e9), m.description});
+  print_rows("model", std::move(rows), name);
+  if (!name.empty()) print_layers(load_model(folder / (name + ".yaml")));
+}
+
+/// Kinds of devices, how many there are of each, and where the figures come from.
+void print_cluster(const Cluster& cluster) {
+  Cells rows{{"devices", "model", "cores", "peak rate", "memory", "memory bandwidth"}};
+  for (std::size_t first = 0, next = 0; first < cluster.devices.size(); first = next) {
+    const Device& device = cluster.devices[first];
+    while (next < cluster.devices.size() && same_kind(cluster.devices[next], device)) ++next;
+    rows.push_back({std::to_string(next - first), device.model, std::to_string(device.cores),
+                    to_string(device.peak_rate), to_string(device.memory), to_string(device.memory_bandwidth)});
+  }
+  std::cout << '\n' << align_columns(rows);
+  if (!cluster.sources.empty()) std::cout << "\nsources\n";
+  Cells sources;
+  for (const auto& [property, source] : cluster.sources) sources.push_back({property, source});
+  std::cout << align_columns(sources);
+}
+
+void print_platforms(const Name& name) {
+  const std::filesystem::path folder = data_directory() / "platforms";
+  Cells rows{{"platform", "devices", "device", "description"}};
+  for (const PlatformInfo& p : list_platforms(folder))
     rows.push_back({p.name, std::to_string(p.devices), p.device_model,
                     p.problem.empty() ? p.description : "cannot be loaded: " + p.problem});
-  for (const PlatformInfo& p : list_clusters(data_directory() / "platforms"))
+  for (const PlatformInfo& p : list_clusters(folder))
     rows.push_back({p.name, std::to_string(p.devices), p.device_model, p.description});
-  std::cout << align_columns(rows);
+  print_rows("platform", std::move(rows), name);
+  if (!name.empty())
+    print_cluster(load_platform_named(ConfigNode::load_text(name, "list platforms"), data_directory()));
 }
 
-void print_targets() {
-  std::vector<std::vector<std::string>> rows{{"target", "description"}};
+void print_targets(const Name& name) {
+  Cells rows{{"target", "description"}};
   for (const Target& target : builtin_targets()) rows.push_back({target.name(), target.description});
-  std::cout << align_columns(rows);
+  print_rows("target", std::move(rows), name);
 }
 
-void print_algorithms() {
-  for (const std::string& algorithm : collective_algorithm_names()) {
+void print_algorithms(const Name& name) {
+  const std::vector<std::string> names = collective_algorithm_names();
+  if (!name.empty() && std::ranges::find(names, name) == names.end()) fail_to_find("algorithm", name, names);
+  for (const std::string& algorithm : names) {
+    if (!name.empty() && algorithm != name) continue;
     std::string can;
     for (const std::string& op : collective_op_names())
       if (supports(parse_collective_algorithm(algorithm), parse_collective_op(op)))
         can += (can.empty() ? "" : ", ") + op;
     std::cout << algorithm << ": " << can << '\n';
   }
-  std::cout << "auto: the fastest predicted of those that the group can run (default)\n"
-               "nccl: what NCCL would take\n"
-               "mpi: what MPICH would take\n";
+  if (name.empty())
+    std::cout << "auto: the fastest predicted of those that the group can run (default)\n"
+                 "nccl: what NCCL would take\n"
+                 "mpi: what MPICH would take\n";
 }
 
-int list(const std::string& kind, const Registries& registries) {
+int list(const std::string& kind, const Name& name, const Registries& registries) {
   const std::vector<std::pair<std::string, std::function<void()>>> kinds{
-      {"strategies", [&] { print_entries(registries.strategies.infos()); }},
-      {"schedules", [] { print_entries(Composition::schedule_infos()); }},
+      {"strategies", [&] { print_entries("strategy", registries.strategies.infos(), name); }},
+      {"schedules", [&] { print_entries("schedule", Composition::schedule_infos(), name); }},
       {"bodies",
-       [] {
-         print_entries({{"whole", "every device has all of its stage's layers", {}}});
-         print_entries(builtin_bodies().infos());
+       [&] {
+         std::vector<EntryInfo> bodies{{"whole", "every device has all of its stage's layers", {}}};
+         for (const EntryInfo& body : builtin_bodies().infos()) bodies.push_back(body);
+         print_entries("body", std::move(bodies), name);
        }},
-      {"synchronisations", [] { print_entries(builtin_synchronisations().infos()); }},
-      {"models", [] { print_models(); }},
-      {"platforms", [] { print_platforms(); }},
-      {"cost-models", [] { print_entries(make_cost_model_registry({}).infos()); }},
-      {"calibrations", [] { print_calibrations(std::cout, data_directory() / "costmodels" / "calibrations"); }},
-      {"algorithms", [] { print_algorithms(); }},
-      {"targets", [] { print_targets(); }}};
+      {"synchronisations", [&] { print_entries("synchronisation", builtin_synchronisations().infos(), name); }},
+      {"models", [&] { print_models(name); }},
+      {"platforms", [&] { print_platforms(name); }},
+      {"cost-models", [&] { print_entries("cost model", make_cost_model_registry({}).infos(), name); }},
+      {"calibrations", [&] { print_calibrations(std::cout, data_directory() / "costmodels" / "calibrations", name); }},
+      {"algorithms", [&] { print_algorithms(name); }},
+      {"targets", [&] { print_targets(name); }}};
   std::vector<std::string> names;
-  for (const auto& [name, print] : kinds) {
-    if (name == kind) {
+  for (const auto& [one, print] : kinds) {
+    if (one == kind) {
       print();
       return kDone;
     }
-    names.push_back(name);
+    names.push_back(one);
   }
   throw ConfigError("cannot list '" + kind + "'" + name_hint(kind, names));
 }
@@ -94,15 +156,17 @@ int list(const std::string& kind, const Registries& registries) {
 }  // namespace
 
 void add_list_command(CLI::App& app, CommandContext& context) {
-  auto kind = std::make_shared<std::string>();
+  auto kind = std::make_shared<std::string>(), name = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand("list",
                                          "Say what there is: strategies, schedules, bodies, synchronisations, models, "
                                          "platforms, cost-models, calibrations, "
-                                         "algorithms or targets.\n"
-                                         "Example: epocast list strategies");
+                                         "algorithms or targets; or all about one of them.\n"
+                                         "Example: epocast list models vgg16");
   command->add_option("kind", *kind, "what to list")->required();
-  command->callback(
-      [kind, &context] { context.action = [kind, &context] { return list(*kind, context.registries); }; });
+  command->add_option("name", *name, "only this one: a network with its layers, a platform with its devices");
+  command->callback([kind, name, &context] {
+    context.action = [kind, name, &context] { return list(*kind, *name, context.registries); };
+  });
 }
 
 }  // namespace epocast

@@ -1,11 +1,10 @@
 #include "experiments/partition/partition_report.hpp"
 
-#include "experiments/text_table.hpp"
 #include <fmt/format.h>
+#include "experiments/text_table.hpp"
 
 #include <nlohmann/json.hpp>
 #include <ostream>
-
 
 namespace epocast {
 namespace {

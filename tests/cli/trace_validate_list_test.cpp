@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "sim/collective.hpp"
 #include "sim/data_file.hpp"
@@ -147,4 +148,29 @@ TEST_CASE("list names everything that there is, once") {
   const std::string strategies = said("strategies");
   check_lists(strategies, {"single", "data_parallel", "parameter_server", "collective_benchmark"});
   CHECK_THAT(strategies, Contains("25 MiB") && Contains("sync | async") && Contains("default"));
+}
+
+TEST_CASE("list says all about one thing, or that it is not there") {
+  const TemporaryFolder folder;
+  const auto said = [&](const char* kind, const char* name) { return run_good({"list", kind, name}, folder).out; };
+  const std::string vgg = said("models", "vgg16");
+  CHECK_THAT(vgg, Contains("  vgg16   138357544") && Contains("conv1_1") && Contains("  3x224x224 ") &&
+                      Contains("  102764544 ") && !Contains("resnet50"));
+  CHECK_THAT(said("platforms", "dgx1_p100"), Contains("Tesla P100") && Contains("sources\n") && !Contains("dgx2"));
+  CHECK_THAT(said("platforms", "p4d"), Contains("A100 SXM4 40GB") && Contains("\n       32  "));
+  CHECK(said("strategies", "fsdp").starts_with("fsdp: "));
+  CHECK(said("bodies", "tensor").starts_with("tensor: "));
+  CHECK(said("algorithms", "ring") == "ring: all_reduce, reduce_scatter, all_gather\n");
+  CHECK_THAT(said("calibrations", "a100_bf16"), Contains("gemm") && !Contains("h100"));
+  CHECK_THAT(said("targets", "deepa/table_1"), Contains("layers of figures 1 and 2") && !Contains("lee2020"));
+  for (const auto& [kind, name, remedy] : {std::tuple{"models", "vgg61", "no model 'vgg61' (did you mean 'vgg16'?)"},
+                                           {"platforms", "dgx3", "no platform 'dgx3' (did you mean 'dgx2'?)"},
+                                           {"strategies", "fsdq", "did you mean 'fsdp'?"},
+                                           {"calibrations", "a100_bf61", "did you mean 'a100_bf16'?"},
+                                           {"algorithms", "rink", "did you mean 'ring'?"}}) {
+    const ProgramRun run = run_program({"list", kind, name}, folder.path());
+    CHECK(run.exit_code == 2);
+    CHECK(run.out.empty());
+    CHECK_THAT(run.err, Contains(remedy));
+  }
 }
