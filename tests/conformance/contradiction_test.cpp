@@ -7,26 +7,6 @@
 using namespace epocast;
 using namespace epocast::conformance;
 
-namespace {
-
-bool contradicts_itself(const ExecutionResult& result) {
-  return result.metrics.max_link_utilization > 1 + 1e-6 ||
-         (result.bound && result.iteration < result.bound->seconds * (1 - 1e-6));
-}
-
-}  // namespace
-
-TEST_CASE("runs that simulate all their traffic raise no doubts", "[conformance]") {
-  for (const Outcome& o : outcomes()) {
-    if (o.is.variant.collective.level == CollectiveLevel::closed_form) continue;
-    INFO(o.is.text());
-    for (const ExecutionResult& result : o.results) {
-      CHECK_FALSE(contradicts_itself(result));
-      CHECK(result.doubts.empty());
-    }
-  }
-}
-
 TEST_CASE("no run contradicts itself without a doubt", "[conformance]") {
   // Links so slow that they, and not the devices, set the pace: there a link that carries two things at once is missed.
   const testing::Star slow(64, 125e6, 10e-6);

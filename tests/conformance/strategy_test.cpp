@@ -111,6 +111,17 @@ TEST_CASE("graphs are valid and need memory", "[conformance]") {
   }
 }
 
+TEST_CASE("runs that simulate all their traffic raise no doubts", "[conformance]") {
+  for (const Outcome& o : outcomes()) {
+    if (o.is.variant.collective.level == CollectiveLevel::closed_form) continue;
+    INFO(o.is.text());
+    for (const ExecutionResult& result : o.results) {
+      CHECK_FALSE(contradicts_itself(result));
+      CHECK(result.doubts.empty());
+    }
+  }
+}
+
 TEST_CASE("the same run gives the same bits", "[conformance]") {
   // Everything that a run returns, its timeline included.
   for (const Outcome& o : outcomes()) {
