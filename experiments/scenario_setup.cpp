@@ -1,5 +1,7 @@
 // What a scenario that has been read can do: make traces, contexts and training steps.
 
+#include <fmt/format.h>
+
 #include <memory>
 #include <optional>
 #include <utility>
@@ -7,6 +9,7 @@
 #include "experiments/scenario.hpp"
 #include "experiments/stack_settings.hpp"
 #include "sim/graph_limits.hpp"
+#include "workloads/operators/operator_graph_builder.hpp"
 
 namespace epocast {
 
@@ -66,6 +69,13 @@ StrategyContext ScenarioSetup::context(const PhaseSettings& phase, const MemoryS
       return traced(*part, batch, device);
     });
   };
+  std::function<OperatorGraph(std::int64_t)> operations;
+  if (!model.layers.empty())
+    operations = [this](std::int64_t batch) {
+      if (optimizer != Optimizer::sgd && optimizer != Optimizer::momentum && optimizer != Optimizer::adam)
+        throw ConfigError(fmt::format("the operations of optimizer {} are not known", to_string(optimizer)));
+      return build_operator_graph(model, batch, {optimizer, GradientUse::minimize});
+    };
   return {.cluster = cluster,
           .workers = phase.workers,
           .global_batch = phase.global_batch,
@@ -76,7 +86,8 @@ StrategyContext ScenarioSetup::context(const PhaseSettings& phase, const MemoryS
           .memory_reserve_share = memory.reserve_share,
           .kinds = kinds,
           .model = model.layers.empty() ? nullptr : &model,
-          .trace_of = of_part};
+          .trace_of = of_part,
+          .operations = std::move(operations)};
 }
 
 TrainingStep ScenarioSetup::compile(const StrategyContext& seen) const {

@@ -15,6 +15,7 @@
 #include "sim/collective.hpp"
 #include "sim/memory.hpp"
 #include "sim/model.hpp"
+#include "sim/operator_graph.hpp"
 #include "sim/registry.hpp"
 #include "sim/task_graph.hpp"
 #include "sim/workload_trace.hpp"
@@ -43,6 +44,9 @@ struct StrategyContext {
   /// The traces of another network, such as one device's part of it. Throws ConfigError where the study's times are of
   /// whole layers. Empty without a model.
   std::function<TraceSource(std::shared_ptr<const Model>)> trace_of = {};
+  /// A training step of the network as single operations, at a batch size. Throws ConfigError for layers whose
+  /// operations are not known. Empty without a model.
+  std::function<OperatorGraph(std::int64_t batch)> operations = {};
 
   /// A worker's share of the batch. At least one sample: a batch that is not divided may have fewer than there are
   /// workers.

@@ -12,6 +12,7 @@
 #include "strategies/data_parallel.hpp"
 #include "strategies/filter_parallel.hpp"
 #include "strategies/layerwise.hpp"
+#include "strategies/operators.hpp"
 #include "strategies/presets.hpp"
 #include "strategies/synchronisation/all_reduce.hpp"
 #include "strategies/synchronisation/average.hpp"
@@ -64,6 +65,7 @@ StrategyRegistry builtin_strategies(const BodyRegistry& bodies, const Synchronis
   StrategyRegistry registry("strategy");
   add_data_parallel(registry, synchronisations);
   add_strategy<Layerwise>(registry);
+  add_strategy<Operators>(registry);
   registry.add(Composition::pipeline_info(), Composition::pipeline);
   add_strategy<FilterParallel>(registry);
   add_strategy<CollectiveBenchmark>(registry);

@@ -105,7 +105,7 @@ int place(PlaceArguments arguments) {
 
 std::string method_help() {
   std::string out;
-  for (const auto& [name, description] : placement_methods())
+  for (const auto& [name, description] : placement_method_names())
     out += (out.empty() ? "" : "; ") + name + ": " + description;
   return out;
 }

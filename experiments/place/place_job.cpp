@@ -20,7 +20,7 @@
 #include "sim/executor.hpp"
 #include "sim/text.hpp"
 #include "sim/words.hpp"
-#include "strategies/placement/list_placement.hpp"
+#include "strategies/placement/methods.hpp"
 #include "strategies/placement/placed_step.hpp"
 #include "workloads/model_reader.hpp"
 
@@ -32,38 +32,14 @@ std::string node_name(const OperatorGraph& graph, std::size_t n) {
   return fmt::format("{}{}{}_{}", layer, layer.empty() ? "" : "/", graph.operation_of(n), n);
 }
 
-Placement pardnn_with(const PlacementGraph&, std::span<const Ticks>, int) { return {}; }  // has stages of its own
-
-Placement single(const PlacementGraph& graph, std::span<const Ticks>, int) { return Placement(graph.size(), 0); }
-
-Placement linear(const PlacementGraph& graph, std::span<const Ticks> transfer, int devices) {
-  Placement out =
-      guided_load_balancing(graph, linear_clustering(graph, transfer), compute_levels(graph, transfer).top, devices);
-  unite_groups(graph, transfer, devices, out);
-  return out;
+/// Those of libraries come behind those of our own.
+std::vector<PlacementMethod> all_methods() {
+  const std::span<const PlacementMethod> own = placement_methods();
+  std::vector<PlacementMethod> all(own.begin(), own.end());
+  all.push_back({"metis", "METIS on the undirected graph", place_with_metis});
+  all.push_back({"scotch", "Scotch on the undirected graph", place_with_scotch});
+  return all;
 }
-
-Placement in_turn(const PlacementGraph& graph, std::span<const Ticks> transfer, int devices) {
-  return fill_in_turn(graph, transfer, devices);
-}
-
-struct Method {
-  const char* name;
-  const char* description;
-  Placement (*place)(const PlacementGraph&, std::span<const Ticks>, int);
-};
-
-constexpr Method kMethods[] = {
-    {"pardnn", "ParDNN, steps kept only if they help, and a search on replays", pardnn_with},
-    {"pardnn_literal", "ParDNN as it is written", pardnn_with},
-    {"round_robin", "nodes in topological order to devices in turn", round_robin},
-    {"linear_clustering", "linear clustering and guided load balancing", linear},
-    {"heft", "heterogeneous earliest finish time", heft},
-    {"in_turn", "one device after the other, with equal shares of memory", in_turn},
-    {"metis", "METIS on the undirected graph", place_with_metis},
-    {"scotch", "Scotch on the undirected graph", place_with_scotch},
-    {"single", "everything on the first device", single},
-};
 
 }  // namespace
 
@@ -95,10 +71,10 @@ NamedGraph model_graph(const ModelGraphRequest& request) {
   return out;
 }
 
-const std::vector<std::pair<std::string, std::string>>& placement_methods() {
+const std::vector<std::pair<std::string, std::string>>& placement_method_names() {
   static const std::vector<std::pair<std::string, std::string>> list = [] {
     std::vector<std::pair<std::string, std::string>> out;
-    for (const Method& method : kMethods) out.emplace_back(method.name, method.description);
+    for (const PlacementMethod& method : all_methods()) out.emplace_back(method.name, method.description);
     return out;
   }();
   return list;
@@ -106,34 +82,17 @@ const std::vector<std::pair<std::string, std::string>>& placement_methods() {
 
 MethodOutcome place_by(const std::string& name, const NamedGraph& graph, const PlacementMachine& machine,
                        const ReplayOptions& options) {
-  const auto* method =
-      std::find_if(std::begin(kMethods), std::end(kMethods), [&](const Method& m) { return name == m.name; });
-  if (method == std::end(kMethods)) {
+  const std::vector<PlacementMethod> methods = all_methods();
+  const auto method = std::ranges::find_if(methods, [&](const PlacementMethod& m) { return name == m.name; });
+  if (method == methods.end()) {
     std::vector<std::string> names;
-    for (const Method& m : kMethods) names.emplace_back(m.name);
+    for (const PlacementMethod& m : methods) names.emplace_back(m.name);
     throw ConfigError("--method: unknown word '" + name + "'" + name_hint(name, names));
   }
-  MethodOutcome out;
-  out.method = name;
   const auto begin = std::chrono::steady_clock::now();
-  if (method->place == pardnn_with) {
-    ParDnnOptions all;
-    all.literal = name == "pardnn_literal";
-    all.replay = options;
-    out.stages = pardnn(graph.graph, machine, all);
-  } else {
-    const std::vector<Ticks> transfer = transfer_times(graph.graph, machine);
-    out.stages.push_back(
-        judge(graph.graph, machine, options, name, method->place(graph.graph, transfer, machine.devices)));
-    if (!out.stages.back().fits && machine.devices > 1) {
-      Placement moved = out.stages.back().placement;
-      const OverflowResult result = resolve_overflow(graph.graph, machine, options, moved);
-      out.stages.push_back(judge(graph.graph, machine, options, "memory", std::move(moved)));
-      out.stages.back().moved_nodes = result.moved_nodes;
-    }
-  }
-  out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  return out;
+  std::vector<PlacementStage> stages = place_by(*method, graph.graph, machine, {.replay = options});
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  return {name, std::move(stages), took.count()};
 }
 
 Placement read_placement(const std::string& text, const std::string& file, const NamedGraph& graph, int devices) {
@@ -175,10 +134,11 @@ double simulate_placement(const NamedGraph& graph, const Placement& placement, i
   if (cluster.devices.size() < static_cast<std::size_t>(devices))
     throw ConfigError(fmt::format("--simulate: platform '{}' has {}; use at most as many --devices", platform,
                                   counted(cluster.devices.size(), "device")));
-  std::vector<DeviceId> used(static_cast<std::size_t>(devices));
-  std::iota(used.begin(), used.end(), DeviceId{0});
+  std::vector<std::vector<DeviceId>> used;
+  for (DeviceId device = 0; device < devices; ++device) used.push_back({device});
   SimEngine engine(cluster.platform_file.string());
-  return execute(placed_step(graph.graph, placement, used, graph.nodes), cluster, engine, {.iterations = 1}).total;
+  return execute(placed_step(graph.graph, placement, used, {.names = graph.nodes}), cluster, engine, {.iterations = 1})
+      .total;
 }
 
 std::string impossible_because(const NamedGraph& graph, const PlacementMachine& machine) {

@@ -37,7 +37,7 @@ ModelOperators model_operators(const ModelGraphRequest& request);
 NamedGraph model_graph(const ModelGraphRequest& request);
 
 /// Names and one-line descriptions of the methods.
-const std::vector<std::pair<std::string, std::string>>& placement_methods();
+const std::vector<std::pair<std::string, std::string>>& placement_method_names();
 
 /// What a method came to, and how it got there.
 struct MethodOutcome {

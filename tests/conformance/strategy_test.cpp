@@ -48,9 +48,12 @@ double iterations_cut(const CyclicTaskGraph& graph, const CycleBound& bound) {
   return ordered ? 0 : std::accumulate(bound.lags.begin(), bound.lags.end(), 0);
 }
 
-/// Where several batches are under way and whoever comes first is served first, a message that comes earlier can make a
-/// device begin with what others wait for less (Graham 1969: anomalies of list scheduling).
-bool may_have_anomalies(const Case& c) { return c.variant.options.find("in_flight: 3") != std::string::npos; }
+/// Where several batches are under way, or operations are placed, and whoever comes first is served first, a message
+/// that comes earlier can make a device begin with what others wait for less (Graham 1969: anomalies of list
+/// scheduling).
+bool may_have_anomalies(const Case& c) {
+  return c.strategy == "operators" || c.variant.options.find("in_flight: 3") != std::string::npos;
+}
 
 bool computes(const CyclicTaskGraph& graph) {
   return std::any_of(graph.tasks().begin(), graph.tasks().end(), [](const Task& task) {

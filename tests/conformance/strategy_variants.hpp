@@ -96,6 +96,18 @@ inline std::map<std::string, std::vector<Variant>> strategy_variants() {
        .workers = {4}});
   table["layerwise"].push_back({.options = "{configuration: search, bandwidth: 1 GB/s}", .workers = {1, 4}});
 
+  // Nor has a network without shapes single operations.
+  for (const char* method : {"best, search: 1e4", "pardnn, search: 1e4", "pardnn_literal", "round_robin",
+                             "linear_clustering", "heft", "in_turn, latency: 10 us", "single"})
+    table["operators"].push_back(
+        {.options = std::string("{nodes: passes, bandwidth: 1 GB/s, method: ") + method + "}", .workers = {1, 2, 5}});
+  for (const CollectiveSettings settings :
+       {CollectiveSettings{A::ring, L::flow, 1e-10}, {A::halving_doubling, L::message, 0}})
+    table["operators"].push_back({.options = "{nodes: passes, bandwidth: 1 GB/s, method: heft, devices: 2}",
+                                  .collective = settings,
+                                  .min_workers = 2,
+                                  .workers = {2, 4}});
+
   std::vector<Variant>& two_chunk = table["two_chunk_data_parallel"];
   for (const char* options : {"{k: 1, communication_cores: 1}", "{k: 2, f: 1}", "{k: 3, f: 2}", "{k: 4, f: 2}"})
     two_chunk.push_back({.options = options});

@@ -82,6 +82,9 @@ std::vector<StrategyOptions> all_strategies() {
       {"{name: hogwild}", 1, false},
       {"{name: filter_parallel}", 2, false},
       {"{name: layerwise}"},
+      // Other methods place another graph, such as that of another optimizer, anew.
+      {"{name: operators, bandwidth: 1 GB/s, method: single, devices: 1}"},
+      {"{name: operators, nodes: passes, bandwidth: 1 GB/s, method: single, devices: 2}"},
       {"{name: composition, mesh: {data: rest}, synchronisation: sharded}"},
       {"{name: composition, mesh: {pipeline: 2, data: 2}, schedule: {split: even}}", 4, false},
       {"{name: collective_benchmark, bytes: 1 MB}"}};

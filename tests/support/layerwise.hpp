@@ -11,6 +11,7 @@
 #include "strategies/layerwise/plan.hpp"
 #include "tests/support/synthetic.hpp"
 #include "tests/support/transformer.hpp"
+#include "workloads/operators/operator_graph_builder.hpp"
 
 namespace epocast::testing {
 
@@ -35,6 +36,9 @@ class LayerwiseSetting {
         StrategyContext{cluster_, devices, batch, source(model_), {.algorithm = CollectiveAlgorithm::ring}});
     context_->model = model_.get();
     context_->trace_of = source;
+    context_->operations = [this](std::int64_t samples) {
+      return build_operator_graph(*model_, samples, {Optimizer::sgd, GradientUse::minimize});
+    };
   }
   LayerwiseSetting(const LayerwiseSetting&) = delete;
 

@@ -20,7 +20,7 @@ TEST_CASE("SimGrid and the replay agree on placed operator graphs") {
     Placement placement(graph.size());
     for (std::int16_t& d : placement) d = static_cast<std::int16_t>(random() % 2);
     const ReplayResult replayed = replay(graph, unit_machine(2), placement, {.links = Links::copy_engines});
-    const ExecutionResult simulated = simulate(star.cluster(), placed_step(graph, placement, {0, 1}));
+    const ExecutionResult simulated = simulate(star.cluster(), placed_step(graph, placement, {{0}, {1}}));
     INFO("trial " << trial);
     CHECK(simulated.total == Approx(to_seconds(replayed.makespan)).epsilon(1e-6));
   }
@@ -31,6 +31,6 @@ TEST_CASE("what takes no time and is joined to nothing is no task") {
   graph.add_node(0, 8);  // a constant that nobody reads
   graph.add_node(1, 8);  // the shortest that there is
   graph.set_edges(std::vector<PlacementEdge>{});
-  const CyclicTaskGraph step = placed_step(graph, {0, 0}, {0, 1});
+  const CyclicTaskGraph step = placed_step(graph, {0, 0}, {{0}, {1}});
   CHECK(step.tasks().size() == 3);  // with the step's begin and end
 }
