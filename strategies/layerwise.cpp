@@ -97,7 +97,7 @@ EntryInfo Layerwise::info() {
       {{"configuration", "", "image, one_weird_trick, search, or a map", "image",
         "degrees by operator, as in {conv1: {n: 4}, fc6: {c: 2, devices: [0, 2]}}; or a rule that makes them"},
        {"rest", "", "map", "images over all workers", "degrees of operators that the configuration leaves out"},
-       {"exchange", "", "all_reduce | host_server | device_servers", "all_reduce",
+       {"exchange", "", "all_reduce | host_server | device_servers | sharded_servers", "all_reduce",
         "how gradients of what several devices hold are added up"},
        {"server_rate", "bytes/s", "> 0", "required", "of the server in host memory (exchange: host_server)"},
        {"overlap", "", "true | false", "true", "gradients travel during the backward pass, or after it"},
@@ -122,9 +122,12 @@ Layerwise::Layerwise(const ConfigNode& options) : options_(options) {
     parse(options.at("rest"));
   }
   using enum GradientExchange;
-  replay_.exchange = choose(
-      options, "exchange",
-      {{"all_reduce", all_reduce}, {"host_server", host_server}, {"device_servers", device_servers}}, all_reduce);
+  replay_.exchange = choose(options, "exchange",
+                            {{"all_reduce", all_reduce},
+                             {"host_server", host_server},
+                             {"device_servers", device_servers},
+                             {"sharded_servers", sharded_servers}},
+                            all_reduce);
   if (replay_.exchange == host_server)
     replay_.server_rate = options.at("server_rate").as_bytes_per_second(Range{1, 1e18});
   else if (options.has("server_rate"))

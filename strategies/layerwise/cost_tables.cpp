@@ -151,6 +151,8 @@ Seconds update_time(const Division& division, double value_bytes, const CostSett
       if (settings.exchange == GradientExchange::all_reduce) {
         const int next = division.device(shard.places[(i + 1) % shard.places.size()]);
         reduce.add(own, next, 2 * (replicas - 1) / replicas * bytes);
+      } else if (settings.exchange == GradientExchange::sharded_servers) {
+        for (const std::size_t other : shard.places) reduce.add(own, division.device(other), 2 / replicas * bytes);
       } else {
         const int server = division.device(shard.places.front());
         reduce.add(own, server, bytes);

@@ -7,6 +7,7 @@ const char* to_string(GradientExchange exchange) {
     case GradientExchange::all_reduce: return "all_reduce";
     case GradientExchange::host_server: return "host_server";
     case GradientExchange::device_servers: return "device_servers";
+    case GradientExchange::sharded_servers: return "sharded_servers";
   }
   return "unknown";
 }

@@ -13,9 +13,10 @@ namespace epocast {
 
 /// Where the gradients of parameters that several places hold are added up.
 enum class GradientExchange {
-  all_reduce,      ///< by all places that hold them
-  host_server,     ///< by a parameter server in host memory, which all places of all operators share
-  device_servers,  ///< by one of the places, for each operator another one (DeePa, section 5)
+  all_reduce,       ///< by all places that hold them
+  host_server,      ///< by a parameter server in host memory, which all places of all operators share
+  device_servers,   ///< by one of the places, for each operator another one
+  sharded_servers,  ///< by all of the places, each the server of its part (DeePa, section 5)
 };
 
 const char* to_string(GradientExchange exchange);

@@ -262,8 +262,11 @@ class Writer {
         case GradientExchange::all_reduce: reduced.emplace_back(all_reduce(made), &made); break;
         case GradientExchange::host_server: host_server(made); break;
         case GradientExchange::device_servers: device_server(made, load); break;
+        case GradientExchange::sharded_servers: break;  // by operator, below
       }
     }
+    if (settings_.exchange == GradientExchange::sharded_servers)
+      for (const Together& together : by_operator()) sharded_servers(together);
     for (const auto& [task, made] : reduced)
       for (const std::size_t p : made->shard.places)
         arrivals[static_cast<std::size_t>(plan_.divisions[made->op].device(p))].push_back(task);
@@ -368,6 +371,57 @@ class Writer {
       wait_for_backward(push, made.op);
       graph_.after(push, update);
       const TaskId pull = send(queue_of(there.pulls, there, " pulls"), there, here, bytes, "pull", name);
+      graph_.after(update, pull);
+      bring(pull, made, p);
+    }
+  }
+
+  /// Parameters of one operator that the same places hold.
+  using Together = std::vector<const Made*>;
+
+  std::vector<Together> by_operator() const {
+    std::vector<Together> out;
+    for (const Made& made : gradients_) {
+      if (made.shard.places.size() < 2) continue;
+      auto same = out.rbegin();
+      while (same != out.rend() && same->front()->op == made.op && same->front()->shard.places != made.shard.places)
+        ++same;
+      if (same != out.rend() && same->front()->op == made.op)
+        same->push_back(&made);
+      else
+        out.push_back({&made});
+    }
+    return out;
+  }
+
+  /// Each place takes in its part of the gradients from the others, updates it, and gives it out to them.
+  void sharded_servers(const Together& together) {
+    const Made& made = *together.front();
+    const Division& of = plan_.divisions[made.op];
+    double values = 0;
+    for (const Made* each : together) values += each->shard.values;
+    const auto [group, queue] = team(made);
+    const auto exchange = [&, group = group, queue = queue](CollectiveOp op, const char* what) {
+      return graph_.collective(queue,
+                               {.op = op,
+                                .algorithm = CollectiveAlgorithm::pairwise,
+                                .level = context_.collective.level,
+                                .group = group,
+                                .bytes = Bytes(values * plan_.value_bytes),
+                                .gamma = context_.collective.gamma},
+                               {what, of.op().name});
+    };
+    const TaskId push = exchange(CollectiveOp::reduce_scatter, "push");
+    for (const Made* each : together)
+      for (const TaskId after : each->after) graph_.after(after, push);
+    wait_for_backward(push, made.op);
+    const TaskId pull = exchange(CollectiveOp::all_gather, "pull");
+    const double share = 1 / static_cast<double>(made.shard.places.size());
+    for (const std::size_t p : made.shard.places) {
+      DeviceTime time;
+      for (const Made* each : together) time += update_time(*each, p) * share;
+      const TaskId update = compute(device(of, p), time, {"update", name_of(of, of.op().name, p)}, /*must_queue=*/true);
+      graph_.after(push, update);
       graph_.after(update, pull);
       bring(pull, made, p);
     }

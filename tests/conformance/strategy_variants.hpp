@@ -84,7 +84,7 @@ inline std::map<std::string, std::vector<Variant>> strategy_variants() {
   layerwise.push_back({.options = "{gradients: pcnn}", .collective = {A::ring, L::message, 1e-10}});
 
   // Without shapes, operators can be divided by samples only.
-  for (const char* exchange : {"all_reduce", "host_server, server_rate: 3 GB/s", "device_servers"})
+  for (const char* exchange : {"all_reduce", "host_server, server_rate: 3 GB/s", "device_servers", "sharded_servers"})
     for (const char* overlap : {"true", "false"})
       table["layerwise"].push_back(
           {.options = std::string("{placement: packed, exchange: ") + exchange + ", overlap: " + overlap + "}"});

@@ -88,7 +88,8 @@ TEST_CASE("a replay sends what the boxes say, whatever the configuration", "[lay
       }
       const LayerwisePlan plan = make_plan(network, configurations, batch, 4, workers, PlaceRule::packed);
       TileTimes times(setting.context(), *network);
-      for (const GradientExchange exchange : {GradientExchange::all_reduce, GradientExchange::device_servers}) {
+      using enum GradientExchange;
+      for (const GradientExchange exchange : {all_reduce, device_servers, sharded_servers}) {
         INFO(name << ", trial " << trial << ", " << to_string(exchange));
         const TrainingStep step = layerwise_step(setting.context(), plan, times, {.exchange = exchange});
         CHECK_NOTHROW(step.graph.validate(setting.cluster()));
@@ -166,7 +167,8 @@ TEST_CASE("a layer on one device, the next on two: a timeline by hand", "[layerw
 TEST_CASE("servers: pushes, an update, pulls", "[layerwise]") {
   // One layer of 10^6 parameters and next to no computing, on four workers, 4 MB at 1 GB/s. Host server: 4 pushes and 4
   // pulls of 4 ms, one after the other. On a device: three pulls of 4 ms leave it one after the other, and the push
-  // that follows each comes in while the next pull goes out, so that the last push ends after 16 ms.
+  // that follows each comes in while the next pull goes out, so that the last push ends after 16 ms. On all devices:
+  // each sends three parts of 1 MB to the others while it takes in theirs, 3 ms, and as much after the update.
   const testing::Star star(4, 1e9, 0);
   auto model = std::make_shared<Model>();
   Layer data, layer;
@@ -187,4 +189,5 @@ TEST_CASE("servers: pushes, an update, pulls", "[layerwise]") {
   };
   CHECK(period("{exchange: host_server, server_rate: 1 GB/s}") == Approx(32e-3).epsilon(1e-3));
   CHECK(period("{exchange: device_servers}") == Approx(16e-3).epsilon(1e-3));
+  CHECK(period("{exchange: sharded_servers}") == Approx(6e-3).epsilon(1e-3));
 }
