@@ -1,6 +1,7 @@
 #include "strategies/layerwise/transfer_bytes.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace epocast {
 namespace {
@@ -30,6 +31,7 @@ TransferCounter::TransferCounter(const OperatorEdge& edge, std::span<const Divis
       out.places.push_back(ids);
       out.values.push_back(static_cast<double>(box.values()));
     }
+    if (!node_of_.empty()) out.blocks = blocks_of(out);
     return out;
   };
   for (const Division& division : from)
@@ -51,37 +53,69 @@ TransferCounter::TransferCounter(const OperatorEdge& edge, std::span<const Divis
         overlaps_[side][h * needs_[side].size() + n] =
             static_cast<double>(intersection(holds_[side][h], needs_[side][n]).size());
   }
-  for (const Sides& sides : to_) {
-    Ids profile{};
-    const auto places = static_cast<double>(sides.places.size());
-    for (std::size_t side = 0; side < kSides; ++side) {
-      std::vector<std::size_t> needed_by(needs_[side].size(), 0);  // places, by range
-      for (const Ids& ids : sides.places) ++needed_by[ids[side]];
-      const auto [known, is_new] = profile_ids_[side].try_emplace(
-          [&] {
-            std::vector<std::size_t> key = needed_by;
-            key.push_back(sides.places.size());
-            return key;
-          }(),
-          sums_[side].size());
-      profile[side] = known->second;
-      if (!is_new) continue;
-      std::vector<double> sums, counts;
-      for (std::size_t held = 0; held < holds_[side].size(); ++held) {
-        double sum = 0, count = 0;
-        for (std::size_t needed = 0; needed < needed_by.size(); ++needed) {
-          const double share = static_cast<double>(needed_by[needed]) / places;
-          sum += share * overlap(side, held, needed);
-          count += overlap(side, held, needed) > 0 ? share : 0;
-        }
-        sums.push_back(sum);
-        counts.push_back(count);
-      }
-      sums_[side].push_back(std::move(sums));
-      counts_[side].push_back(std::move(counts));
-    }
-    profiles_.push_back(profile);
+  for (Sides& sides : to_) {
+    std::vector<std::size_t> all(sides.places.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    profiles_.push_back(profile_of(sides, all));
+    for (Block& block : sides.blocks)
+      if (block.is_grid) block.profile = profile_of(sides, block.places);
   }
+}
+
+std::vector<TransferCounter::Block> TransferCounter::blocks_of(const Sides& sides) const {
+  std::map<std::size_t, std::vector<std::size_t>> by_node;
+  for (std::size_t place = 0; place < sides.places.size(); ++place)
+    by_node[static_cast<std::size_t>(node_of_[static_cast<std::size_t>(sides.devices[place])])].push_back(place);
+  std::vector<Block> out;
+  for (auto& [node, places] : by_node) {
+    // A grid has every combination of its sides' ranges as often as the product of their shares says.
+    std::map<Ids, std::size_t> boxes;
+    std::array<std::map<std::size_t, std::size_t>, kSides> ranges;
+    for (const std::size_t place : places) {
+      ++boxes[sides.places[place]];
+      for (std::size_t side = 0; side < kSides; ++side) ++ranges[side][sides.places[place][side]];
+    }
+    const std::size_t all = places.size();
+    std::size_t combinations = 1;
+    for (const auto& of_side : ranges) combinations *= of_side.size();
+    const bool is_grid = boxes.size() == combinations && std::ranges::all_of(boxes, [&](const auto& box) {
+                           std::size_t product = 1, whole = box.second;
+                           for (std::size_t side = 0; side < kSides; ++side) {
+                             product *= ranges[side].at(box.first[side]);
+                             if (side > 0) whole *= all;
+                           }
+                           return product == whole;
+                         });
+    out.push_back({node, std::move(places), is_grid, {}});
+  }
+  return out;
+}
+
+TransferCounter::Ids TransferCounter::profile_of(const Sides& sides, const std::vector<std::size_t>& places) {
+  Ids profile{};
+  const auto number = static_cast<double>(places.size());
+  for (std::size_t side = 0; side < kSides; ++side) {
+    std::vector<std::size_t> key(needs_[side].size() + 1, 0);  // places by range, and all of them
+    for (const std::size_t place : places) ++key[sides.places[place][side]];
+    key.back() = places.size();
+    const auto [known, is_new] = profile_ids_[side].try_emplace(key, sums_[side].size());
+    profile[side] = known->second;
+    if (!is_new) continue;
+    std::vector<double> sums, counts;
+    for (std::size_t held = 0; held < holds_[side].size(); ++held) {
+      double sum = 0, count = 0;
+      for (std::size_t needed = 0; needed < needs_[side].size(); ++needed) {
+        const double share = static_cast<double>(key[needed]) / number;
+        sum += share * overlap(side, held, needed);
+        count += overlap(side, held, needed) > 0 ? share : 0;
+      }
+      sums.push_back(sum);
+      counts.push_back(count);
+    }
+    sums_[side].push_back(std::move(sums));
+    counts_[side].push_back(std::move(counts));
+  }
+  return profile;
 }
 
 TransferBytes TransferCounter::count(std::size_t from, std::size_t to) const {
@@ -91,25 +125,17 @@ TransferBytes TransferCounter::count(std::size_t from, std::size_t to) const {
   // Devices of both are in rising order, but where a user has placed them; the search has not.
   const std::size_t devices = static_cast<std::size_t>(std::max(source.devices.back(), target.devices.back())) + 1;
   constexpr std::size_t kMost = 512;
-  double in_small[kMost], out_small[kMost];
+  double small[3 * kMost];
   std::vector<double> large;
-  double *in = in_small, *sent = out_small;
-  if (devices > kMost) {
-    large.resize(2 * devices);
-    in = large.data();
-    sent = in + devices;
-  }
-  std::fill(in, in + devices, 0.0);
-  std::fill(sent, sent + devices, 0.0);
+  if (devices > kMost) large.resize(3 * devices);
+  double *in = devices > kMost ? large.data() : small, *sent = in + devices, *own = sent + devices;
+  std::fill(in, own + devices, 0.0);
   for (std::size_t i = 0; i < source.places.size(); ++i) {
     const Ids& held = source.places[i];
-    // Places are a grid, so that the mean of products is the product of means.
-    double sum = static_cast<double>(target.places.size()), count = sum;
-    for (std::size_t side = 0; side < kSides; ++side) {
-      sum *= sums_[side][profile[side]][held[side]];
-      count *= counts_[side][profile[side]][held[side]];
-    }
-    sent[source.devices[i]] = sum;
+    // All places of a configuration are a grid, so that the mean of products is the product of means.
+    auto count = static_cast<double>(target.places.size());
+    for (std::size_t side = 0; side < kSides; ++side) count *= counts_[side][profile[side]][held[side]];
+    sent[source.devices[i]] = common_with_grid(held, profile, target.places.size());
     out.messages = std::max(out.messages, count);
   }
   for (std::size_t j = 0; j < target.places.size(); ++j) in[target.devices[j]] = target.values[j];
@@ -120,9 +146,10 @@ TransferBytes TransferCounter::count(std::size_t from, std::size_t to) const {
     } else if (target.devices[j] < source.devices[i]) {
       ++j;
     } else {
-      const double own = common(source.places[i], target.places[j]);
-      in[target.devices[j]] -= own;
-      sent[source.devices[i]] -= own;
+      const double both = common(source.places[i], target.places[j]);
+      own[source.devices[i]] = both;
+      in[target.devices[j]] -= both;
+      sent[source.devices[i]] -= both;
       ++i, ++j;
     }
   }
@@ -136,16 +163,25 @@ TransferBytes TransferCounter::count(std::size_t from, std::size_t to) const {
     node_in[static_cast<std::size_t>(node_of_[d])] += in[d];
     node_out[static_cast<std::size_t>(node_of_[d])] += sent[d];
   }
-  for (std::size_t i = 0; i < source.places.size(); ++i)
-    for (std::size_t j = 0; j < target.places.size(); ++j) {
-      const auto node = static_cast<std::size_t>(node_of_[static_cast<std::size_t>(source.devices[i])]);
-      if (source.devices[i] == target.devices[j] ||
-          node != static_cast<std::size_t>(node_of_[static_cast<std::size_t>(target.devices[j])]))
-        continue;
-      const double inside = common(source.places[i], target.places[j]);
-      node_in[node] -= inside;
-      node_out[node] -= inside;
+  // What is sent inside a node; what a device has itself is not in it.
+  for (auto here = source.blocks.begin(), there = target.blocks.begin();
+       here != source.blocks.end() && there != target.blocks.end();) {
+    if (here->node != there->node) {
+      ++(here->node < there->node ? here : there);
+      continue;
     }
+    double inside = 0;
+    for (const std::size_t i : here->places) {
+      if (there->is_grid)
+        inside += common_with_grid(source.places[i], there->profile, there->places.size());
+      else
+        for (const std::size_t j : there->places) inside += common(source.places[i], target.places[j]);
+      inside -= own[source.devices[i]];
+    }
+    node_in[here->node] -= inside;
+    node_out[here->node] -= inside;
+    ++here, ++there;
+  }
   out.node = std::max(*std::ranges::max_element(node_in), *std::ranges::max_element(node_out));
   return out;
 }

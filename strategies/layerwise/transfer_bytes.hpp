@@ -29,14 +29,31 @@ class TransferCounter {
  private:
   static constexpr std::size_t kSides = 4;
   using Ids = std::array<std::size_t, kSides>;
+  /// Places of one configuration on one node.
+  struct Block {
+    std::size_t node = 0;
+    std::vector<std::size_t> places;
+    bool is_grid = false;  ///< then sums over the places are products of sums over their sides
+    Ids profile{};         ///< of a grid
+  };
   /// Sides of the boxes of one configuration's places.
   struct Sides {
     std::vector<Ids> places;
     std::vector<int> devices;
     std::vector<double> values;
+    std::vector<Block> blocks;  ///< by node; none if all is on one
   };
 
   std::size_t id(std::size_t side, IndexRange range, bool needed);
+  std::vector<Block> blocks_of(const Sides& sides) const;
+  /// Which profile a grid of places that need something has, side by side.
+  Ids profile_of(const Sides& sides, const std::vector<std::size_t>& places);
+  /// What a held box and all boxes of a grid have in common.
+  double common_with_grid(const Ids& held, const Ids& profile, std::size_t places) const {
+    auto out = static_cast<double>(places);
+    for (std::size_t side = 0; side < kSides; ++side) out *= sums_[side][profile[side]][held[side]];
+    return out;
+  }
   double overlap(std::size_t side, std::size_t held, std::size_t needed) const {
     return overlaps_[side][held * needs_[side].size() + needed];
   }
