@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "experiments/reproduce/deepa/cases.hpp"
 #include "experiments/reproduce/deepa/targets.hpp"
 #include "experiments/reproduce/published_table.hpp"
 #include "sim/data_directory.hpp"
@@ -25,8 +26,6 @@ constexpr double kValueBytes = 4, kMs = 1e-3;
 constexpr std::size_t kWorkers = 16;
 /// Decoded from tables 2 and 3, whose cells leave 4.4926 to 4.4956 GB/s.
 constexpr double kRate = 4.494e9;
-
-std::filesystem::path folder() { return data_directory() / "experiments" / "reproduce" / "deepa"; }
 
 Model load(const std::string& name) { return load_model(data_directory() / "workloads" / "models" / (name + ".yaml")); }
 
@@ -48,17 +47,6 @@ TargetRow cell(const std::string& row, const PublishedCell& of, double simulated
           .note = std::move(note)};
 }
 
-TargetRow ours(const std::string& row, const std::string& quantity, const std::string& unit, double value,
-               const std::string& note) {
-  return {.row = row,
-          .quantity = quantity,
-          .unit = unit,
-          .published = std::nullopt,
-          .simulated = value,
-          .role = Role::exact,  // without a published number: shown only
-          .note = note};
-}
-
 const Layer& layer_of(const Model& model, const std::string& name) {
   const auto found = std::ranges::find(model.layers, name, &Layer::name);
   if (found == model.layers.end()) throw ConfigError("table_1.csv: " + model.name + " has no layer " + name);
@@ -67,7 +55,7 @@ const Layer& layer_of(const Model& model, const std::string& name) {
 
 std::vector<TargetRow> run_table_1(const TargetContext&) {
   std::vector<TargetRow> rows;
-  const PublishedTable table = PublishedTable::load(folder() / "table_1.csv", {"name", "model", "layer"});
+  const PublishedTable table = PublishedTable::load(data_folder() / "table_1.csv", {"name", "model", "layer"});
   for (const PublishedCell& of : table.cells()) {
     const Model model = load(of.keys[1]);
     const Layer& layer = layer_of(model, of.keys[2]);
@@ -145,7 +133,7 @@ struct Terms {
 template <class TermsOf, class IsInput>
 std::vector<TargetRow> rows_of(const char* file, TermsOf terms, TermsOf boxes, IsInput is_input, double stated_workers,
                                const char* text) {
-  const PublishedTable table = PublishedTable::load(folder() / file, {"n", "c", "h", "w"});
+  const PublishedTable table = PublishedTable::load(data_folder() / file, {"n", "c", "h", "w"});
   std::vector<TargetRow> rows;
   std::optional<std::pair<double, Degrees>> best, best_by_boxes;
   for (const PublishedCell& of : table.cells()) {
