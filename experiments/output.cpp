@@ -7,6 +7,7 @@
 #include <ostream>
 
 #include "experiments/result_table.hpp"
+#include "experiments/terminal.hpp"
 #include "experiments/text_table.hpp"
 #include "sim/config.hpp"
 #include "sim/text.hpp"
@@ -118,7 +119,8 @@ void write_results(std::ostream& out, const std::vector<ScenarioResult>& results
     case OutputFormat::table:
     case OutputFormat::markdown: {
       const bool aligned = format == OutputFormat::table;
-      if (columns.empty()) return write_tables(out, results, aligned ? TableStyle::aligned : TableStyle::markdown);
+      if (columns.empty())
+        return write_tables(out, results, aligned ? TableStyle::aligned : TableStyle::markdown, line_width(out));
       Cells rows{columns};
       for (const ScenarioResult& result : results) {
         std::vector<std::string>& cells = rows.emplace_back();

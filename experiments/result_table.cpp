@@ -14,6 +14,10 @@
 namespace epocast {
 namespace {
 
+/// Columns that make room for others, the first first.
+const std::vector<std::string> kDispensable{"sent/epoch", "sent/iter", "exposed comm", "CO2",   "energy", "staleness",
+                                            "efficiency", "batch",     "speedup",      "total", "memory", "samples/s"};
+
 std::string percent(const std::optional<double>& share) { return share ? fmt::format("{:.0f} %", 100 * *share) : "-"; }
 
 bool same_table(const ScenarioResult& a, const ScenarioResult& b) {
@@ -117,24 +121,32 @@ std::vector<std::string> warning_texts(std::span<const ScenarioResult> results) 
   return out;
 }
 
-void write_aligned(std::ostream& out, std::span<const ScenarioResult> results, const Cells& rows) {
+void write_aligned(std::ostream& out, std::span<const ScenarioResult> results, Cells rows, std::size_t width) {
+  if (width == 0) width = std::string::npos;
+  const std::vector<std::string> left_out = fit_columns(rows, width, kDispensable);
   std::size_t widest = 0;
   for (const ScenarioResult& r : results)
     if (r.error.empty()) widest = std::max(widest, display_width(label_of(r)));
   out << results.front().study << '\n' << align_columns(rows);
+  if (!left_out.empty())
+    out << wrapped(fmt::format("  no room for {}: choose with --columns, or see all with --format csv",
+                               fmt::join(left_out, ", ")),
+                   width, 4)
+        << '\n';
   bool first = true;
   for (const ScenarioResult& r : results) {
     if (!r.error.empty()) continue;
-    if (first) out << "\n  limited by" << (widest > 0 ? "\n" : " ");
+    if (first) out << (widest > 0 ? "\n  limited by\n" : "\n");
     first = false;
-    if (widest > 0) out << "    " << label_of(r) << std::string(widest - display_width(label_of(r)) + 2, ' ');
-    out << limit_text(r) << '\n';
+    const std::string label =
+        widest > 0 ? "    " + label_of(r) + std::string(widest - display_width(label_of(r)) + 2, ' ') : "  limited by ";
+    out << wrapped(label + limit_text(r), width, 6) << '\n';
     if (const std::string interval = interval_text(r); !interval.empty()) out << "    " << interval << '\n';
     if (!r.explanation.empty()) out << indented(r.explanation) << '\n';
   }
   const std::vector<std::string> warnings = warning_texts(results);
   if (!warnings.empty()) out << '\n';
-  for (const std::string& warning : warnings) out << "  " << warning << '\n';
+  for (const std::string& warning : warnings) out << wrapped("  " + warning, width, 4) << '\n';
 }
 
 void write_markdown(std::ostream& out, std::span<const ScenarioResult> results, const Cells& rows) {
@@ -153,7 +165,7 @@ void write_markdown(std::ostream& out, std::span<const ScenarioResult> results, 
 
 }  // namespace
 
-void write_tables(std::ostream& out, const std::vector<ScenarioResult>& results, TableStyle style) {
+void write_tables(std::ostream& out, const std::vector<ScenarioResult>& results, TableStyle style, std::size_t width) {
   const std::span<const ScenarioResult> all(results);
   for (std::size_t begin = 0, end = 0; begin < results.size(); begin = end) {
     while (end < results.size() && same_table(results[begin], results[end])) ++end;
@@ -161,7 +173,10 @@ void write_tables(std::ostream& out, const std::vector<ScenarioResult>& results,
     const std::span<const ScenarioResult> study = all.subspan(begin, end - begin);
     Cells rows{table_header(study)};
     for (const ScenarioResult& r : study) rows.push_back(table_row(r, rows.front()));
-    (style == TableStyle::markdown ? write_markdown : write_aligned)(out, study, rows);
+    if (style == TableStyle::markdown)
+      write_markdown(out, study, rows);
+    else
+      write_aligned(out, study, std::move(rows), width);
   }
 }
 
