@@ -64,11 +64,15 @@ PassTimes Im2col::times(const Layer& layer, std::int64_t batch, const Device& de
         std::max(times.backward_data, loop_over_images(layer, batch, KernelPass::backward_data, device));
     return times;
   }
-  const std::int64_t filters = layer.output.channels / layer.groups;
+  // In a transposed convolution input and output change places, and so do forward and backward.
+  const bool transposed = is_transposed(layer);
+  const Shape& read = transposed ? layer.output : layer.input;
+  const Shape& made = transposed ? layer.input : layer.output;
+  const std::int64_t filters = made.channels / layer.groups;
   const std::int64_t window =
-      layer.input.channels / layer.groups * layer.kernel_height * layer.kernel_width * layer.kernel_depth;
-  const std::int64_t positions = batch * layer.output.positions();
-  const double values = needs_columns(layer) ? static_cast<double>(batch * layer.input.values()) +
+      read.channels / layer.groups * layer.kernel_height * layer.kernel_width * layer.kernel_depth;
+  const std::int64_t positions = batch * made.positions();
+  const double values = needs_columns(layer) ? static_cast<double>(batch * read.values()) +
                                                    static_cast<double>(layer.groups * window * positions)
                                              : 0;
   const Bytes moved(kBytesPerValue * values);
@@ -76,10 +80,11 @@ PassTimes Im2col::times(const Layer& layer, std::int64_t batch, const Device& de
                                   loop_over_images(moved, batch, device));
 
   // Row-major matrices as the paper has them: activations are channels x positions, weights filters x window.
-  times.forward = layout + products(layer, {filters, positions, window, false, false}, KernelPass::forward);
-  if (layer.backward_data_flop > 0)
-    times.backward_data =
-        products(layer, {window, positions, filters, true, false}, KernelPass::backward_data) + layout;
+  const Seconds gathers = layout + products(layer, {filters, positions, window, false, false}, KernelPass::forward);
+  const Seconds spreads =
+      products(layer, {window, positions, filters, true, false}, KernelPass::backward_data) + layout;
+  times.forward = transposed ? spreads : gathers;
+  if (layer.backward_data_flop > 0) times.backward_data = transposed ? gathers : spreads;
   if (layer.backward_weights_flop > 0)
     times.backward_weights =
         layout + products(layer, {filters, window, positions, false, true}, KernelPass::backward_weights);

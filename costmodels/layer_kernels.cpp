@@ -37,12 +37,17 @@ KernelShape product(std::int64_t inputs, std::int64_t outputs, std::int64_t samp
   return {GemmShape{inputs, outputs, samples, false, true}, pass};
 }
 
-/// Each slice of the result reads `kernel_depth` slices of the input: the same products as that many more channels.
+KernelShape convolution(const Layer& l, std::int64_t batch, KernelPass pass) {
+  const KernelShape shape{convolution_shape(l, batch), pass};
+  if (!is_transposed(l) || pass == KernelPass::backward_weights) return shape;
+  return {shape.of, pass == KernelPass::forward ? KernelPass::backward_data : KernelPass::forward};
+}
+
+/// The same with other filters than the layer's.
 KernelShape convolution(const Layer& l, std::int64_t batch, std::int64_t filters, KernelPass pass) {
-  return {
-      ConvolutionShape{batch * l.output.depth, l.input.channels * l.kernel_depth, l.input.height, l.input.width,
-                       filters, l.kernel_height, l.kernel_width, l.output.height, l.output.width, l.stride, l.groups},
-      pass};
+  ConvolutionShape shape = convolution_shape(l, batch);
+  shape.filters = filters;
+  return {shape, pass};
 }
 
 /// What the FLOP count of an attention layer was made from (workloads/sequence_cost.cpp).
@@ -50,6 +55,7 @@ struct AttentionParts {
   std::int64_t heads, kv_heads, queries, key_features, value_features;
   double pairs;  ///< of query and key; half of them if causal
   bool additive, fused, causal, dropout;
+  std::int64_t location_inputs = 0, location_filters = 0;  ///< of the convolution over softmaxes, see sequence_cost.hpp
 
   explicit AttentionParts(const Layer& l)
       : heads(std::max(l.heads, 1)),
@@ -62,8 +68,13 @@ struct AttentionParts {
         fused(l.backward_reads_output),
         causal(l.variant == "causal"),
         dropout(l.mask_values > 0) {
-    const double score = additive ? 7 : 2;
-    pairs = l.forward_flop / (score * d(key_features) + kScoreForward * d(heads) + 2 * d(value_features));
+    double pair_flop = (additive ? 7 : 2) * d(key_features) + kScoreForward * d(heads) + 2 * d(value_features);
+    if (l.variant == "location") {
+      location_filters = l.parameters[2].values / key_features;
+      location_inputs = l.parameters[1].values / location_filters;
+      pair_flop += 2 * d(location_filters) * d(location_inputs + key_features) + d(key_features);
+    }
+    pairs = l.forward_flop / pair_flop;
   }
 
   std::int64_t keys() const { return at_least_one(pairs / d(queries)); }
@@ -101,8 +112,29 @@ void add_softmax(std::vector<LayerKernel>& out, double scores, std::int64_t matr
     out.push_back(memory("softmax", accesses * scores, pass));
 }
 
+/// Query by query, as each reads the softmaxes of those before: a convolution over them and a product to features, the
+/// scores, softmax and weighted sum; backward each of them again, the sum twice.
+std::vector<LayerKernel> location_attention(const AttentionParts& a, std::int64_t batch, KernelPass pass) {
+  const double queries = d(a.queries);
+  const std::int64_t keys = batch * a.keys();
+  std::vector<LayerKernel> out{{product(a.location_inputs, a.location_filters, keys, pass), queries},
+                               {product(a.location_filters, a.key_features, keys, pass), queries}};
+  const double terms = d(keys) * d(a.key_features);
+  if (pass == KernelPass::backward_weights) {
+    out.push_back(memory("attention", terms, pass, queries));
+    return out;
+  }
+  const int times = pass == KernelPass::forward ? 1 : 2;
+  for (int i = 0; i < times; ++i)
+    out.push_back({{GemmShape{a.value_features, 1, a.keys(), false, false, batch}, pass}, queries});
+  out.push_back(memory("attention", (times + 1) * terms, pass, queries));
+  out.push_back(memory("softmax", (times + 1) * d(keys), pass, queries));
+  return out;
+}
+
 std::vector<LayerKernel> attention(const Layer& layer, std::int64_t batch, KernelPass pass, const KernelStyle& style) {
   const AttentionParts a(layer);
+  if (a.location_filters > 0) return location_attention(a, batch, pass);
   const double scores = d(batch) * a.pairs * d(a.heads);
   const double terms = d(batch) * a.pairs * d(a.key_features);  // of additive scores
   std::vector<LayerKernel> out;
@@ -132,13 +164,15 @@ std::vector<LayerKernel> attention(const Layer& layer, std::int64_t batch, Kerne
 std::vector<LayerKernel> lstm(const Layer& layer, std::int64_t batch, KernelPass pass) {
   const std::int64_t inputs = layer.input.channels;
   const std::int64_t units = layer.output.channels;
+  const std::int64_t feedback = layer.parameters.empty() ? 0 : layer.parameters.front().values / (4 * units) - inputs;
   const double input_flop = 8 * d(inputs) * d(units) * layer.steps;
-  const double hidden_flop = 8 * d(units) * d(units) * layer.steps;
+  const double hidden_flop = 8 * d(units + feedback) * d(units) * layer.steps;
   std::vector<LayerKernel> out;
   // Nothing below may be trained; the recurrence is gone back through all the same.
   if (pass != KernelPass::backward_data || layer.backward_data_flop > hidden_flop + 0.9 * input_flop)
     out.push_back({product(inputs, 4 * units, batch * layer.steps, pass), 1});
   out.push_back({{RecurrentShape{4, units, batch, layer.steps}, pass}, 1});
+  if (feedback > 0) out.push_back({product(feedback, 4 * units, batch, pass), d(layer.steps)});
   return out;
 }
 
@@ -233,6 +267,17 @@ std::vector<LayerKernel> linear(const Layer& layer, std::int64_t batch, KernelPa
 
 }  // namespace
 
+ConvolutionShape convolution_shape(const Layer& l, std::int64_t batch) {
+  const Shape& in = is_transposed(l) ? l.output : l.input;
+  const Shape& out = is_transposed(l) ? l.input : l.output;
+  return {batch * out.depth, in.channels * l.kernel_depth,
+          in.height,         in.width,
+          out.channels,      l.kernel_height,
+          l.kernel_width,    out.height,
+          out.width,         l.stride,
+          l.groups};
+}
+
 std::optional<KernelShape> layer_kernel(const Layer& layer, std::int64_t batch, KernelPass pass) {
   if (layer.kind == LayerKind::input || layer.kind == LayerKind::flatten) return std::nullopt;
   // A concatenation's gradient is cut into its parts: no FLOP, but a copy. A rearrangement's likewise.
@@ -240,7 +285,7 @@ std::optional<KernelShape> layer_kernel(const Layer& layer, std::int64_t batch, 
       layer.kind != LayerKind::rearrange)
     return std::nullopt;
   if (pass == KernelPass::backward_weights && layer.backward_weights_flop <= 0) return std::nullopt;
-  if (layer.kind == LayerKind::convolution) return convolution(layer, batch, layer.output.channels, pass);
+  if (layer.kind == LayerKind::convolution) return convolution(layer, batch, pass);
   if (layer.kind == LayerKind::fully_connected) return product(layer.input_values, layer.output.values(), batch, pass);
   if (layer.variant == "experts") {
     const bool combines = layer.parameters.size() == 1;  // see workloads/sequence_layers.cpp

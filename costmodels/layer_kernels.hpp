@@ -6,8 +6,10 @@
 // product for the scores and one for the weighted sum, a softmax between them; backward four products (Vaswani et al.
 // 2017; fused: the scores once more, Dao et al. 2022, and no softmax in memory), or a single kernel for each pass where
 // such kernels were measured. lstm: a product of all inputs, and a recurrent kernel over the sequence (Appleyard et al.
-// 2016), which reads all weights in each step. e3d_lstm: convolutions of input and states, two products of its recall,
-// and its gates (Wang et al. 2019).
+// 2016), which reads all weights in each step, and where features come back from later layers their product in each
+// step. Transposed convolutions run the kernels of the convolution that they are the gradient of: forward its
+// backward_data, and backward its forward. e3d_lstm: convolutions of input and states, two products of its recall, and
+// its gates (Wang et al. 2019).
 //
 // Traffic::layers counts what a layer reads and writes, input and output once each: so fp32 kernels were measured.
 // Traffic::kernels counts every access of the kernels that mixed-precision training runs: gradients of activations and
@@ -38,6 +40,11 @@ struct KernelStyle {
   Traffic traffic = Traffic::layers;
   bool fused_attention = false;  ///< a fused attention layer is one kernel in each pass, KernelPass::backward included
 };
+
+/// The convolution of a batch that a convolutional layer is. Slices that a kernel covers count as further channels: the
+/// same products. A transposed layer is a convolution from its output to its input.
+/// REQUIRES: a convolution, or another layer whose sizes mean the same.
+ConvolutionShape convolution_shape(const Layer& layer, std::int64_t batch);
 
 /// REQUIRES: pass is not KernelPass::backward. Empty if the layer runs none.
 std::vector<LayerKernel> layer_kernels(const Layer& layer, std::int64_t batch, KernelPass pass,

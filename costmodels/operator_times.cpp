@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "costmodels/kernel_formula.hpp"
+#include "costmodels/layer_kernels.hpp"
 #include "sim/error.hpp"
 
 namespace epocast {
@@ -103,21 +104,10 @@ class Times {
       weights = o.result;
       out = o.second;
     }
+    if (layer.kind == LayerKind::convolution) return {convolution_shape(layer, graph_.batch), pass};
     ConvolutionShape shape;
     shape.groups = layer.groups;
     shape.stride = layer.stride;
-    if (layer.kind == LayerKind::convolution) {
-      shape.batch = graph_.batch * layer.output.depth;
-      shape.channels = layer.input.channels * layer.kernel_depth;
-      shape.height = layer.input.height;
-      shape.width = layer.input.width;
-      shape.filters = layer.output.channels;
-      shape.kernel_height = layer.kernel_height;
-      shape.kernel_width = layer.kernel_width;
-      shape.out_height = layer.output.height;
-      shape.out_width = layer.output.width;
-      return {shape, pass};
-    }
     // One of several convolutions of a cell, which keep the size: in / out = channels / filters, weights = taps
     // channels filters, with the cell's taps or one.
     const double cell_taps = static_cast<double>(layer.kernel_depth) * layer.kernel_height * layer.kernel_width;

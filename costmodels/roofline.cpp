@@ -16,11 +16,17 @@ double activation_accesses(const Layer& layer) {
   return static_cast<double>(layer.input_values + layer.output.values()) + 2 * static_cast<double>(layer.inner_values);
 }
 
-/// Of a table only the rows that are looked up; of everything else each parameter once a step, shared ones too.
+/// Of a table only the rows that are looked up; of everything else each parameter once a step, shared and fixed ones
+/// too.
 double parameters_read(const Layer& layer, double samples) {
-  auto parameters = static_cast<double>(layer.parameter_count());
-  if (layer.tied_to >= 0)
-    parameters += static_cast<double>(layer.input.channels) * static_cast<double>(layer.output.channels);
+  auto parameters = static_cast<double>(layer.parameter_count() + layer.fixed_values);
+  if (layer.tied_to >= 0) {
+    const double taps =
+        layer.kind != LayerKind::convolution
+            ? 1
+            : static_cast<double>(layer.kernel_depth) * layer.kernel_height * layer.kernel_width / layer.groups;
+    parameters += taps * static_cast<double>(layer.input.channels) * static_cast<double>(layer.output.channels);
+  }
   if (layer.kind != LayerKind::embedding) return parameters;
   return std::min(parameters, samples * static_cast<double>(layer.output.values()));
 }

@@ -7,12 +7,15 @@ namespace {
 
 /// Values of the matrix that a convolution's input is unfolded into (im2col), one sample at a time as Caffe does (Jia
 /// 2014, "Learning semantic image representations at large scale", 6.1): a column of channels x taps for each position
-/// of the output. A 1x1 convolution without stride or padding needs none: its input is that matrix.
+/// of the output; of a transposed convolution, whose product makes columns that are added up to its output, the other
+/// way round. A 1x1 convolution without stride or padding needs none: its input is that matrix.
 double column_buffer_values(const Layer& layer) {
   if (layer.kind != LayerKind::convolution) return 0;
   const double taps = static_cast<double>(layer.kernel_depth) * layer.kernel_height * layer.kernel_width;
   if (taps == 1 && layer.stride == 1 && layer.output.positions() == layer.input.positions()) return 0;
-  return taps * static_cast<double>(layer.input.channels) * static_cast<double>(layer.output.positions());
+  const Shape& wide = is_transposed(layer) ? layer.output : layer.input;
+  const Shape& columns = is_transposed(layer) ? layer.input : layer.output;
+  return taps * static_cast<double>(wide.channels) * static_cast<double>(columns.positions());
 }
 
 void check_times(const PassTimes& times, const Layer& layer) {

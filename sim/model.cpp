@@ -53,9 +53,17 @@ std::int64_t Layer::parameter_count() const {
   return sum;
 }
 
+const ParameterTensor* Layer::find_parameter(std::string_view suffix) const {
+  for (const ParameterTensor& tensor : parameters)
+    if (std::string_view(tensor.name).ends_with(suffix)) return &tensor;
+  return nullptr;
+}
+
+bool is_transposed(const Layer& layer) { return layer.kind == LayerKind::convolution && layer.variant == "transposed"; }
+
 std::int64_t Model::parameter_count() const {
   std::int64_t sum = 0;
-  for (const auto& layer : layers) sum += layer.parameter_count();
+  for (const auto& layer : layers) sum += layer.parameter_count() + layer.fixed_values;
   return sum;
 }
 

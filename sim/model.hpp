@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/quantity.hpp"
@@ -73,6 +74,7 @@ struct Layer {
   int kernel_height = 0, kernel_width = 0, stride = 1, groups = 1;
   int padding_height = 0, padding_width = 0;  ///< rows above and columns to the left of the input
   int kernel_depth = 1, padding_depth = 0;    ///< slices; a layer with a depth of 1 works on each slice by itself
+  int dilation = 1;                           ///< distance of a kernel's taps, in all directions
   int heads = 0;                              ///< of attention: of queries
   int kv_heads = 0;                           ///< of attention: of keys and values, each read by heads / kv_heads
   int experts = 1;                            ///< copies of a linear layer's weights, of which each position uses
@@ -80,6 +82,7 @@ struct Layer {
   int neighbours = 0;                         ///< channels that local response normalisation sums over
   int steps = 1;                              ///< that must run one after the other: of recurrent layers
   int tied_to = -1;                           ///< index of the layer whose weight this one uses as its own, or -1
+  std::int64_t fixed_values = 0;              ///< parameters that training leaves as they are: no gradient, no update
   double forward_flop = 0;                    ///< a multiply-add counts 2
   double backward_data_flop = 0;              ///< gradient of the input; 0 where nothing upstream is trained
   double backward_weights_flop = 0;           ///< gradient of the parameters
@@ -92,9 +95,14 @@ struct Layer {
   std::int64_t inner_values = 0;  ///< made on the way and kept for backward: attention scores, gates of an LSTM
   std::int64_t mask_values = 0;   ///< likewise, of a byte each in every precision: which values dropout kept
 
-  std::int64_t parameter_count() const;
+  std::int64_t parameter_count() const;  ///< of those that are trained
+  /// The tensor whose name ends in `suffix`, such as "bias"; null if there is none.
+  const ParameterTensor* find_parameter(std::string_view suffix) const;
   std::int64_t kept_values() const { return (keeps_output ? output.values() : 0) + inner_values; }
 };
+
+/// Whether the layer is a transposed convolution: the gradient of a convolution from its output to its input.
+bool is_transposed(const Layer& layer);
 
 /// A network. layers[0] is the input.
 struct Model {
@@ -103,7 +111,7 @@ struct Model {
   std::vector<Layer> layers;
   std::string source;  ///< where the layer list comes from
 
-  std::int64_t parameter_count() const;
+  std::int64_t parameter_count() const;    ///< trained or not
   double forward_flop() const;             ///< per sample
   std::int64_t activation_values() const;  ///< per sample, what backward keeps
 };

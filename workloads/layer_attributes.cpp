@@ -98,8 +98,9 @@ std::vector<std::int64_t> LayerAttributes::extents(std::string_view key, std::si
   if (!value.is_list()) return std::vector<std::int64_t>(directions, whole_number(value, *scope, range));
   const std::vector<ConfigNode> items = value.items();
   if (items.size() != directions)
-    throw value.error(directions == 2 ? "must be one number, or two: [height, width]"
-                                      : "must be one number, or three: [depth, height, width]");
+    throw value.error(directions == 1   ? "must be one number"
+                      : directions == 2 ? "must be one number, or two: [height, width]"
+                                        : "must be one number, or three: [depth, height, width]");
   std::vector<std::int64_t> out;
   out.reserve(items.size());
   for (const ConfigNode& item : items) out.push_back(whole_number(item, *scope, range));

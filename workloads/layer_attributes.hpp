@@ -21,6 +21,8 @@ struct LayerScope {
   std::string block;                ///< its name
   std::string prefix;               ///< of the names of layers in it: "" or "layer1.0."
   int input = 0;                    ///< index of the layer that the name `input` means here
+  int previous = 0;                 ///< likewise `previous`: what the block before this one read
+  int block_input = -1;             ///< what the last block used here read; -1 before the first
   int last = 0;                     ///< index of the layer read before
   std::string stem;                 ///< name of the last layer that was named explicitly
   mutable std::map<std::string, std::int64_t> known = {};  ///< values of names used in expressions here
@@ -54,7 +56,8 @@ class LayerAttributes {
   /// One of `choices`; the first if the key is not there.
   std::string choice(std::string_view key, const std::vector<std::string>& choices) const;
 
-  /// One integer for all directions, or a list of one each: [height, width] for two, [depth, height, width] for three.
+  /// One integer for all directions, or a list of one each: [height, width] for two, [depth, height, width] for three,
+  /// [width] for one.
   std::vector<std::int64_t> extents(std::string_view key, std::size_t directions, Range range) const;
 
   const ConfigNode& node() const { return node_; }

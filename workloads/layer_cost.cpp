@@ -11,6 +11,10 @@ constexpr double kBatchNormBackwardWeights = 5;
 // dx = scale/sigma * (dy - mean(dy) - xhat * mean(dy * xhat)): recompute xhat 2, multiply-add 2, subtract 1, scale 1.
 constexpr double kBatchNormBackwardData = 6;
 
+// With statistics, scale and shift that are fixed it is a multiply-add forward and a product backward.
+constexpr double kFrozenNormForward = 2;
+constexpr double kFrozenNormBackwardData = 1;
+
 // Layer normalisation, per value (Ba et al. 2016). Forward as batch normalisation, and so are the gradients of scale
 // and shift. dx = 1/sigma * (g - mean(g) - xhat * mean(g * xhat)) with g = dy * scale, means over the features:
 // recompute xhat 2, product 1, sums 3, multiply-add 2, subtract 1, scale 1.
@@ -41,9 +45,11 @@ double product_flop(const Layer& layer) {
     return 2.0 * static_cast<double>(layer.input.channels) * static_cast<double>(layer.output.values());
   if (layer.kind == LayerKind::fully_connected)
     return 2.0 * static_cast<double>(layer.input_values) * static_cast<double>(layer.output.values());
-  const double macs_per_output = static_cast<double>(layer.kernel_depth) * layer.kernel_height * layer.kernel_width *
-                                 static_cast<double>(layer.input.channels / layer.groups);
-  return 2.0 * macs_per_output * static_cast<double>(layer.output.values());
+  const double taps = static_cast<double>(layer.kernel_depth) * layer.kernel_height * layer.kernel_width;
+  // A transposed convolution spreads each input over as many outputs as a convolution gathers inputs for each output.
+  const Shape& from = is_transposed(layer) ? layer.output : layer.input;
+  const Shape& each = is_transposed(layer) ? layer.input : layer.output;
+  return 2.0 * taps * static_cast<double>(from.channels / layer.groups) * static_cast<double>(each.values());
 }
 
 }  // namespace
@@ -56,8 +62,14 @@ void set_flop(Layer& layer, bool input_needs_gradient, double work_per_output) {
     case LayerKind::fully_connected:
     case LayerKind::linear:
       layer.forward_flop = backward_data = layer.backward_weights_flop = product_flop(layer);
+      if (layer.fixed_values > 0) layer.backward_weights_flop = 0;
       break;
     case LayerKind::batch_norm:
+      if (layer.variant == "frozen") {
+        layer.forward_flop = kFrozenNormForward * outputs;
+        backward_data = kFrozenNormBackwardData * outputs;
+        break;
+      }
       layer.forward_flop = kBatchNormForward * outputs;
       layer.backward_weights_flop = kBatchNormBackwardWeights * outputs;
       backward_data = kBatchNormBackwardData * outputs;
@@ -105,8 +117,10 @@ void set_flop(Layer& layer, bool input_needs_gradient, double work_per_output) {
     case LayerKind::concat:
     case LayerKind::flatten: break;
     case LayerKind::rearrange:
-      // The gradients of learned positions are summed over the batch.
+      // The gradients of learned positions are summed over the batch, those of copies over the copies.
       if (!layer.parameters.empty()) layer.backward_weights_flop = static_cast<double>(layer.parameter_count());
+      if (layer.variant == "resize") backward_data = outputs;
+      if (layer.variant == "regions") layer.forward_flop = backward_data = work_per_output * outputs;
       break;
   }
   if (input_needs_gradient) layer.backward_data_flop = backward_data;

@@ -12,8 +12,8 @@ namespace epocast {
 
 /// Sets the three FLOP counts of `layer` from its kind, shapes, kernel and groups; leaves attention and recurrent
 /// layers as they are. `input_needs_gradient` is whether anything upstream is trained; if not, backward_data_flop is 0.
-/// `work_per_output` [FLOP] is that of pooling, local response normalisation, activation, dropout and embeddings
-/// (see layer_reader.cpp).
+/// `work_per_output` [FLOP] is that of pooling, local response normalisation, activation, dropout, embeddings and
+/// regions (see layer_reader.cpp).
 void set_flop(Layer& layer, bool input_needs_gradient, double work_per_output);
 
 }  // namespace epocast

@@ -23,18 +23,19 @@ void set_window(LayerDraft& draft, Window& window) {
   layer.kernel_height = static_cast<int>(window.kernel_height);
   layer.kernel_width = static_cast<int>(window.kernel_width);
   layer.stride = static_cast<int>(window.stride);
+  layer.dilation = static_cast<int>(window.dilation);
   layer.padding_height = static_cast<int>(window.padding_height);
   layer.padding_width = static_cast<int>(window.padding_width);
   if (window.kernel_depth > 0) layer.kernel_depth = static_cast<int>(window.kernel_depth);
   layer.padding_depth = static_cast<int>(window.padding_depth);
 }
 
-/// `directions`: 2 for windows over height and width, 3 for windows over depth too.
+/// `directions`: 1 for windows along the width, 2 for windows over height and width, 3 for windows over depth too.
 Window read_window(const LayerAttributes& attributes, std::size_t directions) {
   Window window;
   const std::vector<std::int64_t> kernel = attributes.extents("kernel", directions, kKernelRange);
   window.kernel_width = kernel[directions - 1];
-  window.kernel_height = kernel[directions - 2];
+  if (directions >= 2) window.kernel_height = kernel[directions - 2];
   if (directions == 3) window.kernel_depth = kernel[0];
   window.stride = attributes.integer("stride", 1, kStride);
   if (!attributes.has("padding")) return window;
@@ -44,18 +45,57 @@ Window read_window(const LayerAttributes& attributes, std::size_t directions) {
   } else {
     const std::vector<std::int64_t> sides = attributes.extents("padding", directions, kPadding);
     window.padding_width = sides[directions - 1];
-    window.padding_height = sides[directions - 2];
+    if (directions >= 2) window.padding_height = sides[directions - 2];
     if (directions == 3) window.padding_depth = sides[0];
   }
   return window;
+}
+
+void read_transposition(const LayerAttributes& attributes, Window& window) {
+  window.transposed = attributes.flag("transposed", false);
+  if (!attributes.has("output_padding")) return;
+  window.output_padding = attributes.integer("output_padding", kPadding);
+  if (!window.transposed || window.same)
+    throw attributes.at("output_padding")
+        .error("belongs to transposed convolutions whose padding is given; leave it out");
+  if (window.output_padding >= std::max(window.stride, window.dilation))
+    throw attributes.at("output_padding")
+        .error("must be smaller than stride or dilation: what lies farther out is reached by no input");
+}
+
+/// The convolution whose weight and bias are used instead of own ones.
+void share_parameters(LayerDraft& draft, std::int64_t weights) {
+  const Layer& of = *draft.tied;
+  if (of.kind != LayerKind::convolution || of.parameters.empty() || of.parameters.front().values != weights ||
+      of.variant != draft.layer().variant)
+    throw std::invalid_argument("cannot share the parameters of '" + of.name +
+                                "', which is no convolution of the same kind with a weight of " +
+                                std::to_string(weights) + " values");
+  for (const char* own : {"bias", "weight_norm", "trained"})
+    if (draft.attributes.has(own))
+      throw draft.attributes.at(own).error("is that of '" + of.name + "', whose parameters are shared; leave it out");
+}
+
+void add_parameters(LayerDraft& draft, std::int64_t weights) {
+  if (draft.tied != nullptr) return share_parameters(draft, weights);
+  const std::int64_t filters = draft.layer().output.channels;
+  draft.add_parameter("weight", weights);
+  if (draft.attributes.flag("bias", true)) draft.add_parameter("bias", filters);
+  // Salimans and Kingma 2016: direction and length of each filter's weights.
+  if (draft.attributes.flag("weight_norm", false)) draft.add_parameter("gain", filters);
+  if (draft.attributes.flag("trained", true)) return;
+  draft.layer().fixed_values = draft.layer().parameter_count();
+  draft.layer().parameters.clear();
 }
 
 void read_convolution(LayerDraft& draft, std::size_t directions) {
   const LayerAttributes& attributes = draft.attributes;
   Layer& layer = draft.layer();
   layer.kind = LayerKind::convolution;
-  draft.spec.needs_input = true;
   Window window = read_window(attributes, directions);
+  window.dilation = attributes.integer("dilation", 1, kStride);
+  read_transposition(attributes, window);
+  if (window.transposed) layer.variant = "transposed";
   layer.output.channels = attributes.integer("filters", kChannelRange);
   set_window(draft, window);
 
@@ -68,10 +108,14 @@ void read_convolution(LayerDraft& draft, std::size_t directions) {
   const std::int64_t taps =
       checked_product(layer.kernel_depth, checked_product(window.kernel_height, window.kernel_width));
   const std::int64_t per_filter = checked_product(layer.input.channels / groups, taps);
-  draft.add_parameter("weight", checked_product(per_filter, layer.output.channels));
-  if (attributes.flag("bias", true)) draft.add_parameter("bias", layer.output.channels);
+  add_parameters(draft, checked_product(per_filter, layer.output.channels));
+  draft.spec.needs_input = layer.fixed_values == 0;  // the gradient of the weights does
 }
 
+void read_conv1d(LayerDraft& draft) {
+  require_sequence(draft.layer().input, "a conv1d");
+  read_convolution(draft, 1);
+}
 void read_conv(LayerDraft& draft) { read_convolution(draft, 2); }
 void read_conv3d(LayerDraft& draft) { read_convolution(draft, 3); }
 
@@ -95,13 +139,17 @@ void set_pooling(LayerDraft& draft, bool takes_maximum) {
   draft.spec.needs_input = takes_maximum;
 }
 
-void read_pool(LayerDraft& draft) {
+void read_pool(LayerDraft& draft, std::size_t directions) {
   set_pooling(draft, is_max(draft.attributes, "max"));
-  Window window = read_window(draft.attributes, 2);
+  Window window = read_window(draft.attributes, directions);
   window.ceil_mode = draft.attributes.flag("ceil_mode", false);
   set_window(draft, window);
-  draft.work_per_output = static_cast<double>(window.kernel_height * window.kernel_width);
+  draft.work_per_output =
+      static_cast<double>(draft.layer().kernel_depth) * static_cast<double>(window.kernel_height * window.kernel_width);
 }
+
+void read_pool2d(LayerDraft& draft) { read_pool(draft, 2); }
+void read_pool3d(LayerDraft& draft) { read_pool(draft, 3); }
 
 void read_global_pool(LayerDraft& draft) {
   Layer& layer = draft.layer();
@@ -114,6 +162,10 @@ void read_global_pool(LayerDraft& draft) {
 
 void read_batch_norm(LayerDraft& draft) {
   draft.layer().kind = LayerKind::batch_norm;
+  if (draft.attributes.flag("frozen", false)) {  // statistics, scale and shift as they were learned before
+    draft.layer().variant = "frozen";
+    return;
+  }
   draft.spec.needs_input = true;
   draft.add_parameter("weight", draft.layer().input.channels);
   draft.add_parameter("bias", draft.layer().input.channels);
@@ -140,6 +192,7 @@ void read_relu(LayerDraft& draft) { read_activation(draft, "relu", 1); }
 void read_leaky_relu(LayerDraft& draft) { read_activation(draft, "leaky_relu", 2); }  // compare, multiply
 void read_sigmoid(LayerDraft& draft) { read_activation(draft, "sigmoid", 3); }        // exponential, add, divide
 void read_tanh(LayerDraft& draft) { read_activation(draft, "tanh", 4); }  // exponential, add, subtract, divide
+void read_exp(LayerDraft& draft) { read_activation(draft, "exp", 1); }
 
 /// x sigmoid(x): its gradient is no function of the output alone.
 void read_silu(LayerDraft& draft) {
@@ -192,9 +245,7 @@ void read_multiply(LayerDraft& draft) {
 
 /// Channels in groups of factor^2 become squares of factor x factor pixels (Shi et al. 2016).
 void read_pixel_shuffle(LayerDraft& draft) {
-  Layer& layer = draft.layer();
-  layer.kind = LayerKind::rearrange;
-  layer.variant = "pixel_shuffle";
+  Layer& layer = draft.rearranged("pixel_shuffle");
   const std::int64_t factor = draft.attributes.integer("factor", kKernelRange);
   if (layer.input.channels % (factor * factor) != 0)
     throw std::invalid_argument("pixel_shuffle by " + std::to_string(factor) + " needs a multiple of " +
@@ -205,11 +256,16 @@ void read_pixel_shuffle(LayerDraft& draft) {
   layer.output.width = checked_product(layer.input.width, factor);
 }
 
-/// Some positions of a sequence: the first token, or those that are masked.
+/// Some positions of a sequence, as the first token or those that are masked; or some channels.
 void read_select(LayerDraft& draft) {
-  Layer& layer = draft.layer();
-  layer.kind = LayerKind::rearrange;
-  layer.variant = "select";
+  Layer& layer = draft.rearranged("select");
+  if (draft.attributes.has("channels")) {
+    layer.output.channels = draft.attributes.integer("channels", kChannelRange);
+    if (layer.output.channels > layer.input.channels)
+      throw std::invalid_argument("cannot select " + std::to_string(layer.output.channels) + " channels of " +
+                                  std::to_string(layer.input.channels));
+    return;
+  }
   layer.output.width = draft.attributes.integer("positions", kLengthRange);
   if (layer.output.width > layer.input.width)
     throw std::invalid_argument("cannot select " + std::to_string(layer.output.width) + " positions of " +
@@ -218,9 +274,7 @@ void read_select(LayerDraft& draft) {
 
 /// Channels of zeros, for shortcuts without parameters (He et al. 2016, option A).
 void read_pad_channels(LayerDraft& draft) {
-  Layer& layer = draft.layer();
-  layer.kind = LayerKind::rearrange;
-  layer.variant = "pad_channels";
+  Layer& layer = draft.rearranged("pad_channels");
   layer.output.channels = draft.attributes.integer("channels", kChannelRange);
   if (layer.output.channels < layer.input.channels)
     throw std::invalid_argument("cannot pad " + std::to_string(layer.input.channels) + " channels to " +
@@ -235,11 +289,13 @@ struct LayerType {
 
 const std::vector<LayerType>& layer_types() {
   static const std::vector<LayerType> types{
+      {"conv1d", false, read_conv1d},
       {"conv", false, read_conv},
       {"conv3d", false, read_conv3d},
       {"fc", false, read_fc},
       {"linear", false, read_linear},
-      {"pool", false, read_pool},
+      {"pool", false, read_pool2d},
+      {"pool3d", false, read_pool3d},
       {"global_pool", true, read_global_pool},
       {"batch_norm", true, read_batch_norm},
       {"layer_norm", true, read_layer_norm},
@@ -248,6 +304,8 @@ const std::vector<LayerType>& layer_types() {
       {"leaky_relu", true, read_leaky_relu},
       {"sigmoid", true, read_sigmoid},
       {"tanh", true, read_tanh},
+      {"exp", true, read_exp},
+      {"gated_tanh", true, read_gated_tanh},
       {"rms_norm", true, read_rms_norm},
       {"gelu", true, read_gelu},
       {"silu", true, read_silu},
@@ -267,6 +325,11 @@ const std::vector<LayerType>& layer_types() {
       {"lstm", false, read_lstm},
       {"e3d_lstm", false, read_e3d_lstm},
       {"pixel_shuffle", false, read_pixel_shuffle},
+      {"pixel_unshuffle", false, read_pixel_unshuffle},
+      {"resize", false, read_resize},
+      {"crop", false, read_crop},
+      {"regions", false, read_regions},
+      {"data", false, read_data},
       {"select", false, read_select},
       {"pad_channels", false, read_pad_channels},
   };
@@ -291,6 +354,8 @@ const std::vector<std::string>& layer_type_names() {
 bool is_bare_layer_type(const std::string& type) { return find_type(type).bare; }
 
 bool joins_inputs(const std::string& type) { return type == "add" || type == "multiply" || type == "concat"; }
+
+bool may_share_weights(const std::string& type) { return type == "linear" || type.starts_with("conv"); }
 
 LayerSpec read_layer(const std::string& type, const std::string& name, const LayerAttributes& attributes,
                      const LayerLinks& links, const std::vector<LayerSpec>& before) {

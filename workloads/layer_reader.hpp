@@ -25,6 +25,8 @@ const std::vector<std::string>& layer_type_names();
 bool is_bare_layer_type(const std::string& type);
 /// Types that take `inputs: [a, b, ...]`.
 bool joins_inputs(const std::string& type);
+/// Types that take `tied: a`, whose weight they use.
+bool may_share_weights(const std::string& type);
 
 /// The earlier layers that a layer refers to, as indices.
 struct LayerLinks {

@@ -17,6 +17,7 @@ std::string checked_name(const ConfigNode& value) {
   if (name.empty() || name.size() > kMaxNameLength || !std::ranges::all_of(name, allowed))
     throw value.error("a name must be 1 to 200 letters, digits or _ . - / : +");
   if (name == "input") throw value.error("'input' means what the model or block reads; choose another name");
+  if (name == "previous") throw value.error("'previous' means what the block before read; choose another name");
   return name;
 }
 
@@ -83,7 +84,7 @@ void ModelBuilder::read_typed(const ConfigNode& entry, const std::string& type, 
   const LayerAttributes attributes(entry, scope);
   const std::string name = checked_name(attributes.at(type));
   LayerLinks links{.inputs = read_inputs(type, attributes, scope)};
-  if (type == "linear" && attributes.has("tied")) links.tied_to = find_layer(entry.at("tied"), scope);
+  if (may_share_weights(type) && attributes.has("tied")) links.tied_to = find_layer(entry.at("tied"), scope);
   scope.stem = name;
   add_layer(type, scope.prefix + name, attributes, links, scope);
 }
@@ -110,6 +111,7 @@ void ModelBuilder::expand_block(const ConfigNode& entry, LayerScope& scope, std:
   for (std::int64_t copy = first; copy < first + copies; ++copy) {
     const std::string copy_name = attributes.has("repeat") ? name + "." + std::to_string(copy) : name;
     const int last = read_copy(entry, number, copy_name, scope);
+    scope.block_input = scope.last;
     scope.last = last;
     if (attributes.has("repeat")) claim_name(scope.prefix + copy_name, last, entry);
   }
@@ -131,6 +133,7 @@ int ModelBuilder::read_copy(const ConfigNode& entry, std::size_t number, const s
                    .block = blocks_[number].name,
                    .prefix = scope.prefix + name + ".",
                    .input = scope.last,
+                   .previous = scope.block_input >= 0 ? scope.block_input : scope.last,
                    .last = scope.last,
                    .stem = "input"};
   read_list(blocks_[number].layers, inner, number);
@@ -162,15 +165,19 @@ void ModelBuilder::add_layer(const std::string& type, const std::string& name, c
 
 std::vector<int> ModelBuilder::read_inputs(const std::string& type, const LayerAttributes& attributes,
                                            const LayerScope& scope) {
+  if (type == "data") return {0};
   const bool attention = type == "attention" && attributes.has("inputs");
-  if (!joins_inputs(type) && !attention)
+  const bool regions = type == "regions" && attributes.has("inputs");
+  if (!joins_inputs(type) && !attention && !regions)
     return {attributes.has("input") ? find_layer(attributes.node().at("input"), scope) : scope.last};
   const ConfigNode list = attributes.at("inputs");
   std::vector<int> inputs;
   if (list.is_list())
     for (const ConfigNode& item : list.items()) inputs.push_back(find_layer(item, scope));
   if (attention && inputs.size() != 3) throw list.error("attention needs three layers: [query, key, value]");
-  if (inputs.size() < 2) throw list.error("'" + type + "' needs a list of at least two layers, such as [a, b]");
+  if (inputs.size() < (regions ? 1 : 2))
+    throw list.error("'" + type + "' needs a list of at least " +
+                     (regions ? "one layer, such as [a]" : "two layers, such as [a, b]"));
   return inputs;
 }
 
@@ -179,6 +186,7 @@ int ModelBuilder::find_layer(const ConfigNode& value, const LayerScope& scope) c
   const ConfigNode node = substitute(value, given);
   const std::string name = node.as_string();
   if (name == "input") return given->input;
+  if (name == "previous") return given->previous;
   if (const auto found = by_name_.find(given->prefix + name); found != by_name_.end()) return found->second;
   std::vector<std::string> candidates{"input"};
   for (const auto& [full_name, index] : by_name_)

@@ -25,10 +25,12 @@
 //
 // Layer types and their settings (with defaults; `kernel` and `padding` are one number or one per direction):
 //
-//     conv, conv3d        filters, kernel, stride: 1, padding: 0 | same, groups: 1, bias: true
+//     conv1d, conv, conv3d
+//                         filters, kernel, stride: 1, padding: 0 | same, dilation: 1, groups: 1, bias: true,
+//                         weight_norm: false, transposed: false, output_padding: 0, tied, trained: true
 //     fc                  units, bias: true               # flattens its input by itself
 //     linear              units, bias: true, tied         # at every position; tied: the layer whose weight it uses
-//     pool                kernel, stride: 1, padding: 0 | same, type: max | average, ceil_mode: false
+//     pool, pool3d        kernel, stride: 1, padding: 0 | same, type: max | average, ceil_mode: false
 //     global_pool         type: average | max
 //     add, multiply       inputs: [a, b, ...]
 //     concat              inputs: [a, b, ...]             # joins channels
@@ -36,14 +38,20 @@
 //     dropout             rate (not used)
 //     embedding           vocabulary, units
 //     position_embedding  positions: the sequence's length
-//     attention           heads: 1, inputs: [query, key, value] or one stacked input, score: dot | additive,
-//                         pairs: all | causal, fused: false
-//     lstm                units, biases: 1
+//     attention           heads: 1, inputs: [query, key, value] or one stacked input, score: dot | additive | location,
+//                         pairs: all | causal, fused: false, location_filters, location_kernel
+//     lstm                units, biases: 1, feedback: 0
 //     e3d_lstm            units, kernel, window
-//     pixel_shuffle       factor
-//     select              positions
+//     pixel_shuffle, pixel_unshuffle
+//                         factor
+//     resize              factor, or height, width, depth
+//     crop                height, width, depth
+//     regions             inputs: [a, ...], count, size
+//     select              positions or channels
 //     pad_channels        channels
-//     batch_norm, layer_norm, relu, sigmoid, tanh, gelu, flatten, softmax
+//     data                channels, height: 1, width: 1, depth: 1     # beside the model's input
+//     batch_norm          frozen: false
+//     layer_norm, relu, sigmoid, tanh, exp, gated_tanh, gelu, flatten, softmax
 //     block               use, repeat: 1 (names get .0, .1, ...), first: 0, and the block's parameters
 //
 // All without `inputs` take `input: NAME` to read another layer than the one before. A layer whose output nobody reads

@@ -40,7 +40,8 @@ double AttentionSize::pairs() const {
 std::int64_t attention_inner_values(const AttentionSize& size) {
   if (size.fused) return size.heads * size.queries;
   const auto pairs = static_cast<std::int64_t>(size.pairs());
-  return pairs * (size.heads * (size.dropout ? 2 : 1) + (size.additive ? size.key_features : 0));
+  const std::int64_t location = size.location_filters > 0 ? size.location_filters + 1 : 0;
+  return pairs * (size.heads * (size.dropout ? 2 : 1) + (size.additive ? size.key_features : 0) + location);
 }
 
 void set_attention_flop(Layer& layer, const AttentionSize& size, bool input_needs_gradient) {
@@ -50,13 +51,18 @@ void set_attention_flop(Layer& layer, const AttentionSize& size, bool input_need
   const auto value_features = static_cast<double>(size.value_features);
   const double score_work = pairs * key_features * (size.additive ? kAdditiveForward : 2);
   const double sum_work = 2 * pairs * value_features;
-  layer.forward_flop = score_work + kScoreForward * scores + sum_work;
-  if (size.additive) layer.backward_weights_flop = kAdditiveBackwardWeights * pairs * key_features;
+  // Over the two channels of softmaxes, then from filters to features; added to query and key.
+  const auto filters = static_cast<double>(size.location_filters);
+  const double location_products = 2 * pairs * filters * (2 * static_cast<double>(size.location_kernel) + key_features);
+  const double location_sums = filters > 0 ? pairs * key_features : 0;
+  layer.forward_flop = score_work + kScoreForward * scores + sum_work + location_products + location_sums;
+  if (size.additive) layer.backward_weights_flop = kAdditiveBackwardWeights * pairs * key_features + location_products;
   if (!input_needs_gradient) return;
   // Gradients of the values and of the softmaxes, each as much work as the weighted sum; of query and key, each as much
   // as the scores.
   layer.backward_data_flop = 2 * sum_work + kScoreBackward * scores +
-                             (size.additive ? kAdditiveBackwardData * pairs * key_features : 2 * score_work);
+                             (size.additive ? kAdditiveBackwardData * pairs * key_features : 2 * score_work) +
+                             location_products;
   // Dao et al. 2022, Algorithm 4: scores and softmax once more.
   if (size.fused) layer.backward_data_flop += score_work + kScoreForward * scores;
 }
@@ -66,7 +72,9 @@ void set_lstm_flop(Layer& layer, bool input_needs_gradient) {
   const auto inputs = static_cast<double>(layer.input.channels);
   const auto units = static_cast<double>(layer.output.channels);
   const double input_product = 2 * 4 * units * inputs * steps;
-  const double hidden_product = 2 * 4 * units * units * steps;
+  // Of the hidden state, and of what comes back from later layers.
+  const double feedback = static_cast<double>(layer.parameters.front().values) / (4 * units) - inputs;
+  const double hidden_product = 2 * 4 * units * (units + feedback) * steps;
   layer.forward_flop = input_product + hidden_product + kLstmForward * units * steps;
   layer.backward_weights_flop = input_product + hidden_product;
   // Back through time even if nothing below is trained: the weights' gradients of a step need those of the next.

@@ -15,12 +15,6 @@ std::int64_t product(std::initializer_list<std::int64_t> factors) {
   return out;
 }
 
-void require_sequence(const Shape& shape, const char* what) {
-  if (shape.height != 1 || shape.depth != 1)
-    throw std::invalid_argument(std::string(what) + " reads a sequence (features x 1 x length), not " +
-                                to_string(shape));
-}
-
 /// Splits what attention reads into queries, keys and values.
 AttentionSize attention_size(const LayerDraft& draft) {
   for (const Shape& shape : draft.inputs) require_sequence(shape, "attention");
@@ -53,7 +47,27 @@ AttentionSize attention_size(const LayerDraft& draft) {
   return size;
 }
 
+/// Sizes and parameters of scores that see where the queries before have looked (Chorowski et al. 2015).
+void read_location(LayerDraft& draft, AttentionSize& size) {
+  if (size.heads != 1)
+    throw draft.attributes.at("heads").error("scores by location are those of one head, not of " +
+                                             std::to_string(size.heads));
+  if (static_cast<double>(size.queries) > kLengthRange.max)
+    throw std::invalid_argument("attention by location of " + std::to_string(size.queries) + " queries is too long");
+  size.location_filters = draft.attributes.integer("location_filters", kChannelRange);
+  size.location_kernel = draft.attributes.integer("location_kernel", kKernelRange);
+  draft.add_parameter("weight_location", product({2, size.location_kernel, size.location_filters}));
+  draft.add_parameter("weight_filters", product({size.location_filters, size.key_features}));
+  draft.layer().steps = static_cast<int>(size.queries);
+}
+
 }  // namespace
+
+void require_sequence(const Shape& shape, const char* what) {
+  if (shape.height != 1 || shape.depth != 1)
+    throw std::invalid_argument(std::string(what) + " reads a sequence (features x 1 x length), not " +
+                                to_string(shape));
+}
 
 void read_linear(LayerDraft& draft) {
   Layer& layer = draft.layer();
@@ -144,6 +158,20 @@ void read_swiglu(LayerDraft& draft) {
   draft.work_per_output = 5;  // exponential, add, divide, two products
 }
 
+/// van den Oord et al. 2016, equation 2: of two halves, tanh(one) * sigmoid(other).
+void read_gated_tanh(LayerDraft& draft) {
+  Layer& layer = draft.layer();
+  layer.kind = LayerKind::activation;
+  layer.variant = "gated_tanh";
+  if (layer.input.channels % 2 != 0)
+    throw std::invalid_argument(
+        "gated_tanh reads a value and a gate of equally many features, so they must be even, not " +
+        std::to_string(layer.input.channels));
+  draft.spec.needs_input = true;
+  layer.output.channels = layer.input.channels / 2;
+  draft.work_per_output = 4 + 3 + 1;  // tanh, sigmoid, product
+}
+
 /// A linear layer of several experts (Shazeer et al. 2017; Jiang et al. 2024): each position goes through `chosen` of
 /// them. With `combine: false` (the default) their results stand side by side as features; with `true`, features are
 /// what as many experts made, and results are summed. The first of a chain also has the router.
@@ -200,7 +228,8 @@ void read_attention(LayerDraft& draft) {
     throw std::invalid_argument(std::to_string(size.heads) + " heads must divide the " +
                                 std::to_string(size.key_features) + " features of a query and the " +
                                 std::to_string(size.value_features) + " of a value");
-  size.additive = attributes.choice("score", {"dot", "additive"}) == "additive";
+  const std::string score = attributes.choice("score", {"dot", "additive", "location"});
+  size.additive = score != "dot";
   size.causal = attributes.choice("pairs", {"all", "causal"}) == "causal";
   size.fused = attributes.flag("fused", false);
   if (size.causal && size.queries != size.keys)
@@ -210,12 +239,13 @@ void read_attention(LayerDraft& draft) {
   size.dropout = attributes.integer("softmax_dropout", 0, {0, 1}) == 1;
   layer.heads = static_cast<int>(size.heads);
   layer.kv_heads = static_cast<int>(size.kv_heads);
-  layer.variant = size.additive ? "additive" : size.causal ? "causal" : "all";
+  layer.variant = size.additive ? score : size.causal ? "causal" : "all";
   layer.output = {.channels = size.value_features, .width = size.queries};
   if (size.additive) draft.add_parameter("weight", size.key_features);
+  if (score == "location") read_location(draft, size);
   draft.spec.needs_input = true;
   draft.spec.needs_output = size.fused;
-  checked_product(checked_product(size.heads + size.key_features, size.queries), size.keys);
+  checked_product(checked_product(size.heads + size.key_features + size.location_filters, size.queries), size.keys);
   layer.inner_values = attention_inner_values(size);
   if (size.dropout && !size.fused) layer.mask_values = static_cast<std::int64_t>(size.pairs()) * size.heads;
   set_attention_flop(layer, size, draft.input_needs_gradient);
@@ -227,7 +257,9 @@ void read_lstm(LayerDraft& draft) {
   require_sequence(layer.input, "an LSTM");
   if (static_cast<double>(layer.input.width) > kLengthRange.max)
     throw std::invalid_argument("an LSTM of " + std::to_string(layer.input.width) + " steps is too long");
-  const std::int64_t inputs = layer.input.channels;
+  // What later layers made in the step before comes back as further inputs, such as the context of attention.
+  const std::int64_t feedback = draft.attributes.integer("feedback", 0, {0, kChannelRange.max});
+  const std::int64_t inputs = layer.input.channels + feedback;
   const std::int64_t units = draft.attributes.integer("units", kChannelRange);
   layer.output.channels = units;
   layer.steps = static_cast<int>(layer.input.width);
@@ -237,7 +269,7 @@ void read_lstm(LayerDraft& draft) {
   if (biases >= 1) draft.add_parameter("bias_input", 4 * units);
   if (biases == 2) draft.add_parameter("bias_hidden", 4 * units);
   draft.spec.needs_input = draft.spec.needs_output = true;
-  layer.inner_values = product({5, units, layer.steps});  // four gates and the cell's state
+  layer.inner_values = product({5 * units + feedback, layer.steps});  // four gates, the cell's state, what comes back
   set_lstm_flop(layer, draft.input_needs_gradient);
 }
 

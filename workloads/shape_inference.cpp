@@ -9,17 +9,33 @@ namespace {
 
 std::int64_t round_up_division(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
+/// Size of a transposed window's output along one side.
+std::int64_t spread(std::int64_t size, std::int64_t extent, const Window& window, std::int64_t& padding) {
+  if (window.same) {
+    padding = std::max<std::int64_t>(extent - window.stride, 0) / 2;
+    return checked_product(size, window.stride);
+  }
+  const std::int64_t outputs = checked_product(size - 1, window.stride) - 2 * padding + extent + window.output_padding;
+  if (outputs < 1)
+    throw std::invalid_argument("padding " + std::to_string(padding) + " on each side leaves nothing of the output");
+  return outputs;
+}
+
 /// Positions of the window along one side. `padding` is that of one side and is set for `same` windows.
 std::int64_t positions(std::int64_t size, std::int64_t kernel, const Window& window, std::int64_t& padding) {
+  const std::int64_t extent = window.dilation * (kernel - 1) + 1;
+  if (window.transposed) return spread(size, extent, window, padding);
   if (window.same) {
     const std::int64_t outputs = round_up_division(size, window.stride);
-    padding = std::max<std::int64_t>((outputs - 1) * window.stride + kernel - size, 0) / 2;
+    padding = std::max<std::int64_t>((outputs - 1) * window.stride + extent - size, 0) / 2;
     return outputs;
   }
-  const std::int64_t room = size + 2 * padding - kernel;
+  const std::int64_t room = size + 2 * padding - extent;
   if (room < 0)
-    throw std::invalid_argument("kernel " + std::to_string(kernel) + " is larger than the input of " +
-                                std::to_string(size) + " with padding " + std::to_string(padding) +
+    throw std::invalid_argument("kernel " + std::to_string(kernel) +
+                                (window.dilation > 1 ? " with dilation " + std::to_string(window.dilation) : "") +
+                                " is larger than the input of " + std::to_string(size) + " with padding " +
+                                std::to_string(padding) +
                                 " on each side; make the kernel or an earlier stride smaller, or pad more");
   if (!window.ceil_mode) return room / window.stride + 1;
   std::int64_t outputs = round_up_division(room, window.stride) + 1;

@@ -55,7 +55,8 @@ void write_kernel_list(std::ostream& out, const std::vector<Model>& models, cons
                        Optimizer optimizer) {
   out << "operator,pass,shape,kind,variant,batch,inputs,channels,height,width,depth,input_values,out_channels,out_"
          "height,"
-         "out_width,out_depth,kernel_height,kernel_width,kernel_depth,stride,groups,padding_height,padding_width,"
+         "out_width,out_depth,kernel_height,kernel_width,kernel_depth,stride,dilation,groups,padding_height,padding_"
+         "width,"
          "padding_depth,neighbours,heads,steps,parameters\n";
   std::set<std::string> seen;
   for (const Model& model : models)
@@ -68,14 +69,14 @@ void write_kernel_list(std::ostream& out, const std::vector<Model>& models, cons
           const bool is_layer = std::string(pass) != "update" && std::string(pass) != "gradient_sum";
           // Of sums and updates the number of values tells all.
           const std::string row = fmt::format(
-              "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", kernel->family(),
-              to_string(kernel->pass), kernel->text(), is_layer ? to_string(l.kind) : pass,
+              "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
+              kernel->family(), to_string(kernel->pass), kernel->text(), is_layer ? to_string(l.kind) : pass,
               is_layer ? l.variant : std::string(), batch,
               std::string(pass) == "gradient_sum" ? readers(model, i) : static_cast<std::int64_t>(l.inputs.size()),
               l.input.channels, l.input.height, l.input.width, l.input.depth, l.input_values, l.output.channels,
               l.output.height, l.output.width, l.output.depth, l.kernel_height, l.kernel_width, l.kernel_depth,
-              l.stride, l.groups, l.padding_height, l.padding_width, l.padding_depth, l.neighbours, l.heads, l.steps,
-              l.parameter_count());
+              l.stride, l.dilation, l.groups, l.padding_height, l.padding_width, l.padding_depth, l.neighbours, l.heads,
+              l.steps, l.parameter_count());
           const std::string key = is_layer ? row : std::string(pass) + kernel->text();
           if (seen.insert(key).second) out << row;
         }

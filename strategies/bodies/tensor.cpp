@@ -65,7 +65,7 @@ class TensorDivision {
   bool takes_channels(std::size_t l) const {
     const Layer& layer = whole(l);
     if (is_product(layer)) return true;
-    if (layer.kind == LayerKind::attention) return layer.variant != "additive";
+    if (layer.kind == LayerKind::attention) return layer.parameters.empty();
     if (layer.kind == LayerKind::softmax) return readers_[l].empty();
     if (layer.kind == LayerKind::multiply)
       return all_read_channels(l) && std::ranges::all_of(layer.inputs, [&](int input) {

@@ -56,12 +56,12 @@ double seconds_of(const TransferBytes& values, double value_bytes, const LinkRat
 std::string signature(const OperatorNetwork& network, const OperatorEdge& edge) {
   const LayerOperator &from = network.at(edge.from), &to = network.at(edge.to);
   const Layer& first = network.model().layers[to.layers.front()];
-  return fmt::format("{} {} {} {} | {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", to_string(from.output),
+  return fmt::format("{} {} {} {} | {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", to_string(from.output),
                      from.reduction, from.channel_groups, fmt::join(from.limits, ","), to_string(first.kind),
-                     to_string(first.output), to_string(to.output), first.kernel_height, first.kernel_width,
-                     first.stride, first.padding_height, first.padding_width, first.groups, first.neighbours,
-                     to.reduction, to.channel_groups, fmt::join(to.limits, ","), to.inputs[edge.input].offset,
-                     sends_back(network, edge));
+                     first.variant, to_string(first.output), to_string(to.output), first.kernel_height,
+                     first.kernel_width, first.stride, first.dilation, first.padding_height, first.padding_width,
+                     first.groups, first.neighbours, to.reduction, to.channel_groups, fmt::join(to.limits, ","),
+                     to.inputs[edge.input].offset, sends_back(network, edge));
 }
 
 /// The tile that takes longest: the largest, and of several that with the most to read.

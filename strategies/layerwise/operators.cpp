@@ -20,10 +20,17 @@ bool joins(const Layer& layer) {
 
 bool has_depth(const Layer& layer) { return layer.input.depth > 1 || layer.output.depth > 1; }
 
-/// Rows or columns of the input that windows over a range of the output touch.
-IndexRange window(IndexRange out, int stride, int kernel, int padding, std::int64_t size) {
+/// Rows or columns of the input that windows over a range of the output touch. Of a transposed convolution input i
+/// makes outputs from i stride - padding on, as many as the kernel covers.
+IndexRange window(IndexRange out, const Layer& layer, int kernel, int padding, std::int64_t size) {
   if (out.size() == 0) return {};
-  const IndexRange touched{out.begin * stride - padding, (out.end - 1) * stride - padding + std::max(kernel, 1)};
+  const std::int64_t reach = static_cast<std::int64_t>(layer.dilation) * (std::max(kernel, 1) - 1);
+  IndexRange touched{out.begin * layer.stride - padding, (out.end - 1) * layer.stride - padding + reach + 1};
+  if (is_transposed(layer)) {
+    const std::int64_t first = std::max<std::int64_t>(0, out.begin + padding - reach);
+    touched = {(first + layer.stride - 1) / layer.stride, (out.end - 1 + padding) / layer.stride + 1};
+    if (touched.begin >= touched.end) return {};
+  }
   return intersection(touched, {0, size});
 }
 
@@ -66,7 +73,7 @@ Divisible divisible(const Layer& layer) {
     case LayerKind::linear: return {layer.variant != "experts", layer.variant != "experts"};
     case LayerKind::layer_norm: return {false, true};
     case LayerKind::softmax: return {false, true};
-    case LayerKind::attention: return {layer.variant != "additive" && layer.inputs.size() == 1, false};
+    case LayerKind::attention: return {layer.parameters.empty() && layer.inputs.size() == 1, false};
     default: return {};
   }
 }
@@ -215,8 +222,8 @@ Box OperatorNetwork::needed(std::size_t o, const OperatorInput& input, const Til
   switch (first.kind) {
     case LayerKind::convolution:
     case LayerKind::pooling:
-      box.h = window(tile.output.h, first.stride, first.kernel_height, first.padding_height, source.height);
-      box.w = window(tile.output.w, first.stride, first.kernel_width, first.padding_width, source.width);
+      box.h = window(tile.output.h, first, first.kernel_height, first.padding_height, source.height);
+      box.w = window(tile.output.w, first, first.kernel_width, first.padding_width, source.width);
       break;
     case LayerKind::batch_norm:
     case LayerKind::local_response_norm:

@@ -1,5 +1,7 @@
 #include "strategies/step/shared_table.hpp"
 
+#include <algorithm>
+
 namespace epocast {
 namespace {
 
@@ -18,7 +20,11 @@ std::vector<SharedTable> shared_tables(const StepPlan& plan, const Model* model)
     if (model->layers[l].tied_to < 0) continue;
     const auto layer = static_cast<std::size_t>(model->layers[l].tied_to);
     const SharedTable table{chunk_of(plan, layer), chunk_of(plan, l), layer};
-    if (plan.chunk(table.original).stage != plan.chunk(table.copy).stage) tables.push_back(table);
+    const int stage = plan.chunk(table.copy).stage;
+    const bool is_known = std::ranges::any_of(tables, [&](const SharedTable& other) {
+      return other.layer == layer && plan.chunk(other.copy).stage == stage;
+    });
+    if (plan.chunk(table.original).stage != stage && !is_known) tables.push_back(table);
   }
   return tables;
 }

@@ -91,6 +91,23 @@ layers:
                   3, 0.01F);
 }
 
+TEST_CASE("gradients of transposed and dilated convolutions are those of the loss") {
+  check_gradients(R"(
+model: up_and_down
+input: {channels: 3, height: 9, width: 9}
+layers:
+  - {conv: a, filters: 16, kernel: 3, stride: 2}
+  - {tanh: t}
+  - {conv: b, filters: 16, kernel: 4, stride: 2, padding: 1, groups: 2, transposed: true}
+  - {tanh: u}
+  - {conv: c, filters: 16, kernel: 3, dilation: 2, bias: false}
+  - {tanh: v}
+  - {fc: e, units: 5}
+  - {softmax: p}
+)",
+                  3, 0.01F);
+}
+
 TEST_CASE("gradients along sequences are those of the loss") {
   check_gradients(R"(
 model: sequence

@@ -28,7 +28,8 @@ Model network() {
       "model: net\ninput: {channels: 3, height: 28, width: 28}\nlayers:\n"
       "  - {conv: first, filters: 64, kernel: 3, padding: 1}\n"
       "  - {conv: wide, filters: 128, kernel: 3, padding: 1}\n"
-      "  - {conv: point, filters: 256, kernel: 1}\n  - relu\n",
+      "  - {conv: point, filters: 256, kernel: 1}\n  - relu\n"
+      "  - {conv: up, filters: 32, kernel: 2, stride: 2, transposed: true}\n",
       "net.yaml");
 }
 
@@ -63,6 +64,15 @@ TEST_CASE("a convolution is a product and a change of layout in each pass", "[im
 TEST_CASE("a 1x1 convolution needs no columns, the first layer no gradient of its input", "[im2col]") {
   CHECK(times("", 3, 2).forward.value == Approx(product(256, 1568, 128, false, false)));
   CHECK(times("", 1, 2).backward_data.value == 0);
+}
+
+TEST_CASE("a transposed convolution multiplies first and adds up its columns", "[im2col]") {
+  // Each of 2 x 784 positions makes a column of 32 x 4 = 128 values; the output has 32 x 56 x 56.
+  constexpr double kLayout = 4.0 * (2 * 32 * 3136 + 128 * 1568) / (0.8 * kBandwidth);
+  const PassTimes up = times("", 5, 2);
+  CHECK(up.forward.value == Approx(product(128, 1568, 256, true, false) + kLayout));
+  CHECK(up.backward_data.value == Approx(kLayout + product(256, 1568, 128, false, false)));
+  CHECK(up.backward_weights.value == Approx(kLayout + product(256, 128, 1568, false, true)));
 }
 
 TEST_CASE("loops over images use as many cores as there are images", "[im2col]") {

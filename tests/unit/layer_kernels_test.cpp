@@ -107,6 +107,25 @@ TEST_CASE("an LSTM is a product of its inputs and a recurrence", "[layer_kernels
   CHECK(as_products(shape, KernelPass::backward_weights).repeats == 1);
 }
 
+TEST_CASE("what comes back to an LSTM is a product in each step", "[layer_kernels]") {
+  const Model m = model_of("  - {lstm: r, units: 3, feedback: 2}\n");
+  // 2 features and 12 gates of 4 samples at a time; gradients of the weights likewise.
+  CHECK(kernels(m, "r", 4, KernelPass::forward) ==
+        "gemm m=12 n=20 k=6 ta=1 tb=0\nrecurrent gates=4 hidden=3 batch=4 steps=5\n5 x gemm m=12 n=4 k=2 ta=1 tb=0\n");
+  CHECK(kernels(m, "r", 4, KernelPass::backward_data) ==
+        "recurrent gates=4 hidden=3 batch=4 steps=5\n5 x gemm m=2 n=4 k=12 ta=0 tb=0\n");
+}
+
+TEST_CASE("attention by location goes query by query", "[layer_kernels]") {
+  const Model m = model_of(
+      "  - {linear: k, units: 8}\n"
+      "  - {attention: a, inputs: [k, k, input], score: location, location_filters: 3, location_kernel: 7}\n");
+  // 2 samples of 5 keys: 14 values of softmaxes to 3 features, those to 8; the sum of 6 features of the values.
+  CHECK(kernels(m, "a", 2, KernelPass::forward) ==
+        "5 x gemm m=3 n=10 k=14 ta=1 tb=0\n5 x gemm m=8 n=10 k=3 ta=1 tb=0\n5 x gemm m=6 n=1 k=5 ta=0 tb=0 count=2\n"
+        "5 x memory op=attention values=160\n5 x memory op=softmax values=20\n");
+}
+
 TEST_CASE("a batched product has the work of its parts, and more to spread over cores", "[layer_kernels]") {
   const KernelShape one{GemmShape{64, 32, 16, true, false}}, twelve{GemmShape{64, 32, 16, true, false, 12}};
   CHECK(kernel_work(twelve).flop == 12 * kernel_work(one).flop);
@@ -122,7 +141,8 @@ TEST_CASE("a batched product has the work of its parts, and more to spread over 
 
 TEST_CASE("products of sequence models have the FLOP that the models count", "[layer_kernels]") {
   // What is no product (softmax, gates, norms, GELU) is below 4 % of these models, and never negative.
-  for (const char* name : {"bert_base", "bert_large", "gpt2", "gnmt", "word_rnn", "e3d_lstm"}) {
+  for (const char* name :
+       {"bert_base", "bert_large", "gpt2", "gnmt", "word_rnn", "e3d_lstm"}) {
     CAPTURE(name);
     const Model model = load_model(kRoot / "workloads/models" / (std::string(name) + ".yaml"));
     double forward = 0, data = 0, weights = 0;

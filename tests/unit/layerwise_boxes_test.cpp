@@ -83,7 +83,7 @@ Pair random_pair(std::mt19937& random) {
     return in.n == to.n && in.h == to.h && in.w == to.w;
   };
   Layer second;
-  switch (draw(random, 0, 9)) {
+  switch (draw(random, 0, 10)) {
     case 0:
       last.kind = LayerKind::convolution;
       last.output.channels = draw(random, 1, 12);
@@ -110,6 +110,18 @@ Pair random_pair(std::mt19937& random) {
       window();
       out.reads = [reads = touches(last)](const Element& in, const Element& to, IndexRange) {
         return reads(in, to) && in.c == to.c;
+      };
+      break;
+    case 9:
+      last.kind = LayerKind::convolution;
+      last.variant = "transposed";
+      last.output.channels = draw(random, 1, 12);
+      window();
+      last.output.height = (shape.height - 1) * last.stride - 2 * last.padding_height + last.kernel_height;
+      last.output.width = (shape.width - 1) * last.stride - 2 * last.padding_width + last.kernel_width;
+      // The windows of the convolution that it is the gradient of.
+      out.reads = [reads = touches(last)](const Element& in, const Element& to, IndexRange k) {
+        return reads({to.n, to.c, to.h, to.w}, {in.n, in.c, in.h, in.w}) && k.contains(in.c);
       };
       break;
     case 3:
@@ -307,6 +319,35 @@ TEST_CASE("1x1 windows two apart are sent with what lies between them", "[layerw
   const Division target(network, 1, rows, 1, {0, 1});
   // Output rows 2 and 3 read rows 4 and 6.
   CHECK(target.needed(target.op().inputs.front(), 1).h == IndexRange{4, 7});
+}
+
+TEST_CASE("rows that dilated and transposed windows read", "[layerwise]") {
+  Model model;
+  Layer next = producer("next", {1, 8, 8});
+  next.inputs = {1};
+  next.kernel_height = next.kernel_width = 3;
+  const auto rows = [&](std::int64_t height, std::int64_t parts, std::size_t part) {
+    next.output = {1, height, height};
+    model.layers = {network_input({1, 8, 8}), producer("first", {1, 8, 8}), next};
+    const OperatorNetwork network(model);
+    Degrees degrees;
+    degrees[Dimension::h] = static_cast<int>(parts);
+    std::vector<int> devices(static_cast<std::size_t>(parts));
+    for (std::size_t d = 0; d < devices.size(); ++d) devices[d] = static_cast<int>(d);
+    const Division target(network, 1, degrees, 1, devices);
+    return target.needed(target.op().inputs.front(), part).h;
+  };
+  // Taps two apart: output rows 4 to 7 read rows 2 to 9, of which there are 8.
+  next.dilation = 2;
+  next.padding_height = next.padding_width = 2;
+  CHECK(rows(8, 2, 1) == IndexRange{2, 8});
+  // Transposed, stride 2, padding 1: input i makes rows 2i - 1 to 2i + 1 of 15.
+  next.dilation = 1;
+  next.padding_height = next.padding_width = 1;
+  next.stride = 2;
+  next.variant = "transposed";
+  CHECK(rows(15, 3, 0) == IndexRange{0, 3});  // rows 0 to 4
+  CHECK(rows(15, 3, 1) == IndexRange{2, 6});  // rows 5 to 9: from 2, which reaches 5, to 5, which begins at 9
 }
 
 TEST_CASE("a part of a map is all of its positions in the vector behind it", "[layerwise]") {

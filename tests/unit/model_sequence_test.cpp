@@ -125,6 +125,38 @@ TEST_CASE("an LSTM has 4 h (x + h) weights, used once a step in every pass") {
   CHECK(layer(bare, "r").backward_data_flop == 2.0 * 4 * 3 * 3 * 5 + 23 * 3 * 5);
 }
 
+TEST_CASE("features that come back from later layers are inputs of an LSTM's next step") {
+  const Model model = parse("  - {lstm: r, units: 4, feedback: 2}\n", "{channels: 3, width: 5}");
+  const Layer& r = layer(model, "r");
+  CHECK(r.parameter_count() == 4 * 4 * (3 + 2) + 4 * 4 * 4 + 4 * 4);
+  CHECK(r.forward_flop == 2.0 * 4 * 4 * (3 + 2 + 4) * 5 + 25 * 4 * 5);
+  CHECK(r.backward_weights_flop == 2.0 * 4 * 4 * (3 + 2 + 4) * 5);
+  // Of the state and of what comes back, whatever is upstream; not of the data.
+  CHECK(r.backward_data_flop == 2.0 * 4 * 4 * (2 + 4) * 5 + 23 * 4 * 5);
+  CHECK(r.inner_values == 5 * 4 * 5 + 2 * 5);
+}
+
+TEST_CASE("attention that sees where it looked before") {
+  const Model model =
+      parse(kWords +
+                "  - {select: s, positions: 3}\n"
+                "  - {linear: k, units: 4, input: s}\n"
+                "  - {linear: q, units: 4, input: e}\n"
+                "  - {attention: a, inputs: [q, k, s], score: location, location_filters: 2, location_kernel: 7}\n",
+            kTokens);
+  const Layer& a = layer(model, "a");
+  // 5 queries, 3 keys, 4 features of scores and 6 of values; 2 filters over 7 of the last softmax and of the sum so
+  // far.
+  const double pairs = 15;
+  const double products = pairs * 2 * 2 * (2 * 7 + 4);
+  CHECK(a.steps == 5);
+  CHECK(a.parameter_count() == 4 + 2 * 7 * 2 + 2 * 4);
+  CHECK(a.forward_flop == pairs * (7 * 4 + 4) + 6 * pairs + 2 * pairs * 6 + products);
+  CHECK(a.backward_weights_flop == 2 * pairs * 4 + products);
+  CHECK(a.backward_data_flop == 2 * 2 * pairs * 6 + 5 * pairs + 6 * pairs * 4 + products);
+  CHECK(a.inner_values == 15 * (1 + 4 + 2 + 1));  // softmax, tanh, features, sum of softmaxes
+}
+
 TEST_CASE("layer normalisation, GELU and products of layers") {
   const Model model = parse(kWords +
                                 "  - layer_norm\n"
@@ -213,6 +245,9 @@ TEST_CASE("mistakes in sequence layers are found with place and remedy") {
        "layers[2].pairs: 'causal' needs as many keys as queries"},
       {kWords + "  - {attention: a, pairs: casual}\n", "did you mean 'causal'"},
       {kWords + "  - {attention: a, score: additive, fused: true}\n", "only dot products can be fused"},
+      {kWords + "  - {attention: a, inputs: [e, e, e], score: location}\n", "missing key 'location_filters'"},
+      {kWords + "  - {attention: a, inputs: [e, e, e], heads: 2, score: location}\n",
+       "layers[1].heads: scores by location are those of one head, not of 2"},
       {kWords + "  - {attention: a, fused: 3}\n", "layers[1].fused"},
       {"  - {attention: a}\n", "attention reads a sequence", "{channels: 3, height: 2, width: 2}"},
       {kWords + "  - {select: s, positions: 6}\n", "cannot select 6 positions of 5"},

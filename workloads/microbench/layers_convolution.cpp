@@ -14,23 +14,30 @@ constexpr auto kAnyTag = dnnl::memory::format_tag::any;
 
 /// A sliding window in oneDNN's terms: (depth,) height, width.
 struct WindowDims {
-  Dims kernel, stride, before, after;
+  Dims kernel, stride, dilation, before, after;
 
   std::string text() const {
     std::string out;
-    for (const Dims* part : {&kernel, &stride, &before, &after})
+    for (const Dims* part : {&kernel, &stride, &dilation, &before, &after})
       for (const auto size : *part) out += std::to_string(size) + ' ';
     return out;
   }
 };
 
-void add_direction(WindowDims& w, std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t stride,
-                   std::int64_t before) {
-  w.kernel.push_back(kernel);
-  w.stride.push_back(stride);
-  w.before.push_back(before);
+struct Side {
+  std::int64_t in, out, kernel, stride, before;
+};
+
+void add_direction(WindowDims& w, const Layer& l, const Side& side) {
+  w.kernel.push_back(side.kernel);
+  w.stride.push_back(side.stride);
+  w.dilation.push_back(l.dilation - 1);  // what lies between two taps
+  w.before.push_back(side.before);
+  const std::int64_t extent = l.dilation * (side.kernel - 1) + 1;
   // What the last window needs; `same` and rounding up pad more behind than before.
-  w.after.push_back(std::max<std::int64_t>(0, (out - 1) * stride + kernel - in - before));
+  w.after.push_back(is_transposed(l)
+                        ? (side.in - 1) * side.stride + extent - side.before - side.out
+                        : std::max<std::int64_t>(0, (side.out - 1) * side.stride + extent - side.in - side.before));
 }
 
 WindowDims window_of(const Layer& l) {
@@ -38,24 +45,24 @@ WindowDims window_of(const Layer& l) {
   if (l.input.depth > 1) {
     // A window without depth goes through every slice.
     const bool slices = l.kernel_depth == 1 && l.output.depth == l.input.depth;
-    add_direction(w, l.input.depth, l.output.depth, l.kernel_depth, slices ? 1 : l.stride, l.padding_depth);
+    add_direction(w, l, {l.input.depth, l.output.depth, l.kernel_depth, slices ? 1 : l.stride, l.padding_depth});
   }
-  add_direction(w, l.input.height, l.output.height, l.kernel_height, l.stride, l.padding_height);
-  add_direction(w, l.input.width, l.output.width, l.kernel_width, l.stride, l.padding_width);
+  add_direction(w, l, {l.input.height, l.output.height, l.kernel_height, l.stride, l.padding_height});
+  add_direction(w, l, {l.input.width, l.output.width, l.kernel_width, l.stride, l.padding_width});
   return w;
 }
 
-}  // namespace
-
-void build_convolution(StepBuilder& b, int index) {
-  using dnnl::convolution_backward_data;
-  using dnnl::convolution_backward_weights;
-  using dnnl::convolution_forward;
+/// A convolution or a transposed one, by the library's types for its three passes.
+template <class Forward, class BackwardData, class BackwardWeights>
+void build_windows(StepBuilder& b, int index, dnnl::algorithm algorithm) {
   const Layer& l = b.layer(index);
   const int producer = l.inputs.front();
   const WindowDims w = window_of(l);
   Shape out_shape = l.output;
   if (l.input.depth > 1 && out_shape.depth == 1) return b.leave_out(index);  // another number of dimensions
+  // Weights that are another layer's or do not change, and rows behind the output of a transposed convolution.
+  if (l.parameters.empty() || std::ranges::any_of(w.after, [](auto side) { return side < 0; }))
+    return b.leave_out(index);
 
   const Desc src(b.dims(l.input), kFloat, kAnyTag);
   const Desc dst(b.dims(out_shape), kFloat, kAnyTag);
@@ -63,16 +70,15 @@ void build_convolution(StepBuilder& b, int index) {
   if (l.groups > 1) weight_dims.insert(weight_dims.begin(), l.groups);
   weight_dims.insert(weight_dims.end(), w.kernel.begin(), w.kernel.end());
   const Desc weights(weight_dims, kFloat, kAnyTag);
-  const bool has_bias = l.parameters.size() > 1;
+  const bool has_bias = l.find_parameter(".bias") != nullptr;
   const Desc bias = has_bias ? Desc({l.output.channels}, kFloat, dnnl::memory::format_tag::a) : Desc();
-  const auto algorithm = dnnl::algorithm::convolution_direct;
-  const std::string what = "convolution " + w.text();
+  const std::string what = (is_transposed(l) ? "transposed convolution " : "convolution ") + w.text();
 
-  const convolution_forward::primitive_desc forward(
-      has_bias ? convolution_forward::desc(dnnl::prop_kind::forward_training, algorithm, src, weights, bias, dst,
-                                           w.stride, w.before, w.after)
-               : convolution_forward::desc(dnnl::prop_kind::forward_training, algorithm, src, weights, dst, w.stride,
-                                           w.before, w.after),
+  const typename Forward::primitive_desc forward(
+      has_bias ? typename Forward::desc(dnnl::prop_kind::forward_training, algorithm, src, weights, bias, dst, w.stride,
+                                        w.dilation, w.before, w.after)
+               : typename Forward::desc(dnnl::prop_kind::forward_training, algorithm, src, weights, dst, w.stride,
+                                        w.dilation, w.before, w.after),
       StepBuilder::attributes(), cpu_engine());
   const double fan_in = static_cast<double>(l.parameters.front().values) / static_cast<double>(l.output.channels);
   Parameters& weight =
@@ -88,8 +94,8 @@ void build_convolution(StepBuilder& b, int index) {
 
   b.on_backward(index, [=, &b, &weight](const KernelTensor& gradient) {
     if (b.needs_gradient(producer)) {
-      const convolution_backward_data::primitive_desc pd(
-          convolution_backward_data::desc(algorithm, src, weights, dst, w.stride, w.before, w.after),
+      const typename BackwardData::primitive_desc pd(
+          typename BackwardData::desc(algorithm, src, weights, dst, w.stride, w.dilation, w.before, w.after),
           StepBuilder::attributes(), cpu_engine(), forward);
       Kernel& k = b.kernel(index, StepPass::backward_data);
       const KernelTensor diff_dst = b.in_layout(gradient, pd.diff_dst_desc(), k);
@@ -98,9 +104,11 @@ void build_convolution(StepBuilder& b, int index) {
       b.run(k, pd, what, {{DNNL_ARG_DIFF_DST, diff_dst}, {DNNL_ARG_WEIGHTS, filters}}, {{DNNL_ARG_DIFF_SRC, diff_src}});
       b.hand_back(producer, diff_src);
     }
-    const convolution_backward_weights::primitive_desc pd(
-        has_bias ? convolution_backward_weights::desc(algorithm, src, weights, bias, dst, w.stride, w.before, w.after)
-                 : convolution_backward_weights::desc(algorithm, src, weights, dst, w.stride, w.before, w.after),
+    const typename BackwardWeights::primitive_desc pd(
+        has_bias
+            ? typename BackwardWeights::desc(algorithm, src, weights, bias, dst, w.stride, w.dilation, w.before,
+                                             w.after)
+            : typename BackwardWeights::desc(algorithm, src, weights, dst, w.stride, w.dilation, w.before, w.after),
         StepBuilder::attributes(), cpu_engine(), forward);
     Kernel& k = b.kernel(index, StepPass::backward_weights);
     const KernelTensor source = b.in_layout(input, pd.src_desc(), k);
@@ -112,6 +120,18 @@ void build_convolution(StepBuilder& b, int index) {
     b.run(k, pd, what, {{DNNL_ARG_SRC, source}, {DNNL_ARG_DIFF_DST, diff_dst}}, writes);
     if (!same) b.reorder(made, weight.gradient, k);
   });
+}
+
+}  // namespace
+
+void build_convolution(StepBuilder& b, int index) {
+  using namespace dnnl;
+  if (is_transposed(b.layer(index)))
+    build_windows<deconvolution_forward, deconvolution_backward_data, deconvolution_backward_weights>(
+        b, index, algorithm::deconvolution_direct);
+  else
+    build_windows<convolution_forward, convolution_backward_data, convolution_backward_weights>(
+        b, index, algorithm::convolution_direct);
 }
 
 void build_pooling(StepBuilder& b, int index) {

@@ -19,6 +19,7 @@ struct Function {
 Function function_of(const std::string& variant) {
   using dnnl::algorithm;
   if (variant == "sigmoid") return {algorithm::eltwise_logistic, algorithm::eltwise_logistic_use_dst_for_bwd, true};
+  if (variant == "exp") return {algorithm::eltwise_exp, algorithm::eltwise_exp_use_dst_for_bwd, true};
   if (variant == "tanh") return {algorithm::eltwise_tanh, algorithm::eltwise_tanh_use_dst_for_bwd, true};
   if (variant == "gelu") return {algorithm::eltwise_gelu_tanh, algorithm::eltwise_gelu_tanh, false};
   if (variant == "silu") return {algorithm::eltwise_swish, algorithm::eltwise_swish, false, 1};
@@ -30,6 +31,7 @@ Function function_of(const std::string& variant) {
 void build_activation(StepBuilder& b, int index) {
   const Layer& l = b.layer(index);
   const int producer = l.inputs.front();
+  if (l.input.channels != l.output.channels) return b.leave_out(index);  // gated by half of its input
   const Function function = function_of(l.variant);
   const KernelTensor input = b.output(producer);
   const auto algorithm = function.from_output ? function.backward : function.forward;

@@ -22,6 +22,7 @@ Buffer::Fill unit_scale() {
 
 void build_batch_norm(StepBuilder& b, int index) {
   const Layer& l = b.layer(index);
+  if (l.variant == "frozen") return b.leave_out(index);
   const int producer = l.inputs.front();
   const auto flags = dnnl::normalization_flags::use_scale_shift;
   const KernelTensor input = b.output(producer);

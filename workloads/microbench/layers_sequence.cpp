@@ -62,6 +62,8 @@ void build_lstm(StepBuilder& b, int index) {
   const std::int64_t steps = l.steps;
   const std::int64_t inputs = l.input.channels;
   const std::int64_t units = l.output.channels;
+  // The library's LSTM runs all steps at once; what comes back from other layers would have to be in between.
+  if (l.parameters.front().values != 4 * inputs * units) return b.leave_out(index);
   const Desc none;
   const Desc src = sequence(steps, b.batch(), inputs);
   const Desc dst = sequence(steps, b.batch(), units);

@@ -10,7 +10,7 @@
 fp32 without TF32. Before each timed run a buffer of twice the last caches is overwritten, so that operands come from
 memory as in a step of a large network. Each kernel is run until the median's standard error is below 1 %, 10 to 100
 times, fewer if --budget would not last for all kernels. On CPUs, time in which other programs had the CPU is left out.
-Kinds that are not timed (e3d_lstm, rearrange, additive attention) are named on stderr.
+Kinds that are not timed (e3d_lstm, rearrange, attention with additive scores, lstm with feedback) are named on stderr.
 """
 
 import argparse
@@ -29,7 +29,7 @@ import time
 BOTH_GRADIENTS = {"batch_norm", "layer_norm", "lstm"}
 NOT_TIMED = {"e3d_lstm", "rearrange"}
 NUMBERS = """batch inputs channels height width depth input_values out_channels out_height out_width out_depth
-kernel_height kernel_width kernel_depth stride groups padding_height padding_width padding_depth neighbours heads steps
+kernel_height kernel_width kernel_depth stride dilation groups padding_height padding_width padding_depth neighbours heads steps
 parameters""".split()
 LEAST, MOST, ENOUGH = 10, 100, 0.01
 REMEDY = "give more time, a smaller batch, or fewer models"
@@ -65,7 +65,9 @@ def read_kernels(path):
 
 
 def is_timed(row):
-    return row["kind"] not in NOT_TIMED and not (row["kind"] == "attention" and row["variant"] == "additive")
+    if row["kind"] == "lstm":  # what comes back from other layers would have to be between the steps
+        return row["parameters"] <= 4 * row["out_channels"] * (row["channels"] + row["out_channels"] + 2)
+    return row["kind"] not in NOT_TIMED and row["variant"] not in ("additive", "location")
 
 
 class Maker:
@@ -118,7 +120,8 @@ class Maker:
             slices = name == "depth" and row["kernel_depth"] == 1 and row["out_depth"] == row["depth"]
             stride = 1 if slices else row["stride"]
             size, before = row[f"kernel_{name}"], row[f"padding_{name}"]
-            after = max(0, (row[f"out_{name}"] - 1) * stride + size - row[name] - before)
+            extent = row["dilation"] * (size - 1) + 1
+            after = max(0, (row[f"out_{name}"] - 1) * stride + extent - row[name] - before)
             out.append((size, stride, before, after))
         return out
 
@@ -129,13 +132,25 @@ class Maker:
     def convolution(self, row):
         functional, window = self.torch.nn.functional, self.window(row)
         x = self.image(row)
+        if row["variant"] == "transposed":
+            return self.transposed_convolution(row, x, window)
         padding = tuple(before for _, _, before, _ in window)
         if any(after > before for _, _, before, after in window):  # uneven, as `same` may be
             x, padding = self.padded(x, window), (0,) * len(window)
         weight = self.tensor(row["out_channels"], row["channels"] // row["groups"], *(w[0] for w in window))
         convolve = functional.conv3d if len(window) == 3 else functional.conv2d
         stride = tuple(w[1] for w in window)
-        return (lambda: convolve(x, weight, None, stride, padding, 1, row["groups"])), [x], [weight]
+        return (lambda: convolve(x, weight, None, stride, padding, row["dilation"], row["groups"])), [x], [weight]
+
+    def transposed_convolution(self, row, x, window):
+        functional, names = self.torch.nn.functional, ["depth", "height", "width"][-len(window):]
+        size, stride, padding = (tuple(w[i] for w in window) for i in range(3))
+        # Rows behind the output, by the size that it has and that it would have without them.
+        behind = tuple(row[f"out_{n}"] - (row[n] - 1) * w[1] + 2 * w[2] - row["dilation"] * (w[0] - 1) - 1
+                       for n, w in zip(names, window))
+        weight = self.tensor(row["channels"], row["out_channels"] // row["groups"], *size)
+        spread = functional.conv_transpose3d if len(window) == 3 else functional.conv_transpose2d
+        return (lambda: spread(x, weight, None, stride, padding, behind, row["groups"], row["dilation"])), [x], [weight]
 
     def product(self, rows, inputs, outputs):
         x, weight = self.tensor(rows, inputs), self.tensor(outputs, inputs)
@@ -156,6 +171,9 @@ class Maker:
         return (lambda: getattr(functional, name)(x, size, stride)), [x], []
 
     def batch_norm(self, row):
+        if row["variant"] == "frozen":
+            x, fixed = self.image(row), self.tensor(row["channels"], *[1] * (3 if row["depth"] > 1 else 2), gradient=False)
+            return (lambda: x * fixed + fixed), [x], []
         x, scale, shift = self.image(row), self.tensor(row["channels"]), self.tensor(row["channels"])
         norm = self.torch.nn.functional.batch_norm
         return (lambda: norm(x, None, None, scale, shift, training=True)), [x], [scale, shift]
@@ -174,6 +192,9 @@ class Maker:
 
     def activation(self, row):
         x = self.image(row)
+        if row["variant"] == "gated_tanh":
+            value, gate = x.chunk(2, dim=1)
+            return (lambda: self.torch.tanh(value) * self.torch.sigmoid(gate)), [x], []
         function = {"gelu": self.torch.nn.functional.gelu}.get(row["variant"]) or getattr(self.torch, row["variant"])
         return (lambda: function(x)), [x], []
 

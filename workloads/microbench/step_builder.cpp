@@ -135,7 +135,7 @@ void StepBuilder::make_labels(std::int64_t classes) {
 
 void StepBuilder::forward(int index) {
   const Layer& l = layer(index);
-  if (l.kind == LayerKind::input) {
+  if (l.kind == LayerKind::input || l.variant == "data") {
     output(index) = make(plain(l.output), uniform_values(1));
     return;
   }

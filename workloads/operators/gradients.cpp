@@ -145,14 +145,39 @@ Tensors grad_convolution(const Context& c) {
           d.add((type + "BackpropFilter").c_str(), {c.in[0], shapes, c.g()}, c.in[1].values, c.used[1] ? c.work() : 0)};
 }
 
+/// Of a transposed convolution, whose inputs are a shape, filters and what is spread out.
+Tensors grad_transposed_convolution(const Context& c) {
+  Dataflow& d = c.graph;
+  std::string type = d.type_of(c.node);
+  type.resize(type.size() - std::string("BackpropInput").size());
+  const Tensor shape = d.shape_of(c.in[1]);
+  const Tensor filters =
+      d.add((type + "BackpropFilter").c_str(), {c.g(), shape, c.in[2]}, c.in[1].values, c.used[1] ? c.work() : 0);
+  return {{}, filters, d.add(type.c_str(), {c.g(), c.in[1]}, c.in[2].values, c.used[2] ? c.work() : 0)};
+}
+
 Tensors grad_max_pool(const Context& c) {
-  return {c.graph.add("MaxPoolGrad", {c.in[0], c.out(), c.g()}, c.in[0].values, c.work())};
+  const std::string type = c.graph.type_of(c.node) + "Grad";
+  return {c.graph.add(type.c_str(), {c.in[0], c.out(), c.g()}, c.in[0].values, c.work())};
 }
 
 Tensors grad_average_pool(const Context& c) {
+  const std::string type = c.graph.type_of(c.node) + "Grad";
   const Tensor shape = c.graph.shape_of(c.in[0]);
-  return {c.graph.add("AvgPoolGrad", {shape, c.g()}, c.in[0].values, c.work())};
+  return {c.graph.add(type.c_str(), {shape, c.g()}, c.in[0].values, c.work())};
 }
+
+Tensors grad_resize(const Context& c) {
+  const Tensor size = c.graph.constant(2);
+  return {c.graph.add("ResizeNearestNeighborGrad", {c.g(), size}, c.in[0].values, c.g().values)};
+}
+
+Tensors grad_crop_and_resize(const Context& c) {
+  const Tensor shape = c.graph.shape_of(c.in[0]);
+  return {c.graph.add("CropAndResizeGradImage", {c.g(), c.in[1], c.in[2], shape}, c.in[0].values, c.work())};
+}
+
+Tensors grad_exp(const Context& c) { return {c.graph.binary("Mul", c.g(), c.out())}; }
 
 Tensors grad_lrn(const Context& c) {
   return {c.graph.add("LRNGrad", {c.g(), c.in[0], c.out()}, c.in[0].values, c.work())};
@@ -260,6 +285,7 @@ Tensors grad_pad(const Context& c) {
 }
 
 Tensors grad_depth_to_space(const Context& c) { return {c.graph.add("SpaceToDepth", {c.g()}, c.in[0].values)}; }
+Tensors grad_space_to_depth(const Context& c) { return {c.graph.add("DepthToSpace", {c.g()}, c.in[0].values)}; }
 
 /// Rows of a table: the gradient is rows with their numbers.
 Tensors grad_gather(const Context& c) {
@@ -304,6 +330,7 @@ const std::unordered_map<std::string, Rule>& rules() {
       {"Relu", grad_of_output},
       {"Sigmoid", grad_of_output},
       {"Tanh", grad_of_output},
+      {"Exp", grad_exp},
       {"Rsqrt", grad_of_output},
       {"Neg", grad_neg},
       {"StopGradient", grad_none},
@@ -313,8 +340,14 @@ const std::unordered_map<std::string, Rule>& rules() {
       {"BatchMatMul", grad_matmul},
       {"Conv2D", grad_convolution},
       {"Conv3D", grad_convolution},
+      {"Conv2DBackpropInput", grad_transposed_convolution},
+      {"Conv3DBackpropInput", grad_transposed_convolution},
       {"MaxPool", grad_max_pool},
+      {"MaxPool3D", grad_max_pool},
       {"AvgPool", grad_average_pool},
+      {"AvgPool3D", grad_average_pool},
+      {"ResizeNearestNeighbor", grad_resize},
+      {"CropAndResize", grad_crop_and_resize},
       {"LRN", grad_lrn},
       {"Reshape", grad_reshape},
       {"Squeeze", grad_reshape},
@@ -328,6 +361,7 @@ const std::unordered_map<std::string, Rule>& rules() {
       {"StridedSlice", grad_strided_slice},
       {"Pad", grad_pad},
       {"DepthToSpace", grad_depth_to_space},
+      {"SpaceToDepth", grad_space_to_depth},
       {"GatherV2", grad_gather},
       {"Softmax", grad_softmax},
       {"SparseSoftmaxCrossEntropyWithLogits", grad_cross_entropy},

@@ -10,6 +10,7 @@ LayerOperators::LayerOperators(Dataflow& graph, const Model& model, double batch
       batch_(batch),
       out_(model.layers.size()),
       weights_(model.layers.size()),
+      biases_(model.layers.size()),
       is_read_(model.layers.size(), false) {
   for (const Layer& layer : model.layers)
     for (const int input : layer.inputs) is_read_[static_cast<std::size_t>(input)] = true;
@@ -23,12 +24,7 @@ void LayerOperators::add(std::size_t index) {
   graph_.step = -1;
   graph_.phase = OperatorPhase::forward;
   switch (layer.kind) {
-    case LayerKind::input:
-      current_->whole = graph_.add("Placeholder", {}, values(layer.output));
-      graph_.nodes().back().is_dynamic = graph_.is_dynamic;
-      graph_.nodes().back().has_batch = true;
-      current_->whole = graph_.output_of(current_->whole.node);
-      break;
+    case LayerKind::input: current_->whole = placeholder(layer); break;
     case LayerKind::convolution: convolution(layer); break;
     case LayerKind::fully_connected: fully_connected(layer); break;
     case LayerKind::pooling: pooling(layer); break;
@@ -41,7 +37,10 @@ void LayerOperators::add(std::size_t index) {
     case LayerKind::lstm: lstm(layer); break;
     case LayerKind::e3d_lstm: e3d_lstm(layer); break;
     case LayerKind::local_response_norm: current_->whole = graph_.unary("LRN", whole(layer), 14); break;
-    case LayerKind::flatten: current_->whole = graph_.reshape(whole(layer), values(layer.output)); break;
+    case LayerKind::flatten:
+      current_->whole =
+          layer.variant == "data" ? placeholder(layer) : graph_.reshape(whole(layer), values(layer.output));
+      break;
     case LayerKind::softmax:  // one that is a result becomes part of the loss
       current_->whole = !is_read_[index]
                             ? whole(layer)
@@ -53,6 +52,13 @@ void LayerOperators::add(std::size_t index) {
     case LayerKind::dropout:
     case LayerKind::multiply: elementwise(layer); break;
   }
+}
+
+Tensor LayerOperators::placeholder(const Layer& layer) {
+  const Tensor made = graph_.add("Placeholder", {}, values(layer.output));
+  graph_.nodes().back().is_dynamic = graph_.is_dynamic;
+  graph_.nodes().back().has_batch = true;
+  return graph_.output_of(made.node);
 }
 
 Tensor LayerOperators::add_losses() {
@@ -116,14 +122,35 @@ Tensors LayerOperators::unrolled(const Layer& layer, std::size_t i, int steps) {
   return in.steps;
 }
 
+/// A convolution's weight: another layer's, fixed, of a length and a direction, or simply its own.
+Tensor LayerOperators::filters(const Layer& layer) {
+  Dataflow& d = graph_;
+  if (layer.tied_to >= 0) return weights_[static_cast<std::size_t>(layer.tied_to)].value;
+  if (layer.fixed_values > 0) return d.constant(static_cast<double>(layer.fixed_values));
+  const Tensor weight = parameter(layer, 0, true).value;
+  const ParameterTensor* gain = layer.find_parameter(".gain");
+  if (gain == nullptr) return weight;
+  const Tensor lengths = d.variable(static_cast<double>(gain->values), false).value;
+  const Tensor squares = d.reduce("Sum", d.binary("Mul", weight, weight), lengths.values);
+  return d.binary("Mul", weight, d.binary("Mul", d.unary("Rsqrt", squares), lengths));
+}
+
+/// tf.nn.conv2d_transpose is the operation of a gradient, which reads the shape that it shall make.
 void LayerOperators::convolution(const Layer& layer) {
-  const Variable weight = parameter(layer, 0, true);
-  const bool is_flat = layer.kernel_depth == 1;
+  const Tensor weight = filters(layer);
   graph_.constant();  // tf.layers' dilation rate, read while the graph is built
-  current_->whole = graph_.add(is_flat ? "Conv2D" : "Conv3D", {whole(layer), weight.value}, values(layer.output),
-                               batch_ * layer.forward_flop);
-  if (layer.parameters.size() > 1)
-    current_->whole = graph_.binary("BiasAdd", current_->whole, parameter(layer, 1, false).value);
+  std::string type = layer.kernel_depth == 1 ? "Conv2D" : "Conv3D";
+  Tensors in{whole(layer), weight};
+  if (is_transposed(layer)) {
+    type += "BackpropInput";
+    in = {graph_.constant(4), weight, in.front()};
+  }
+  current_->whole = graph_.add(type.c_str(), in, values(layer.output), batch_ * layer.forward_flop);
+  Tensor& bias = biases_[index_];
+  if (layer.tied_to >= 0) bias = biases_[static_cast<std::size_t>(layer.tied_to)];
+  if (const ParameterTensor* own = layer.find_parameter(".bias"))
+    bias = graph_.variable(static_cast<double>(own->values), false).value;
+  if (bias.exists()) current_->whole = graph_.binary("BiasAdd", current_->whole, bias);
 }
 
 void LayerOperators::fully_connected(const Layer& layer) {
@@ -141,11 +168,18 @@ void LayerOperators::pooling(const Layer& layer) {
     current_->whole = graph_.reduce("Mean", whole(layer), values(layer.output));
     return;
   }
-  current_->whole = graph_.add(layer.backward_reads_input ? "MaxPool" : "AvgPool", {whole(layer)}, values(layer.output),
-                               batch_ * layer.forward_flop);
+  const std::string type =
+      std::string(layer.backward_reads_input ? "MaxPool" : "AvgPool") + (layer.kernel_depth > 1 ? "3D" : "");
+  current_->whole = graph_.add(type.c_str(), {whole(layer)}, values(layer.output), batch_ * layer.forward_flop);
 }
 
 void LayerOperators::batch_norm(const Layer& layer) {
+  if (layer.variant == "frozen") {
+    const auto channels = static_cast<double>(layer.input.channels);
+    const Tensor scale = graph_.constant(channels), shift = graph_.constant(channels);
+    current_->whole = graph_.binary("Add", graph_.binary("Mul", whole(layer), scale), shift);
+    return;
+  }
   const Variable scale = parameter(layer, 0, false), shift = parameter(layer, 1, false);
   current_->whole = normalize(whole(layer), static_cast<double>(layer.input.channels), scale.value, shift.value, true);
 }
@@ -203,10 +237,29 @@ void LayerOperators::moving_average(const Tensor& value) {
   d.phase = OperatorPhase::forward;
 }
 
+/// tf.image.crop_and_resize of each map; which region is on which is part of the data.
+void LayerOperators::regions(const Layer& layer) {
+  Dataflow& d = graph_;
+  const double maps = static_cast<double>(layer.inputs.size());
+  Tensors parts;
+  for (std::size_t i = 0; i < layer.inputs.size(); ++i) {
+    const Tensor boxes = d.constant(4), map_of = d.constant(), size = d.constant(2);
+    parts.push_back(d.add("CropAndResize", {whole(layer, i), boxes, map_of, size}, values(layer.output) / maps,
+                          batch_ * layer.forward_flop / maps));
+  }
+  current_->whole = parts.size() > 1 ? d.concat(parts) : parts.front();
+}
+
 void LayerOperators::rearrange(const Layer& layer) {
   Dataflow& d = graph_;
+  if (layer.variant == "regions") return regions(layer);
   const Tensor in = whole(layer);
-  if (layer.output.positions() > layer.input.positions()) {
+  if (layer.variant == "resize") {
+    const Tensor size = d.constant(2);
+    current_->whole = d.add("ResizeNearestNeighbor", {in, size}, values(layer.output));
+  } else if (layer.variant == "pixel_unshuffle") {
+    current_->whole = d.add("SpaceToDepth", {in}, values(layer.output));
+  } else if (layer.output.positions() > layer.input.positions()) {
     current_->whole = d.add("DepthToSpace", {in}, values(layer.output));
   } else if (layer.output.channels > layer.input.channels) {
     const Tensor sides = d.constant(8);
@@ -256,6 +309,11 @@ Tensor LayerOperators::elementwise(const Layer& layer, const Tensors& in) {
 
 Tensor LayerOperators::activation(const Layer& layer, const Tensor& in) {
   Dataflow& d = graph_;
+  if (layer.variant == "exp") return d.unary("Exp", in);
+  if (layer.variant == "gated_tanh") {
+    const Tensors half = d.split(in, 2);
+    return d.binary("Mul", d.unary("Tanh", half[0], 4), d.unary("Sigmoid", half[1], 3));
+  }
   if (!layer.backward_reads_input) {  // told apart by their work per value, see layer_reader.cpp
     const double work = layer.forward_flop / static_cast<double>(layer.output.values());
     if (work == 2) {  // leaky: tf.where(x < 0, 0.1 x, x)

@@ -31,6 +31,7 @@ class LayerOperators {
   Tensor scalar(Tensor t);
   // Simple layers: convolutions, pooling, activations, joins.
   void convolution(const Layer& layer);
+  Tensor filters(const Layer& layer);
   void fully_connected(const Layer& layer);
   void pooling(const Layer& layer);
   void batch_norm(const Layer& layer);
@@ -57,6 +58,10 @@ class LayerOperators {
   Tensor key_mask(const Tensor& scores);
   Tensor zero_state(double values);  ///< before the first step
 
+  /// What the model's inputs feed.
+  Tensor placeholder(const Layer& layer);
+  void regions(const Layer& layer);
+
   /// A layer's own parameter tensor number `p`.
   Variable parameter(const Layer& layer, std::size_t p, bool is_random);
   /// The output of input number `i` as one tensor, or as a tensor for each of so many steps.
@@ -69,6 +74,7 @@ class LayerOperators {
   double batch_;
   std::vector<LayerValue> out_;
   std::vector<Variable> weights_;  ///< by layer: its first parameter
+  Tensors biases_;                 ///< by layer, of convolutions
   std::vector<bool> is_read_;      ///< by layer: whether another layer reads it
   LayerValue* current_ = nullptr;
   std::size_t index_ = 0;

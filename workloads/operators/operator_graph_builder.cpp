@@ -118,7 +118,9 @@ OperatorGraph compact(const Dataflow& flow, const Model& model, std::int64_t bat
 /// Layers that TensorFlow 1's programs did not have, which nobody has written down here as operations.
 bool has_operations(const Layer& layer) {
   if (layer.kind == LayerKind::layer_norm) return layer.parameters.size() == 2;
-  if (layer.kind == LayerKind::attention) return layer.kv_heads == layer.heads;
+  if (layer.kind == LayerKind::attention) return layer.kv_heads == layer.heads && layer.variant != "location";
+  if (layer.kind == LayerKind::lstm)  // without what comes back from other layers
+    return layer.parameters.front().values == 4 * layer.input.channels * layer.output.channels;
   for (const char* variant : {"rotary", "swiglu", "experts", "prepend"})
     if (layer.variant == variant) return false;
   return true;
