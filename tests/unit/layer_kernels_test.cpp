@@ -142,7 +142,7 @@ TEST_CASE("a batched product has the work of its parts, and more to spread over 
 TEST_CASE("products of sequence models have the FLOP that the models count", "[layer_kernels]") {
   // What is no product (softmax, gates, norms, GELU) is below 4 % of these models, and never negative.
   for (const char* name :
-       {"bert_base", "bert_large", "gpt2", "gnmt", "word_rnn", "e3d_lstm"}) {
+       {"bert_base", "bert_large", "gpt2", "gnmt", "word_rnn", "e3d_lstm", "fastpitch", "waveglow"}) {
     CAPTURE(name);
     const Model model = load_model(kRoot / "workloads/models" / (std::string(name) + ".yaml"));
     double forward = 0, data = 0, weights = 0;
