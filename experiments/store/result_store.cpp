@@ -34,6 +34,9 @@ CREATE TABLE runs(id INTEGER PRIMARY KEY, plan TEXT NOT NULL, study TEXT NOT NUL
 CREATE TABLE members(run INTEGER NOT NULL REFERENCES runs(id), position INTEGER NOT NULL, key TEXT NOT NULL,
   PRIMARY KEY(run, position)) WITHOUT ROWID;
 )sql";
+// Came later: programs that do not know it leave it alone.
+constexpr const char* kStudies =
+    "CREATE TABLE IF NOT EXISTS studies(run INTEGER PRIMARY KEY REFERENCES runs(id), text TEXT NOT NULL)";
 
 constexpr const char* kRowColumns =
     "r.key, r.config, i.files, r.study, r.scenario, r.axes, r.columns, r.currency, r.error, r.exit_code, r.death, "
@@ -55,11 +58,8 @@ StoredRow read_row(const Statement& s) {
 }
 
 StoredRun read_run(const Statement& s) {
-  return {s.integer(0), s.text(1), s.text(2), s.text(3), s.text(4), s.integer(5), s.integer(6)};
+  return {s.integer(0), s.text(1), s.text(2), s.text(3), s.text(4), s.integer(5), s.integer(6), s.text(7)};
 }
-
-constexpr const char* kRunColumns =
-    "SELECT id, plan, study, program, started, scenarios, (SELECT count(*) FROM members WHERE run = id) FROM runs ";
 
 std::int64_t pragma(const Database& database, const std::string& name) {
   Statement statement(database, "PRAGMA " + name);
@@ -124,6 +124,7 @@ ResultStore::ResultStore(const std::filesystem::path& file, Use use)
   }
   check_format();
   if (use == Use::write && pragma(database_, "application_id") == 0) create();
+  if (use == Use::write) database_.run(kStudies);
 }
 
 ResultStore::~ResultStore() {
@@ -158,6 +159,13 @@ void ResultStore::create() {
   transaction.commit();
 }
 
+std::string ResultStore::select_runs() {
+  Statement table(database_, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'studies'");
+  return std::string("SELECT id, plan, study, program, started, scenarios, ") +
+         "(SELECT count(*) FROM members WHERE run = id), " +
+         (table.step() ? "coalesce((SELECT text FROM studies WHERE run = id), '')" : "''") + " FROM runs ";
+}
+
 std::multimap<std::string, KnownRow> ResultStore::known() {
   std::multimap<std::string, KnownRow> out;
   Statement statement(database_, "SELECT config, key, inputs, death FROM results");
@@ -181,14 +189,14 @@ std::int64_t ResultStore::number_of_inputs(const std::string& inputs) {
 }
 
 std::optional<StoredRun> ResultStore::last_run(const std::string& study) {
-  Statement statement(database_, std::string(kRunColumns) + "WHERE study = ?1 ORDER BY id DESC LIMIT 1");
+  Statement statement(database_, select_runs() + "WHERE study = ?1 ORDER BY id DESC LIMIT 1");
   if (!statement.bind(0, study).step()) return std::nullopt;
   return read_run(statement);
 }
 
 std::vector<StoredRun> ResultStore::runs() {
   std::vector<StoredRun> out;
-  Statement statement(database_, std::string(kRunColumns) + "ORDER BY id");
+  Statement statement(database_, select_runs() + "ORDER BY id");
   while (statement.step()) out.push_back(read_run(statement));
   return out;
 }
@@ -211,6 +219,10 @@ std::int64_t ResultStore::begin_run(const StoredRun& run) {
       .run();
   Statement last(database_, "SELECT max(id) FROM runs");
   last.step();
+  Statement(database_, "INSERT OR REPLACE INTO studies VALUES(?1, ?2)")
+      .bind(0, last.integer(0))
+      .bind(1, run.text)
+      .run();
   return last.integer(0);
 }
 

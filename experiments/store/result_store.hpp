@@ -58,6 +58,7 @@ struct StoredRun {
   std::string started = {};    ///< UTC
   std::int64_t scenarios = 0;  ///< that it wants
   std::int64_t stored = 0;     ///< that are there
+  std::string text = {};       ///< the study, YAML; "" in stores of before there was any
 };
 
 class ResultStore {
@@ -102,6 +103,7 @@ class ResultStore {
  private:
   class Lock;
   void create();
+  std::string select_runs();
   void check_format();
   std::int64_t number_of_inputs(const std::string& inputs);
 

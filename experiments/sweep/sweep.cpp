@@ -128,6 +128,19 @@ void count(SweepState& state, int exit_code, const std::string& error) {
   ++state.errors[error];
 }
 
+/// The study that a scenario is of, as YAML, with what the command line changed.
+std::string text_of_study(const Scenario& scenario) {
+  Scenario whole = scenario;
+  std::erase_if(whole.settings, [&](const auto& setting) {
+    return std::ranges::any_of(scenario.axes, [&](const auto& axis) { return axis.first == setting.first; });
+  });
+  const ConfigNode config = whole.config();
+  std::string text;
+  for (const std::string& key : config.keys()) text += key + ": " + config.at(key).flow_text() + '\n';
+  if (scenario.base.has("sweep")) text += "sweep: " + scenario.base.at("sweep").flow_text() + '\n';
+  return text;
+}
+
 /// The number of the run that these rows belong to: the last one of the study if it has the same plan and no other
 /// rows.
 std::int64_t choose_run(ResultStore& store, const SweepNeeds& needs, const Scenario& first, std::size_t scenarios,
@@ -149,7 +162,8 @@ std::int64_t choose_run(ResultStore& store, const SweepNeeds& needs, const Scena
                       .study = first.study,
                       .program = program_identity(options.version),
                       .started = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))),
-                      .scenarios = static_cast<std::int64_t>(scenarios)};
+                      .scenarios = static_cast<std::int64_t>(scenarios),
+                      .text = text_of_study(first)};
   return store.begin_run(run);
 }
 
