@@ -9,7 +9,7 @@ install(DIRECTORY sim platforms workloads costmodels strategies learning experim
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/epocast
         FILES_MATCHING PATTERN "*.hpp"
         PATTERN clusters EXCLUDE PATTERN stacks EXCLUDE PATTERN models EXCLUDE PATTERN timings EXCLUDE PATTERN calibrations EXCLUDE PATTERN measurements EXCLUDE
-        PATTERN studies EXCLUDE)
+        PATTERN studies EXCLUDE PATTERN page EXCLUDE)
 
 # The same layout as in the source tree: see sim/data_directory.hpp.
 install(DIRECTORY platforms/ DESTINATION ${EPOCAST_DATA_DIR}/platforms FILES_MATCHING PATTERN "*.xml"

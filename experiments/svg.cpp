@@ -12,7 +12,13 @@ namespace {
 /// No more digits than a tenth of a pixel.
 std::string pixels(double length) { return fmt::format("{:g}", std::round(length * 10) / 10); }
 
-std::string escaped(std::string_view text) {
+std::string opacity_attribute(double opacity) {
+  return opacity < 1 ? fmt::format(" fill-opacity=\"{:.3g}\"", opacity) : "";
+}
+
+}  // namespace
+
+std::string markup_text(std::string_view text, bool keep_lines) {
   std::string out;
   for (const char c : text) {
     if (c == '<')
@@ -24,16 +30,11 @@ std::string escaped(std::string_view text) {
     else if (c == '"')
       out += "&quot;";
     else
-      out += static_cast<unsigned char>(c) < ' ' ? ' ' : c;  // XML has no control characters
+      out +=
+          static_cast<unsigned char>(c) < ' ' && !(keep_lines && c == '\n') ? ' ' : c;  // XML has no control characters
   }
   return out;
 }
-
-std::string opacity_attribute(double opacity) {
-  return opacity < 1 ? fmt::format(" fill-opacity=\"{:.3g}\"", opacity) : "";
-}
-
-}  // namespace
 
 const char* series_colour(std::size_t i) {
   static constexpr const char* kColours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
@@ -65,7 +66,7 @@ void SvgPicture::text(double x, double y, std::string_view text, SvgTextStyle st
                        : style.anchor == SvgAnchor::end  ? " text-anchor=\"end\""
                                                          : "";
   out_ += fmt::format("<text {}{}{}>{}</text>\n", place, anchor,
-                      style.size > 0 ? fmt::format(" font-size=\"{}\"", style.size) : "", escaped(text));
+                      style.size > 0 ? fmt::format(" font-size=\"{}\"", style.size) : "", markup_text(text));
 }
 
 void SvgPicture::circle(double x, double y, double radius, std::string_view colour, double opacity) {
@@ -87,7 +88,7 @@ void SvgPicture::rectangle(double x, double y, double width, double height, std:
                            std::string_view tip) {
   out_ += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\"{}><title>{}</title></rect>\n",
                       pixels(x), pixels(y), pixels(width), pixels(height), colour, opacity_attribute(opacity),
-                      escaped(tip));
+                      markup_text(tip));
 }
 
 }  // namespace epocast

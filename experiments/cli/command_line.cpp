@@ -102,6 +102,7 @@ int run_command_line(int argc, char** argv, Registries registries) {
     add_run_command(app, context);
     add_sweep_command(app, context);
     add_results_command(app, context);
+    add_report_command(app, context);
     add_plan_command(app, context);
     add_learn_command(app, context);
     add_trace_command(app, context);
