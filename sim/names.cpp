@@ -14,6 +14,7 @@ namespace {
 
 // Longer texts are no typos of a name, and the distance costs time quadratic in the length.
 constexpr std::size_t kLongestName = 200;
+constexpr std::size_t kLongestList = 600;  // characters of names that an error lists
 
 // Damerau-Levenshtein distance, restricted form: swapping two neighbours counts as one edit, like inserting, deleting
 // or replacing one character. Rows are kept for the last three prefixes of `a`.
@@ -60,7 +61,11 @@ std::string name_hint(std::string_view name, const std::vector<std::string>& can
   const std::string nearest = nearest_name(name, candidates);
   if (!nearest.empty()) return " (did you mean '" + nearest + "'?)";
   std::string valid;
-  for (const std::string& candidate : candidates) valid += (valid.empty() ? "" : ", ") + candidate;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    if (valid.size() > kLongestList)
+      return " (valid: " + valid + ", and " + std::to_string(candidates.size() - i) + " more)";
+    valid += (valid.empty() ? "" : ", ") + candidates[i];
+  }
   return " (valid: " + valid + ")";
 }
 
