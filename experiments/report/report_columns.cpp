@@ -121,7 +121,8 @@ std::vector<ReportColumn> report_columns(const ReportData& data) {
     }
   }
   // Rows of several files may have their columns in different orders: study and scenario first all the same.
-  std::ranges::stable_partition(names, [](const std::string& name) { return name == "study" || name == "scenario"; });
+  std::stable_partition(names.begin(), names.end(),
+                        [](const std::string& name) { return name == "study" || name == "scenario"; });
   std::map<std::string, int> shorts;
   for (const std::string& name : names) ++shorts[short_name(name)];
 
