@@ -18,9 +18,6 @@
 
 namespace epocast {
 
-/// Bytes read and written up to which an operation is the host's.
-inline constexpr double kHostBytes = 256;
-
 /// By node [s]. `model` is what the graph was built from. Throws ConfigError if the calibration has no fit that a
 /// product or convolution of the graph needs.
 std::vector<double> operator_times(const OperatorGraph& graph, const Model& model,

@@ -21,6 +21,11 @@ const char* to_string(Lifetime lifetime) {
   return "";
 }
 
+std::string node_name(const OperatorGraph& graph, std::size_t node) {
+  const std::string& layer = graph.layers[graph.layer[node]];
+  return layer + (layer.empty() ? "" : "/") + graph.operation_of(node) + '_' + std::to_string(node);
+}
+
 OperatorConsumers consumers(const OperatorGraph& graph) {
   OperatorConsumers out;
   out.begin.assign(graph.size() + 1, 0);

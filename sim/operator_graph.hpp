@@ -57,6 +57,12 @@ struct OperatorGraph {
   }
 };
 
+/// What a node is called in tables and files: layer, operation, number.
+std::string node_name(const OperatorGraph& graph, std::size_t node);
+
+/// Bytes read and written up to which an operation is the host's and takes no time on a device.
+inline constexpr double kHostBytes = 256;
+
 /// The same edges seen from the other end: node n is read by consumer[begin[n]] .. consumer[begin[n + 1] - 1].
 struct OperatorConsumers {
   std::vector<std::uint32_t> begin, consumer;

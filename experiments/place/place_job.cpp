@@ -27,11 +27,6 @@
 namespace epocast {
 namespace {
 
-std::string node_name(const OperatorGraph& graph, std::size_t n) {
-  const std::string& layer = graph.layers[graph.layer[n]];
-  return fmt::format("{}{}{}_{}", layer, layer.empty() ? "" : "/", graph.operation_of(n), n);
-}
-
 /// Those of libraries come behind those of our own.
 std::vector<PlacementMethod> all_methods() {
   const std::span<const PlacementMethod> own = placement_methods();

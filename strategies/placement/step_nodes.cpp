@@ -11,7 +11,6 @@
 namespace epocast {
 namespace {
 
-constexpr double kHostBytes = 256;         // up to which an operation is the host's, as operator_times.hpp
 constexpr double kKernelOverhead = 5e-6;   // s; engineering estimate, as operator_times.cpp
 constexpr double kMemoryEfficiency = 0.8;  // as operator_times.cpp
 constexpr double kBytesPerValue = 4;       // of operator graphs
@@ -215,10 +214,7 @@ StepNodes operation_nodes(const OperatorGraph& operations, const WorkloadTrace& 
   out.graph = placement_graph(operations, std::vector<double>(operations.size(), 0));
   set_ticks(out);
   set_size(out, bytes_per_value(trace.precision) / kBytesPerValue);
-  for (std::size_t n = 0; n < operations.size(); ++n) {
-    const std::string& layer = operations.layers[operations.layer[n]];
-    out.names.push_back(fmt::format("{}{}{}_{}", layer, layer.empty() ? "" : "/", operations.operation_of(n), n));
-  }
+  for (std::size_t n = 0; n < operations.size(); ++n) out.names.push_back(node_name(operations, n));
   return out;
 }
 
