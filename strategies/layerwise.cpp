@@ -44,11 +44,21 @@ const char* meaning(Dimension dimension, const LayerOperator& op) {
   return "";
 }
 
+/// The workers that an operator may be on.
+struct WorkerRange {
+  std::size_t first = 0, count = 0;
+};
+
+WorkerRange workers_of(const LayerwisePipeline& pipeline, std::size_t op) {
+  const std::size_t stage = pipeline.stage_of_operator(op);
+  return {pipeline.first_worker(stage), pipeline.stages[stage].workers};
+}
+
 /// Refuses what the operator or the machine cannot have; `place(d)` is where a dimension's degree is written.
 template <class Place>
-void check(const Configuration& of, const LayerOperator& op, const DimensionLimits& limits, std::size_t workers,
+void check(const Configuration& of, const LayerOperator& op, const DimensionLimits& limits, const WorkerRange& workers,
            const ConfigNode& node, Place place) {
-  const auto count = static_cast<std::int64_t>(workers);
+  const auto count = static_cast<std::int64_t>(workers.count);
   for (const Dimension d : kAllDimensions) {
     const std::int64_t limit = limits[static_cast<std::size_t>(d)];
     if (of.degrees[d] <= limit) continue;
@@ -61,15 +71,18 @@ void check(const Configuration& of, const LayerOperator& op, const DimensionLimi
   if (product > count || count % product != 0)
     throw node.error(fmt::format(
         "the degrees {} take {} devices, which {} {} workers; their product must be one of {}", of.degrees.text(),
-        product, product > count ? "is more than the" : "does not divide the", workers, divisors_up_to(count, count)));
+        product, product > count ? "is more than the" : "does not divide the", count, divisors_up_to(count, count)));
   if (of.devices.empty()) return;
   const ConfigNode devices = node.at("devices");
   if (static_cast<std::int64_t>(of.devices.size()) != product)
     throw devices.error(
         fmt::format("{} devices for degrees {}, which take {}", of.devices.size(), of.degrees.text(), product));
   for (std::size_t i = 0; i < of.devices.size(); ++i) {
-    if (of.devices[i] >= static_cast<int>(workers))
-      throw devices.error(fmt::format("there is no worker {}; they are 0 .. {}", of.devices[i], workers - 1));
+    const auto device = static_cast<std::size_t>(of.devices[i]);
+    if (device < workers.first || device >= workers.first + workers.count)
+      throw devices.error(fmt::format("there is no worker {}{}; they are {} .. {}", device,
+                                      workers.first > 0 ? " in this stage" : "", workers.first,
+                                      workers.first + workers.count - 1));
     if (std::count(of.devices.begin(), of.devices.end(), of.devices[i]) > 1)
       throw devices.error(fmt::format("worker {} is named twice", of.devices[i]));
   }
@@ -103,6 +116,10 @@ EntryInfo Layerwise::info() {
        {"overlap", "", "true | false", "true", "gradients travel during the backward pass, or after it"},
        {"placement", "", "packed | spread", "packed",
         "operators with fewer devices are on the first workers, or evenly over all"},
+       {"schedule", "", "map", "the whole batch at once",
+        "{name: 1f1b or gpipe, micro_batches: N}: the batch in parts, gradients are exchanged after the last"},
+       {"stages", "", "list of {from, workers}", "one",
+        "runs of operators on workers of their own: a pipeline; `from` is a stage's first operator"},
        {"bandwidth", "bytes/s", "> 0", "required", "of a device's link, as a search sees it (configuration: search)"},
        {"dimensions", "", "list of n, c, h, w, k", "[n, c, h, w]", "what a search may divide"}}};
 }
@@ -134,6 +151,30 @@ Layerwise::Layerwise(const ConfigNode& options) : options_(options) {
     throw options.at("server_rate")
         .error("only a server in host memory has a rate of its own; add exchange: host_server");
   replay_.overlap = options.get("overlap", true);
+  if (options.has("schedule")) {
+    const ConfigNode schedule = options.at("schedule");
+    pipeline_.schedule =
+        choose(schedule, "name", {{"1f1b", PipelineSchedule::one_f_one_b}, {"gpipe", PipelineSchedule::gpipe}},
+               PipelineSchedule::one_f_one_b);
+    pipeline_.micro_batches = static_cast<int>(schedule.get("micro_batches", std::int64_t{1}, Range{1, 1e5}));
+    schedule.check_all_read();
+    if (kind_ == Kind::search)
+      throw schedule.error("configuration: search takes the whole batch at once; `epocast layerwise` searches with it");
+  }
+  if (options.has("stages")) {
+    for (const ConfigNode& stage : options.at("stages").items()) {
+      if (pipeline_.stages.empty() == stage.has("from"))
+        throw stage.error(pipeline_.stages.empty()
+                              ? "the first stage begins with the first operator; leave 'from' out"
+                              : "say with which operator the stage begins, as in {from: fc6, workers: 2}");
+      pipeline_.stages.push_back({0, static_cast<std::size_t>(stage.at("workers").as_int(Range{1, 1e6}))});
+      if (stage.has("from")) stage.at("from").as_string();
+      stage.check_all_read();
+    }
+    if (kind_ == Kind::search)
+      throw options.at("stages").error(
+          "configuration: search knows no stages; `epocast layerwise --stages` finds them");
+  }
   search_.places =
       choose(options, "placement", {{"packed", PlaceRule::packed}, {"spread", PlaceRule::spread}}, PlaceRule::packed);
   search_.exchange = replay_.exchange;
@@ -162,26 +203,60 @@ std::shared_ptr<const OperatorNetwork> Layerwise::network_of(const StrategyConte
   return std::make_shared<const OperatorNetwork>(context.model != nullptr ? *context.model : model_of(trace));
 }
 
-Configuration Layerwise::image(const OperatorNetwork& network, std::size_t op, const StrategyContext& context) const {
-  const std::size_t workers = context.workers.size();
-  const Degrees degrees =
-      kind_ == Kind::one_weird_trick ? one_weird_trick_degrees(network, op, workers) : image_degrees(workers);
+Configuration Layerwise::image(const OperatorNetwork& network, std::size_t op, std::int64_t batch,
+                               const LayerwisePipeline& pipeline) const {
+  const WorkerRange workers = workers_of(pipeline, op);
+  const Degrees degrees = kind_ == Kind::one_weird_trick ? one_weird_trick_degrees(network, op, workers.count)
+                                                         : image_degrees(workers.count);
   const ConfigNode place = options_.has("configuration") ? options_.at("configuration") : options_;
-  check({degrees, {}}, network.at(op), network.limits(op, context.global_batch), workers, place,
-        [&](Dimension) { return place; });
+  check({degrees, {}}, network.at(op), network.limits(op, batch), workers, place, [&](Dimension) { return place; });
   return {degrees, {}};
 }
 
 Configuration Layerwise::read(const ConfigNode& node, const OperatorNetwork& network, std::size_t op,
-                              const StrategyContext& context) const {
+                              std::int64_t batch, const LayerwisePipeline& pipeline) const {
   Configuration out = parse(node);
-  check(out, network.at(op), network.limits(op, context.global_batch), context.workers.size(), node,
+  check(out, network.at(op), network.limits(op, batch), workers_of(pipeline, op), node,
         [&](Dimension d) { return node.has(to_string(d)) ? node.at(to_string(d)) : node; });
   return out;
 }
 
+LayerwisePipeline Layerwise::pipeline(const StrategyContext& context, const OperatorNetwork& network) const {
+  LayerwisePipeline out = pipeline_;
+  if (context.global_batch % out.micro_batches != 0)
+    throw options_.at("schedule")
+        .at("micro_batches")
+        .error(fmt::format("{} micro-batches do not divide a batch of {}; use one of {}", out.micro_batches,
+                           context.global_batch, divisors_up_to(context.global_batch, context.global_batch)));
+  if (out.stages.empty()) {
+    out.stages = LayerwisePipeline::single(context.workers.size()).stages;
+    return out;
+  }
+  const std::vector<ConfigNode> stages = options_.at("stages").items();
+  std::vector<std::string> names;
+  for (const LayerOperator& op : network.operators()) names.push_back(op.name);
+  std::size_t workers = 0;
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    workers += out.stages[s].workers;
+    if (s == 0) continue;
+    const ConfigNode from = stages[s].at("from");
+    const auto found = std::ranges::find(names, from.as_string());
+    if (found == names.end())
+      throw from.error("the network has no operator '" + from.as_string() + "'" + name_hint(from.as_string(), names));
+    out.stages[s].first_operator = static_cast<std::size_t>(found - names.begin());
+    if (out.stages[s].first_operator <= out.stages[s - 1].first_operator)
+      throw from.error(fmt::format("'{}' does not come after the first operator of the stage before, '{}'",
+                                   from.as_string(), names[out.stages[s - 1].first_operator]));
+  }
+  if (workers != context.workers.size())
+    throw options_.at("stages").error(
+        fmt::format("the stages have {} workers, the study {}", workers, context.workers.size()));
+  return out;
+}
+
 std::vector<Configuration> Layerwise::configurations(const StrategyContext& context, const OperatorNetwork& network,
-                                                     TileTimes& times) const {
+                                                     TileTimes& times, const LayerwisePipeline& pipeline) const {
+  const std::int64_t batch = context.global_batch / pipeline.micro_batches;
   std::vector<Configuration> out;
   if (kind_ == Kind::search) {
     CostSettings settings = search_;
@@ -198,7 +273,7 @@ std::vector<Configuration> Layerwise::configurations(const StrategyContext& cont
     return out;
   }
   if (kind_ != Kind::given) {
-    for (std::size_t op = 0; op < network.size(); ++op) out.push_back(image(network, op, context));
+    for (std::size_t op = 0; op < network.size(); ++op) out.push_back(image(network, op, batch, pipeline));
     return out;
   }
   const ConfigNode map = options_.at("configuration");
@@ -212,9 +287,9 @@ std::vector<Configuration> Layerwise::configurations(const StrategyContext& cont
     given[static_cast<std::size_t>(found - names.begin())] = map.at(name);
   }
   for (std::size_t op = 0; op < network.size(); ++op)
-    out.push_back(given[op]              ? read(*given[op], network, op, context)
-                  : options_.has("rest") ? read(options_.at("rest"), network, op, context)
-                                         : image(network, op, context));
+    out.push_back(given[op]              ? read(*given[op], network, op, batch, pipeline)
+                  : options_.has("rest") ? read(options_.at("rest"), network, op, batch, pipeline)
+                                         : image(network, op, batch, pipeline));
   return out;
 }
 
@@ -222,8 +297,9 @@ TrainingStep Layerwise::compile(const StrategyContext& context) const {
   const WorkloadTrace trace = context.trace(context.worker_batch());
   const std::shared_ptr<const OperatorNetwork> network = network_of(context, trace);
   TileTimes times(context, *network);
-  const LayerwisePlan plan = make_plan(network, configurations(context, *network, times), context.global_batch,
-                                       bytes_per_value(trace.precision), context.workers.size(), search_.places);
+  const LayerwisePipeline stages = pipeline(context, *network);
+  const LayerwisePlan plan = make_plan(network, configurations(context, *network, times, stages), context.global_batch,
+                                       bytes_per_value(trace.precision), stages, search_.places);
   return layerwise_step(context, plan, times, replay_);
 }
 

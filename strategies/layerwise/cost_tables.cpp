@@ -162,7 +162,8 @@ Seconds update_time(const Division& division, double value_bytes, const CostSett
   }
   const double rate = settings.rule == TransferRule::paper ? links.device.value : settings.server_rate.value;
   const double directions = division.op().needs_gradient ? 2 : 1;
-  return Seconds(directions * sums.seconds() + reduce.seconds() + spread.seconds() + (serial > 0 ? serial / rate : 0));
+  const double gradients = reduce.seconds() + spread.seconds() + (serial > 0 ? serial / rate : 0);
+  return Seconds(directions * sums.seconds() + gradients / settings.micro_batches);
 }
 
 CostTable transfer_table(const OperatorNetwork& network, const OperatorEdge& edge, const std::vector<Degrees>& from,
@@ -193,9 +194,11 @@ CostTables cost_tables(const OperatorNetwork& network, TileTimes& times, std::in
       const Division& division = divisions[op][c];
       const Tile& tile = division.tile(slowest[op][c]);
       const TileTimes::Cost cost = times.cost(op, tile);
-      costs.compute.push_back(cost.passes + (settings.rule == TransferRule::boxes ? cost.update : 0));
+      costs.compute.push_back(cost.passes +
+                              (settings.rule == TransferRule::boxes ? cost.update / settings.micro_batches : 0));
       costs.update.push_back(update_time(division, value_bytes, settings).value);
       costs.memory.push_back(cost.parameters * (2 + state_bytes / value_bytes) + cost.kept);
+      costs.kept.push_back(cost.kept);
       node.push_back(costs.compute.back() + costs.update.back());
     }
   }

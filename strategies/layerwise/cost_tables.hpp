@@ -38,6 +38,7 @@ struct CostSettings {
   LinkRates links;
   BytesPerSecond server_rate{0};  ///< of GradientExchange::host_server
   PlaceRule places = PlaceRule::packed;
+  int micro_batches = 1;  ///< of a step: tables are of one, with its share of what is done once a step
 };
 
 /// Bytes that one tensor needs for a pair of configurations, in one direction.
@@ -54,6 +55,7 @@ struct OperatorCosts {
   std::vector<double> compute;  ///< s: forward and backward on the slowest device, and, by boxes, its update
   std::vector<double> update;   ///< s: exchange of gradients, and of sums
   std::vector<double> memory;   ///< B on one device: parameters, gradients, optimizer's state, kept activations
+  std::vector<double> kept;     ///< B of these: activations, of each micro-batch under way
 };
 
 struct CostTables {
@@ -64,7 +66,7 @@ struct CostTables {
   std::size_t index_of(std::size_t op, const Degrees& degrees) const;
 };
 
-/// Time to exchange an operator's gradients, and sums if there are any.
+/// Time to exchange an operator's gradients, a micro-batch's share of it, and sums if there are any.
 Seconds update_time(const Division& division, double value_bytes, const CostSettings& settings);
 
 /// Of the network on so many workers. Throws what TileTimes throws.

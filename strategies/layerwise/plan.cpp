@@ -19,15 +19,38 @@ std::vector<int> devices_of(std::int64_t places, std::size_t workers, PlaceRule 
   return out;
 }
 
+std::size_t LayerwisePipeline::stage_of_operator(std::size_t op) const {
+  std::size_t s = 0;
+  while (s + 1 < stages.size() && stages[s + 1].first_operator <= op) ++s;
+  return s;
+}
+
+std::size_t LayerwisePipeline::first_worker(std::size_t stage) const {
+  std::size_t first = 0;
+  for (std::size_t s = 0; s < stage; ++s) first += stages[s].workers;
+  return first;
+}
+
+std::size_t LayerwisePipeline::stage_of_worker(std::size_t worker) const {
+  std::size_t s = 0;
+  while (s + 1 < stages.size() && first_worker(s + 1) <= worker) ++s;
+  return s;
+}
+
 LayerwisePlan make_plan(std::shared_ptr<const OperatorNetwork> network,
                         const std::vector<Configuration>& configurations, std::int64_t batch, double value_bytes,
-                        std::size_t workers, PlaceRule rule) {
-  LayerwisePlan plan{std::move(network), {}, batch, value_bytes};
+                        const LayerwisePipeline& pipeline, PlaceRule rule) {
+  LayerwisePlan plan{std::move(network), {}, pipeline, value_bytes};
   plan.divisions.reserve(configurations.size());
   for (std::size_t op = 0; op < configurations.size(); ++op) {
     const Configuration& of = configurations[op];
-    plan.divisions.emplace_back(*plan.network, op, of.degrees, batch,
-                                of.devices.empty() ? devices_of(of.degrees.product(), workers, rule) : of.devices);
+    const std::size_t stage = pipeline.stage_of_operator(op);
+    std::vector<int> devices = of.devices;
+    if (devices.empty()) {
+      devices = devices_of(of.degrees.product(), pipeline.stages[stage].workers, rule);
+      for (int& device : devices) device += static_cast<int>(pipeline.first_worker(stage));
+    }
+    plan.divisions.emplace_back(*plan.network, op, of.degrees, batch / pipeline.micro_batches, std::move(devices));
   }
   return plan;
 }
@@ -45,13 +68,14 @@ Bytes exchanged(GradientExchange exchange, Bytes shard, std::size_t places) {
 PlanTraffic traffic_of(const LayerwisePlan& plan, std::size_t op, GradientExchange exchange) {
   PlanTraffic out;
   const Division& own = plan.divisions[op];
+  const double times = plan.pipeline.micro_batches;
   for (const OperatorEdge& edge : plan.network->edges()) {
     if (edge.to != op) continue;
-    const Bytes bytes(sent_values(pieces(plan.divisions[edge.from], own, edge.input)) * plan.value_bytes);
+    const Bytes bytes(sent_values(pieces(plan.divisions[edge.from], own, edge.input)) * plan.value_bytes * times);
     out.forward += bytes;
     if (sends_back(*plan.network, edge)) out.backward += bytes;
   }
-  out.sums = Bytes(sent_values(sum_pieces(own)) * plan.value_bytes) * (own.op().needs_gradient ? 2 : 1);
+  out.sums = Bytes(sent_values(sum_pieces(own)) * plan.value_bytes * times) * (own.op().needs_gradient ? 2 : 1);
   for (const ParameterShard& shard : own.shards())
     out.gradients += exchanged(exchange, Bytes(shard.values * plan.value_bytes), shard.places.size());
   return out;

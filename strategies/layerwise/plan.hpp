@@ -8,6 +8,7 @@
 
 #include "sim/quantity.hpp"
 #include "strategies/layerwise/division.hpp"
+#include "strategies/schedules/schedule.hpp"
 
 namespace epocast {
 
@@ -36,17 +37,42 @@ struct Configuration {
   std::vector<int> devices;  ///< worker by place; empty: by the rule
 };
 
-struct LayerwisePlan {
-  std::shared_ptr<const OperatorNetwork> network;
-  std::vector<Division> divisions;  ///< by operator
-  std::int64_t batch = 0;           ///< of all workers together
-  double value_bytes = 4;           ///< of an activation, gradient or parameter
+/// A run of operators on workers of its own: those next to the stage's before.
+struct LayerwiseStage {
+  std::size_t first_operator = 0;
+  std::size_t workers = 0;
 };
 
-/// REQUIRES: configurations within the operators' limits, on so many workers at most.
+/// How the batch goes through the stages.
+struct LayerwisePipeline {
+  std::vector<LayerwiseStage> stages;  ///< in the network's order, at least one; the first begins with operator 0
+  PipelineSchedule schedule = PipelineSchedule::one_f_one_b;  ///< gpipe or one_f_one_b
+  int micro_batches = 1;
+
+  static LayerwisePipeline single(std::size_t workers) { return {{{0, workers}}}; }
+  std::size_t stage_of_operator(std::size_t op) const;
+  std::size_t stage_of_worker(std::size_t worker) const;
+  /// Of a stage.
+  std::size_t first_worker(std::size_t stage) const;
+  std::vector<StageProgram> programs() const {
+    return stage_programs(schedule, static_cast<int>(stages.size()), 1, micro_batches);
+  }
+};
+
+struct LayerwisePlan {
+  std::shared_ptr<const OperatorNetwork> network;
+  std::vector<Division> divisions;  ///< by operator, of a micro-batch
+  LayerwisePipeline pipeline;
+  double value_bytes = 4;  ///< of an activation, gradient or parameter
+
+  Bytes bytes_of(const Piece& piece) const { return Bytes(static_cast<double>(piece.values) * value_bytes); }
+};
+
+/// `batch`: of all workers together. REQUIRES: configurations within the operators' limits for a micro-batch, on so
+/// many workers at most as their stage has; micro-batches that divide the batch.
 LayerwisePlan make_plan(std::shared_ptr<const OperatorNetwork> network,
                         const std::vector<Configuration>& configurations, std::int64_t batch, double value_bytes,
-                        std::size_t workers, PlaceRule rule);
+                        const LayerwisePipeline& pipeline, PlaceRule rule);
 
 /// Bytes between different devices in one step. Of gradients: messages of all-reduces by ring or halving and doubling,
 /// or to and from servers.

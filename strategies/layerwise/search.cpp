@@ -59,11 +59,9 @@ std::vector<OperatorChoice> explain_choices(const CostTables& tables, const std:
   return out;
 }
 
-SearchResult search(const CostTables& tables, double memory_limit) {
+Choice cheapest(const CostTables& tables, double memory_limit) {
   Optimum best = minimise(tables.graph);
-  SearchResult out;
-  out.left_by_paper = best.left_by_paper;
-  out.enumerated = best.enumerated;
+  const std::size_t left_by_paper = best.left_by_paper, enumerated = best.enumerated;
   if (memory_limit > 0 && memory_of(tables, best.choice) > memory_limit) {
     double low = 0, high = 1e-12;  // s per byte
     constexpr double kMostPrice = 1;
@@ -86,10 +84,14 @@ SearchResult search(const CostTables& tables, double memory_limit) {
     }
     best = std::move(fitting);
   }
-  out.cost = tables.graph.cost(best.choice);
-  out.memory = memory_of(tables, best.choice);
-  out.fits = memory_limit <= 0 || out.memory <= memory_limit;
-  out.operators = explain_choices(tables, best.choice);
+  const double memory = memory_of(tables, best.choice);
+  return {std::move(best.choice), left_by_paper, enumerated, memory, memory_limit <= 0 || memory <= memory_limit};
+}
+
+SearchResult search(const CostTables& tables, double memory_limit) {
+  SearchResult out{cheapest(tables, memory_limit), {}, 0};
+  out.cost = tables.graph.cost(out.choice);
+  out.operators = explain_choices(tables, out.choice);
   return out;
 }
 

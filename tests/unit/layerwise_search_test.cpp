@@ -144,7 +144,7 @@ TEST_CASE("a limit of memory is kept where it can be", "[layerwise]") {
   tables.graph.edges.push_back({0, 1, CostTable(2, 2)});
   Degrees one, two;
   two[Dimension::n] = 2;
-  for (const auto& node : tables.graph.nodes) tables.operators.push_back({{one, two}, node, {0, 0}, {10, 1}});
+  for (const auto& node : tables.graph.nodes) tables.operators.push_back({{one, two}, node, {0, 0}, {10, 1}, {0, 0}});
   CHECK(search(tables).cost == 2);
   const SearchResult tight = search(tables, 12);
   CHECK(tight.fits);

@@ -86,7 +86,8 @@ TEST_CASE("a replay sends what the boxes say, whatever the configuration", "[lay
         const Degrees degrees = testing::random_degrees(random, *network, op, batch, workers);
         configurations.push_back({degrees, testing::random_devices(random, degrees.product(), workers)});
       }
-      const LayerwisePlan plan = make_plan(network, configurations, batch, 4, workers, PlaceRule::packed);
+      const LayerwisePlan plan =
+          make_plan(network, configurations, batch, 4, LayerwisePipeline::single(workers), PlaceRule::packed);
       TileTimes times(setting.context(), *network);
       using enum GradientExchange;
       for (const GradientExchange exchange : {all_reduce, device_servers, sharded_servers}) {
