@@ -133,8 +133,9 @@ double EquationOne::bytes(const Choice& choice) const {
   std::vector<Configuration> configurations;
   for (std::size_t op = 0; op < choice.size(); ++op)
     configurations.push_back({tables_.operators[op].configurations[choice[op]], {}});
-  return traffic(make_plan(network_, configurations, batch_, kFp32, workers_, PlaceRule::packed),
-                 GradientExchange::sharded_servers)
+  return traffic(
+             make_plan(network_, configurations, batch_, kFp32, LayerwisePipeline::single(workers_), PlaceRule::packed),
+             GradientExchange::sharded_servers)
       .total()
       .value;
 }
