@@ -1,16 +1,19 @@
 #include "experiments/sweep/scenario_batch.hpp"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/time.h>
 
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstring>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "experiments/run_study.hpp"
 #include "experiments/sweep/input_memo.hpp"
-#include "experiments/sweep/isolated.hpp"
+#include "sim/input_record.hpp"
+#include "sim/simgrid/restart.hpp"
 
 namespace epocast {
 namespace {
@@ -19,51 +22,39 @@ using Clock = std::chrono::steady_clock;
 
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-/// What a scenario may read from files is named in these places of a study.
-constexpr const char* kFilesOf[] = {"platform", "model",      "compute",   "stack",
-                                    "steps",    "collective", "optimizer", "precision"};
-
-/// The parts of a configuration that say what is read from files.
-std::string files_text(const ConfigNode& config) {
-  std::string text;
-  for (const char* key : kFilesOf)
-    if (config.has(key)) text += std::string(key) + ": " + config.at(key).flow_text() + '\n';
-  return text;
+/// This process ends with SIGALRM unless another call comes before so many seconds have passed; 0: never.
+void limit_time(double seconds) {
+  itimerval timer = {};
+  timer.it_value.tv_sec = static_cast<time_t>(seconds);
+  if (seconds > 0) timer.it_value.tv_usec = static_cast<suseconds_t>((seconds - std::floor(seconds)) * 1e6) + 1;
+  setitimer(ITIMER_REAL, &timer, nullptr);
 }
 
-/// What this process knows that its children need not find out again.
-class Preparation {
- public:
-  Preparation(const Registries& registries, bool alone) : registries_(registries), alone_(alone) {
-    remember_inputs = true;
+void limit_memory(double bytes) {
+  if (!(bytes > 0)) return;
+  const rlimit limit{static_cast<rlim_t>(bytes), static_cast<rlim_t>(bytes)};
+  setrlimit(RLIMIT_AS, &limit);
+}
+
+/// Makes the engine of a scenario that can be read; one that cannot will say why. Returns whether all went well.
+bool make_engine(const Scenario& scenario, const Registries& registries, std::optional<SimEngine>& engine,
+                 ReadyEngine& ready) {
+  std::optional<ScenarioSetup> setup;
+  try {
+    setup.emplace(read_scenario(scenario, registries));
+  } catch (const std::exception&) {
+    return true;
   }
-
-  /// Reads what the scenario names, unless another has named the same.
-  void prepare(const Scenario& scenario) {
-    if (alone_) return;
-    try {
-      if (!known_.insert(files_text(scenario.config())).second) return;
-      const ScenarioSetup setup = read_scenario(scenario, registries_);
-      if (engine_) return;
-      engine_.emplace(setup.cluster.platform_file.string(), setup.network);
-      ready_ = {&*engine_, setup.cluster.platform_file, setup.network};
-    } catch (const std::exception&) {  // the child will say what is wrong
-    }
+  try {
+    engine.emplace(setup->cluster.platform_file.string(), setup->network);
+  } catch (const std::exception&) {
+    return false;
   }
-  const ReadyEngine& ready() const { return ready_; }
+  ready = {&*engine, setup->cluster.platform_file, setup->network};
+  return true;
+}
 
- private:
-  const Registries& registries_;
-  bool alone_;
-  std::set<std::string> known_;
-  std::optional<SimEngine> engine_;
-  ReadyEngine ready_;
-};
-
-constexpr const char* kWrongEngine = "!";
-
-/// In the child.
-std::string simulate(const Scenario& scenario, const Registries& registries, const RunOptions& options) {
+SweptScenario simulate(const Scenario& scenario, const Registries& registries, const RunOptions& options) {
   const InputRecord record;
   SweptScenario swept;
   try {
@@ -75,24 +66,9 @@ std::string simulate(const Scenario& scenario, const Registries& registries, con
     swept.exit_code = result.exit_code;
     if (result.exit_code != 0) swept.death = result.exit_code == 2 ? Death::outside : Death::own;
   } catch (const WrongEngine&) {
-    return kWrongEngine;
+    swept.wrong = true;
   }
   swept.inputs = nlohmann::json(record.files()).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  return pack(swept);
-}
-
-SweptScenario after_end(const Scenario& scenario, const Registries& registries, const JobOutcome& outcome,
-                        const ScenarioLimits& limits) {
-  SweptScenario swept;
-  ScenarioResult result =
-      outcome.signal == SIGALRM
-          ? failed_scenario(scenario, 1,
-                            fmt::format("took longer than {}; raise --time-limit", to_string(Seconds(limits.seconds))))
-          : after_death(scenario, registries, outcome);
-  swept.error = std::move(result.error);
-  swept.exit_code = result.exit_code;
-  swept.death = outcome.signal == SIGKILL ? Death::outside : Death::own;
-  swept.inputs = "{}";
   return swept;
 }
 
@@ -141,28 +117,37 @@ SweptScenario unpack_swept(const std::string& text) {
   return swept;
 }
 
+SweptScenario after_end(const Scenario& scenario, const Registries& registries, const JobOutcome& outcome,
+                        const ScenarioLimits& limits) {
+  SweptScenario swept;
+  ScenarioResult result =
+      outcome.signal == SIGALRM
+          ? failed_scenario(scenario, 1,
+                            fmt::format("took longer than {}; raise --time-limit", to_string(Seconds(limits.seconds))))
+          : after_death(scenario, registries, outcome);
+  swept.error = std::move(result.error);
+  swept.exit_code = result.exit_code;
+  swept.death = outcome.signal == SIGKILL ? Death::outside : Death::own;
+  swept.inputs = "{}";
+  return swept;
+}
+
 void run_batch(const std::vector<Scenario>& scenarios, const std::vector<std::size_t>& indices, bool alone,
-               const Registries& registries, const RunOptions& options, const ScenarioLimits& limits,
+               const Registries& registries, RunOptions options, const ScenarioLimits& limits,
                const std::function<void(const SweptScenario&)>& done) {
-  Preparation preparation(registries, alone);
+  remember_inputs = true;
+  limit_memory(limits.bytes);
+  std::optional<SimEngine> engine;
   for (const std::size_t index : indices) {
-    const Scenario& scenario = scenarios[index];
     const Clock::time_point start = Clock::now();
-    preparation.prepare(scenario);
-    RunOptions own = options;
-    own.ready_engine = preparation.ready();
-    const JobOutcome outcome =
-        run_isolated([&] { return simulate(scenario, registries, own); }, limits.seconds, limits.bytes);
+    if (!restart_engine()) return;
+    limit_time(limits.seconds);
+    const bool possible = alone || engine || make_engine(scenarios[index], registries, engine, options.ready_engine);
     SweptScenario swept;
-    // Whoever ended the process may have meant another one, and it may not have died by itself: once more, alone.
-    if (!outcome.finished && outcome.signal != SIGALRM && !alone)
-      swept.wrong = true;
-    else if (!outcome.finished)
-      swept = after_end(scenario, registries, outcome, limits);
-    else if (outcome.output == kWrongEngine)
-      swept.wrong = true;
-    else
-      swept = unpack_swept(outcome.output);
+    if (possible) swept = simulate(scenarios[index], registries, options);
+    // What went wrong here may be the fault of those before.
+    if (!possible || (!alone && swept.exit_code != 0 && swept.exit_code != 2)) swept = {.wrong = true};
+    limit_time(0);
     swept.index = index;
     swept.seconds = since(start);
     done(swept);

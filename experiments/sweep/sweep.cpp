@@ -25,8 +25,8 @@ using Clock = std::chrono::steady_clock;
 
 double elapsed_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-constexpr double kBatchSeconds = 0.5;  // of a process: long enough for what it prepares to be worth it
-constexpr std::size_t kMostInBatch = 512;
+constexpr double kBatchSeconds = 2;  // of a process: long enough for what it prepares to be worth it
+constexpr std::size_t kMostInBatch = 4096;
 
 /// Which scenarios are to be simulated by which process.
 class Batches {
@@ -58,7 +58,7 @@ class Batches {
       while (!waiting_.empty() && waiting_.front().empty()) waiting_.pop_front();
       if (waiting_.empty()) return std::nullopt;
       std::deque<std::size_t>& group = waiting_.front();
-      const double mean = simulated_ > 0 ? seconds_ / static_cast<double>(simulated_) : kBatchSeconds / 8;
+      const double mean = simulated_ > 0 ? seconds_ / static_cast<double>(simulated_) : kBatchSeconds / 32;
       const auto fitting = static_cast<std::size_t>(std::ceil(std::min(kBatchSeconds / mean, 1e6)));
       const std::size_t fair = (left_ + 2 * parallel_ - 1) / (2 * parallel_);  // so that all end at about the same time
       const std::size_t size = std::clamp<std::size_t>(std::min(fitting, fair), 1, kMostInBatch);
@@ -265,16 +265,15 @@ SweepState run_sweep(const std::vector<Scenario>& scenarios, ResultStore& store,
   work.done = [&](int number, const JobOutcome& outcome) {
     const Batches::Batch& batch = batches.batch(number);
     if (batch.reported == batch.indices.size()) return;
-    // The process itself has ended, in the middle of a scenario; those behind it have not begun.
     const std::size_t at = batch.indices[batch.reported];
+    if (outcome.finished) return batches.give_back(batch, batch.reported);  // another process goes on
+    // It has ended in the middle of a scenario; those behind it have not begun.
     batches.give_back(batch, batch.reported + 1);
-    if (!batches.last_chance(at)) return batches.again(at);
-    const ScenarioResult dead = after_death(scenarios[at], registries, outcome);
-    store_row({.index = at,
-               .error = dead.error,
-               .exit_code = dead.exit_code,
-               .death = outcome.signal == SIGKILL ? Death::outside : Death::own,
-               .inputs = "{}"});
+    // Whoever ended it may have meant another one, unless it was the clock.
+    if (outcome.signal != SIGALRM && !batches.last_chance(at)) return batches.again(at);
+    SweptScenario dead = after_end(scenarios[at], registries, outcome, options.limits);
+    dead.index = at;
+    store_row(dead);
     tell();
   };
   work.progress = [&](double) { tell(); };

@@ -22,6 +22,7 @@
 
 #include "sim/class_flows.hpp"
 #include "sim/simgrid/platform.hpp"
+#include "sim/simgrid/restart.hpp"
 #include "sim/simgrid/shared_link.hpp"
 #include "sim/simgrid/single_bottleneck.hpp"
 #include "sim/simgrid/timer_queue.hpp"
@@ -39,6 +40,15 @@ class XBT_PUBLIC CommImpl {
 };
 CommImpl& CommImpl::detach() { return *this; }
 }  // namespace simgrid::kernel::activity
+
+/// SimGrid's clock, which it exports without a header. Nothing else in it remembers dates once no flow, timer or actor
+/// is left.
+namespace simgrid::kernel {
+class XBT_PUBLIC EngineImpl {
+ public:
+  static double now_;
+};
+}  // namespace simgrid::kernel
 #endif
 
 namespace epocast {
@@ -47,6 +57,10 @@ namespace s4u = ::simgrid::s4u;
 using ::simgrid::kernel::timer::Timer;
 
 constexpr double kSmallestTolerance = 1e-12;  // s
+
+namespace {
+std::function<bool()> restart_current;  // of the engine there is, if any
+}
 
 struct SimEngine::Impl {
   struct Flow {
@@ -80,6 +94,8 @@ struct SimEngine::Impl {
     platform->link(link).handle->set_bandwidth(bandwidth * kQuantaPerByte);
   }
   static void set_precision(double seconds);
+  static bool turn_back_clock();
+  bool restart();
   template <typename Action>
   void deliver(Action&& action);
 
@@ -154,9 +170,11 @@ SimEngine::Impl::Impl(const std::string& platform_xml_path, NetworkCorrection co
         if (before == ::simgrid::kernel::resource::Action::State::STARTED) ++current->ending_flows;
       });
   engine->seal_platform();
+  restart_current = [this] { return restart(); };
 }
 
 SimEngine::Impl::~Impl() {
+  restart_current = nullptr;
   for (Flow& flow : flows)
     if (flow.comm) flow.comm->set_state(s4u::Activity::State::CANCELED);  // or its destructor prints a backtrace
   flows.clear();                                                          // before the engine that they belong to
@@ -167,6 +185,14 @@ void SimEngine::Impl::set_precision(double seconds) {
   std::snprintf(setting, sizeof setting, "%s:%.17g", SIMGRID_VERSION < 33300 ? "surf/precision" : "precision/timing",
                 seconds);
   s4u::Engine::set_config(setting);
+}
+
+/// SimGrid's, to zero. False where that is not to be had.
+bool SimEngine::Impl::turn_back_clock() {
+#if SIMGRID_VERSION < 33300
+  ::simgrid::kernel::EngineImpl::now_ = 0;
+#endif
+  return s4u::Engine::get_clock() == 0;
 }
 
 double SimEngine::Impl::next_date() {
@@ -425,5 +451,24 @@ void SimEngine::run() {
   if (impl_->flows_under_way > 0)
     throw std::runtime_error("SimGrid has stopped with flows under way (a step of its clock was too long)");
 }
+
+bool SimEngine::Impl::restart() {
+  const bool idle = flows_under_way == 0 && timers.empty() && shared_link_ends.empty() && batch.empty();
+  if (!idle || failure || !turn_back_clock()) return false;
+  disarm();
+  clock = 0;
+  for (const auto& [link, bandwidth] : degraded) set_bandwidth(link, platform->link(link).bandwidth);
+  degraded.clear();
+  background_date = std::numeric_limits<double>::infinity();
+  background = nullptr;
+  shared_links.clear();
+  shared_link_of.clear();
+  class_flows.reset();
+  set_precision(kSmallestTolerance);
+  precision_until = 0;
+  return true;
+}
+
+bool restart_engine() { return !restart_current || restart_current(); }
 
 }  // namespace epocast

@@ -226,6 +226,24 @@ TEST_CASE("a sweep runs strategies with the software that run runs them with") {
     CHECK(stored.find("\"stack\":\"" + std::string(stack) + "\"") != std::string::npos);
 }
 
+TEST_CASE("scenarios that share a process do not notice each other") {
+  const TemporaryFolder folder;
+  // Between them: flows that the simulator shares and flows that it does not, noise, links that change, scenarios that
+  // fail before and after.
+  folder.write("all.yaml",
+               "study: all\nplatform: skylake_10gbe\nmodel: vgg16\nworkers: 4\ndataset: {samples: 6400}\n"
+               "sweep:\n  noise.compute_cv: [0, 0.1]\n  degraded_links:\n    - []\n"
+               "    - [{worker: 1, slowdown: 3, from: 1 s, until: 9 s}]\n  strategy:\n"
+               "    - single\n    - data_parallel\n    - {name: data_parallel, granularity: layer}\n    - fsdp\n"
+               "    - local_sgd\n    - gossip\n    - gpipe\n    - easgd\n    - {name: parameter_server, mode: sync}\n"
+               "    - {name: parameter_server, mode: async, servers: 2}\n    - {name: pipeline, stages: 99}\n");
+  const ProgramRun run = run_program({"sweep", "all.yaml", "--jobs", "1"}, folder.path());
+  CAPTURE(run.err, run.out);
+  CHECK(run.exit_code == 2);
+  CHECK(run.out.find("all: 44 scenarios in all.sqlite: 44 simulated now") == 0);
+  CHECK(rows(folder, "all.sqlite") == run_program({"run", "all.yaml", "--format", "jsonl"}, folder.path()).out);
+}
+
 TEST_CASE("stores that cannot be used say why") {
   const TemporaryFolder folder;
   folder.write("study.yaml", kStudy);
