@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "experiments/fork_pool.hpp"
+#include "experiments/large_pages.hpp"
 #include "platforms/probe.hpp"
 #include "sim/error.hpp"
 
@@ -76,6 +77,7 @@ void run_study(const std::vector<Scenario>& scenarios, const Registries& registr
   results.assign(scenarios.size(), {});
   StudyProgress state{.of = scenarios.size()};
   const auto job = [&](int i) {
+    use_large_pages();
     const auto index = static_cast<std::size_t>(i);
     RunOptions own = options;
     own.progress = report_progress;

@@ -14,8 +14,13 @@ struct RetimedGraph {
   std::vector<RatioArc> arcs;
   std::vector<int> lags;  ///< by arc: the lag before retiming
 
+  void reserve(std::size_t most) {
+    arcs.reserve(most);
+    lags.reserve(most);
+  }
   void add(std::uint64_t from, std::uint64_t to, double duration, std::int64_t lag, std::int64_t true_lag) {
-    arcs.push_back({from, to, duration, static_cast<double>(lag)});
+    arcs.push_back(
+        {static_cast<std::uint32_t>(from), static_cast<std::uint32_t>(to), duration, static_cast<double>(lag)});
     lags.push_back(static_cast<int>(true_lag));
   }
 };
@@ -47,6 +52,7 @@ void add_service_order(const CompiledGraph& graph, const std::function<double(In
 RetimedGraph retime(const CompiledGraph& graph, const std::function<double(Instance)>& duration,
                     const std::vector<ServiceCount>& counts) {
   RetimedGraph out;
+  out.reserve(graph.instances + graph.tokens + counts.size());
   std::vector<std::int64_t> begun(graph.instances, 0);
   for (const ServiceCount& c : counts) begun[graph.instance_id({c.task, c.rank})] = c.begun;
   for (std::uint32_t t = 0; t < graph.tasks.size(); ++t) {

@@ -22,12 +22,12 @@ class PolicyIteration {
       tolerance_ += kTolerance * arc.weight;
     }
     for (std::size_t v = 0; v < vertices; ++v) first_[v + 1] += first_[v];
-    std::vector<std::size_t> next(first_.begin(), first_.end() - 1);
-    for (std::size_t a = 0; a < arcs.size(); ++a) leaving_[next[arcs[a].from]++] = a;
+    std::vector<std::uint32_t> next(first_.begin(), first_.end() - 1);
+    for (std::uint32_t a = 0; a < arcs.size(); ++a) leaving_[next[arcs[a].from]++] = a;
     // A start near the end: on with the same iteration, to another vertex if there is one.
     for (std::size_t v = 0; v < vertices; ++v)
       policy_[v] =
-          *std::min_element(begin(v), end(v), [&](std::size_t a, std::size_t b) { return haste(a) < haste(b); });
+          *std::min_element(begin(v), end(v), [&](std::uint32_t a, std::uint32_t b) { return haste(a) < haste(b); });
   }
 
   CriticalCycle run() {
@@ -47,10 +47,10 @@ class PolicyIteration {
   static constexpr int kMaxIterations = 10000;
 
   std::pair<double, bool> haste(std::size_t a) const { return {arcs_[a].lag, arcs_[a].from == arcs_[a].to}; }
-  std::vector<std::size_t>::const_iterator begin(std::size_t v) const {
+  std::vector<std::uint32_t>::const_iterator begin(std::size_t v) const {
     return leaving_.begin() + static_cast<std::ptrdiff_t>(first_[v]);
   }
-  std::vector<std::size_t>::const_iterator end(std::size_t v) const {
+  std::vector<std::uint32_t>::const_iterator end(std::size_t v) const {
     return leaving_.begin() + static_cast<std::ptrdiff_t>(first_[v + 1]);
   }
   std::size_t follow(std::size_t v) const { return arcs_[policy_[v]].to; }
@@ -126,9 +126,9 @@ class PolicyIteration {
   }
 
   const std::vector<RatioArc>& arcs_;
-  std::vector<std::size_t> first_, leaving_;  ///< arcs by the vertex that they leave
-  std::vector<std::size_t> policy_;           ///< by vertex: an arc
-  std::vector<double> ratio_, way_;           ///< by vertex
+  std::vector<std::uint32_t> first_, leaving_;  ///< arcs by the vertex that they leave
+  std::vector<std::uint32_t> policy_;           ///< by vertex: an arc
+  std::vector<double> ratio_, way_;             ///< by vertex
   double tolerance_ = 0;
 };
 

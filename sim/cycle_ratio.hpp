@@ -2,12 +2,13 @@
 // The critical cycle of a weighted graph: most weight per lag.
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace epocast {
 
 struct RatioArc {
-  std::size_t from = 0, to = 0;
+  std::uint32_t from = 0, to = 0;
   double weight = 0;  ///< not negative
   double lag = 0;     ///< not negative
 };

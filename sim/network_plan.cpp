@@ -62,7 +62,7 @@ void NetworkPlan::plan(std::uint32_t task) {
       continue;
     }
     Collective here = collective;
-    graph_.tune(here, graph_.tasks()[task].axis, team);
+    if (team > 0) graph_.tune(here, graph_.tasks()[task].axis, team);  // the first team's is in the graph
     const auto measured = here.measured ? std::optional(here.measured->value) : std::nullopt;
     const auto [known, is_new] = plan_of_.try_emplace(
         {own.teams, team, here.op, here.algorithm, here.level, here.bytes.value, here.gamma, measured, here.rings},

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <numeric>
 #include <set>
+#include <tuple>
 
 #include "sim/graph_limits.hpp"
 
@@ -15,24 +18,29 @@ bool is_size(double value) { return std::isfinite(value) && value >= 0; }
 
 /// Tasks on one cycle whose edges all have lag 0, or nothing. Iterative depth-first search with colours.
 std::vector<std::size_t> find_zero_lag_cycle(std::size_t tasks, const std::vector<Edge>& edges) {
-  std::vector<std::vector<std::size_t>> next(tasks);
+  std::vector<std::uint32_t> first(tasks + 1, 0);  // of next, by task
+  for (const Edge& e : edges) first[CyclicTaskGraph::index(e.before) + 1] += e.lag == 0 ? 1 : 0;
+  std::partial_sum(first.begin(), first.end(), first.begin());
+  std::vector<std::uint32_t> next(first.back());
+  std::vector<std::uint32_t> end(first.begin(), first.end() - 1);
   for (const Edge& e : edges)
-    if (e.lag == 0) next[CyclicTaskGraph::index(e.before)].push_back(CyclicTaskGraph::index(e.after));
+    if (e.lag == 0)
+      next[end[CyclicTaskGraph::index(e.before)]++] = static_cast<std::uint32_t>(CyclicTaskGraph::index(e.after));
 
   enum Colour : char { white, grey, black };
   std::vector<Colour> colour(tasks, white);
   for (std::size_t root = 0; root < tasks; ++root) {
     if (colour[root] != white) continue;
-    std::vector<std::pair<std::size_t, std::size_t>> path{{root, 0}};  // task, next edge to follow
+    std::vector<std::pair<std::size_t, std::size_t>> path{{root, first[root]}};  // task, next edge to follow
     colour[root] = grey;
     while (!path.empty()) {
       auto& [task, edge] = path.back();
-      if (edge == next[task].size()) {
+      if (edge == first[task + 1]) {
         colour[task] = black;
         path.pop_back();
         continue;
       }
-      const std::size_t to = next[task][edge++];
+      const std::size_t to = next[edge++];
       if (colour[to] == grey) {
         std::vector<std::size_t> cycle;
         for (auto it = path.rbegin(); it != path.rend(); ++it) {
@@ -44,7 +52,7 @@ std::vector<std::size_t> find_zero_lag_cycle(std::size_t tasks, const std::vecto
       }
       if (colour[to] == white) {
         colour[to] = grey;
-        path.emplace_back(to, 0);
+        path.emplace_back(to, first[to]);
       }
     }
   }
@@ -121,8 +129,20 @@ TaskId CyclicTaskGraph::barrier_along(Axis axis, GroupId ranks, Label label) {
 
 void CyclicTaskGraph::tune_collectives(std::function<void(Collective&, const Group&)> tuning) {
   tuning_ = std::move(tuning);
-  for (Task& task : tasks_)
-    if (auto* collective = std::get_if<Collective>(&task.work)) tune(*collective, task.axis, 0);
+  // Layers and micro-batches repeat the same few.
+  using Kind = std::tuple<CollectiveOp, CollectiveAlgorithm, CollectiveLevel, GroupId, double, double, int,
+                          std::optional<double>, std::uint32_t, std::uint32_t>;
+  std::map<Kind, Collective> known;
+  for (Task& task : tasks_) {
+    auto* c = std::get_if<Collective>(&task.work);
+    if (c == nullptr) continue;
+    const auto measured = c->measured ? std::optional(c->measured->value) : std::nullopt;
+    const auto [at, is_new] = known.try_emplace({c->op, c->algorithm, c->level, c->group, c->bytes.value, c->gamma,
+                                                 c->rings, measured, task.axis.stride, task.axis.extent},
+                                                *c);
+    if (is_new) tune(at->second, task.axis, 0);
+    *c = at->second;
+  }
 }
 
 void CyclicTaskGraph::tune(Collective& collective, Axis axis, std::uint32_t team) const {
@@ -192,77 +212,77 @@ void CyclicTaskGraph::validate(const Cluster& cluster) const {
   std::vector<std::optional<Axis>> fused(queues_.size());  // along which its tasks are, by queue
   for (std::size_t t = 0; t < tasks_.size(); ++t) {
     const Task& task = tasks_[t];
-    const std::string name = task.label.text();
+    const auto name = [&] { return task.label.text(); };  // only when it is needed: there are many
     if (CyclicTaskGraph::index(task.ranks) >= groups_.size())
-      throw GraphError(fmt::format("task '{}' has no group of ranks", name));
+      throw GraphError(fmt::format("task '{}' has no group of ranks", name()));
     const std::size_t ranks = size_of(task.ranks);
     if (!task.axis.divides(static_cast<std::uint32_t>(ranks)))
-      throw GraphError(fmt::format("task '{}' of {} ranks is along an axis of stride {} and extent {}", name, ranks,
+      throw GraphError(fmt::format("task '{}' of {} ranks is along an axis of stride {} and extent {}", name(), ranks,
                                    task.axis.stride, task.axis.extent));
 
     if (task.queue != QueueId::none) {
       if (CyclicTaskGraph::index(task.queue) >= queues_.size())
-        throw GraphError(fmt::format("task '{}' is on an unknown queue", name));
+        throw GraphError(fmt::format("task '{}' is on an unknown queue", name()));
       const Queue& q = queue(task.queue);
       const std::size_t queue_ranks = size_of(q.group);
       if (queue_ranks != ranks && queue_ranks != 1)
         throw GraphError(
-            fmt::format("task '{}' of {} ranks is on queue '{}' of {} ranks", name, ranks, q.name, queue_ranks));
+            fmt::format("task '{}' of {} ranks is on queue '{}' of {} ranks", name(), ranks, q.name, queue_ranks));
       if (q.fusion_limit.value > 0 &&
           (q.discipline == Discipline::program_order || !std::holds_alternative<Collective>(task.work)))
         throw GraphError(
             fmt::format("task '{}' cannot be fused with others on queue '{}': only collectives can, first "
                         "come first served or by priority",
-                        name, q.name));
+                        name(), q.name));
       if (q.fusion_limit.value > 0 && fused[CyclicTaskGraph::index(task.queue)].value_or(task.axis) != task.axis)
-        throw GraphError(fmt::format("'{}' is fused with collectives of other teams on queue '{}'", name, q.name));
+        throw GraphError(fmt::format("'{}' is fused with collectives of other teams on queue '{}'", name(), q.name));
       if (q.fusion_limit.value > 0) fused[CyclicTaskGraph::index(task.queue)] = task.axis;
       if (q.discipline == Discipline::program_order && queue_ranks != ranks)
         throw GraphError(fmt::format(
             "task '{}' of {} ranks shares the one queue '{}', which has no program order among ranks; make it "
             "first ready, first served",
-            name, ranks, q.name));
+            name(), ranks, q.name));
     } else if (std::holds_alternative<Compute>(task.work) && std::get<Compute>(task.work).duration.any()) {
-      throw GraphError(fmt::format("computation '{}' is on no queue", name));
+      throw GraphError(fmt::format("computation '{}' is on no queue", name()));
     }
     if (task.version.store != StoreId::none && CyclicTaskGraph::index(task.version.store) >= stores_.size())
-      throw GraphError(fmt::format("task '{}' names an unknown parameter store", name));
+      throw GraphError(fmt::format("task '{}' names an unknown parameter store", name()));
 
     if (const auto* compute = std::get_if<Compute>(&task.work)) {
       if (task.axis.extent > 1 && (task.queue != QueueId::none || compute->duration.any()))
-        throw GraphError(fmt::format("'{}' takes time or a queue, but a team computes rank by rank", name));
+        throw GraphError(fmt::format("'{}' takes time or a queue, but a team computes rank by rank", name()));
       for (const Seconds time : {compute->duration.shortest(), compute->duration.longest()})
-        if (!is_size(time.value)) throw GraphError(fmt::format("computation '{}' takes {} s", name, time.value));
+        if (!is_size(time.value)) throw GraphError(fmt::format("computation '{}' takes {} s", name(), time.value));
       for (const DeviceId device : group(task.queue == QueueId::none ? task.ranks : queue(task.queue).group).devices)
         if (!compute->duration.knows(device))
-          throw GraphError(fmt::format("nothing says how long computation '{}' takes on device '{}'", name,
+          throw GraphError(fmt::format("nothing says how long computation '{}' takes on device '{}'", name(),
                                        cluster.devices[CyclicTaskGraph::index(device)].name));
     } else if (const auto* transfer = std::get_if<Transfer>(&task.work)) {
       if (!is_size(transfer->bytes.value))
-        throw GraphError(fmt::format("transfer '{}' has {} bytes", name, transfer->bytes.value));
-      if (task.axis.extent > 1) throw GraphError(fmt::format("transfer '{}' is along an axis", name));
+        throw GraphError(fmt::format("transfer '{}' has {} bytes", name(), transfer->bytes.value));
+      if (task.axis.extent > 1) throw GraphError(fmt::format("transfer '{}' is along an axis", name()));
       for (const GroupId end : {transfer->from, transfer->to})
         if (CyclicTaskGraph::index(end) >= groups_.size() || (size_of(end) != ranks && size_of(end) != 1))
-          throw GraphError(fmt::format("transfer '{}' of {} ranks has an end of another size", name, ranks));
+          throw GraphError(fmt::format("transfer '{}' of {} ranks has an end of another size", name(), ranks));
       const auto& from = group(transfer->from).devices;
       const auto& to = group(transfer->to).devices;
       bool leaves = false;
       for (std::size_t r = 0; r < ranks; ++r) leaves |= from[from.size() == 1 ? 0 : r] != to[to.size() == 1 ? 0 : r];
-      if (!leaves) throw GraphError(fmt::format("transfer '{}' is from every device to itself", name));
+      if (!leaves) throw GraphError(fmt::format("transfer '{}' is from every device to itself", name()));
     } else {
       const auto& collective = std::get<Collective>(task.work);
       if (!is_size(collective.bytes.value) || !is_size(collective.gamma))
         throw GraphError(
-            fmt::format("collective '{}' has {} bytes, gamma {}", name, collective.bytes.value, collective.gamma));
+            fmt::format("collective '{}' has {} bytes, gamma {}", name(), collective.bytes.value, collective.gamma));
       if (collective.rings < 0)
-        throw GraphError(fmt::format("collective '{}' is to run on {} rings", name, collective.rings));
+        throw GraphError(fmt::format("collective '{}' is to run on {} rings", name(), collective.rings));
       if (collective.measured && !is_size(collective.measured->value))
-        throw GraphError(fmt::format("collective '{}' was measured to take {} s", name, collective.measured->value));
+        throw GraphError(fmt::format("collective '{}' was measured to take {} s", name(), collective.measured->value));
       if (task.axis.extent < 2)
-        throw GraphError(fmt::format("collective '{}' is over a {} of one rank ('{}')", name,
+        throw GraphError(fmt::format("collective '{}' is over a {} of one rank ('{}')", name(),
                                      ranks < 2 ? "group" : "team", group(task.ranks).name));
       if (!supports(collective.algorithm, collective.op))
-        throw GraphError(fmt::format("collective '{}': {} cannot do {}", name, to_string(collective.algorithm),
+        throw GraphError(fmt::format("collective '{}': {} cannot do {}", name(), to_string(collective.algorithm),
                                      to_string(collective.op)));
     }
   }
@@ -270,16 +290,19 @@ void CyclicTaskGraph::validate(const Cluster& cluster) const {
   for (const Edge& e : edges_) {
     if (CyclicTaskGraph::index(e.before) >= tasks_.size() || CyclicTaskGraph::index(e.after) >= tasks_.size())
       throw GraphError("an edge names an unknown task");
-    const std::string text = fmt::format("'{}' -> '{}'", task(e.before).label.text(), task(e.after).label.text());
-    if (e.lag < 0) throw GraphError(fmt::format("edge {} has lag {}", text, e.lag));
+    const auto text = [&] {
+      return fmt::format("'{}' -> '{}'", task(e.before).label.text(), task(e.after).label.text());
+    };
+    if (e.lag < 0) throw GraphError(fmt::format("edge {} has lag {}", text(), e.lag));
     if (ranks_of(e.before) == ranks_of(e.after)) continue;
     const int before = width_of(e.before), after = width_of(e.after);
     if (before == after) continue;
     if (before != 1 && after != 1)
-      throw GraphError(fmt::format("edge {} is between {} and {} ranks", text, before, after));
+      throw GraphError(fmt::format("edge {} is between {} and {} ranks", text(), before, after));
     // A task of one rank joins or fans out; a collective over another group would go unnoticed there.
     if ((before == 1 && ranks_of(e.before) > 1) || (after == 1 && ranks_of(e.after) > 1))
-      throw GraphError(fmt::format("edge {} is between {} and {} ranks", text, ranks_of(e.before), ranks_of(e.after)));
+      throw GraphError(
+          fmt::format("edge {} is between {} and {} ranks", text(), ranks_of(e.before), ranks_of(e.after)));
   }
 
   for (std::size_t t = 0; t < tasks_.size(); ++t) {

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "experiments/fork_pool.hpp"
+#include "experiments/large_pages.hpp"
 #include "experiments/plan/bounds.hpp"
 #include "experiments/run_study.hpp"
 #include "experiments/sweep/input_memo.hpp"
@@ -75,6 +76,7 @@ void assess_all(const std::vector<Scenario>& scenarios, const Registries& regist
   int next = 0;
   work.next = [&] { return next < jobs ? std::optional<int>(next++) : std::nullopt; };
   work.job = [&](int job) {
+    use_large_pages();
     remember_inputs = true;
     const std::size_t begin = static_cast<std::size_t>(job) * kInBatch;
     for (std::size_t i = begin; i < std::min(begin + kInBatch, scenarios.size()); ++i) {

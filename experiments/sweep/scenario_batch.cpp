@@ -10,6 +10,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "experiments/large_pages.hpp"
 #include "experiments/run_study.hpp"
 #include "experiments/sweep/input_memo.hpp"
 #include "sim/input_record.hpp"
@@ -137,6 +138,7 @@ void run_batch(const std::vector<Scenario>& scenarios, const std::vector<std::si
                const std::function<void(const SweptScenario&)>& done) {
   remember_inputs = true;
   limit_memory(limits.bytes);
+  use_large_pages();
   std::optional<SimEngine> engine;
   for (const std::size_t index : indices) {
     const Clock::time_point start = Clock::now();
