@@ -49,7 +49,6 @@ NetworkQuality read_network_quality(const ConfigNode& node) {
   return q;
 }
 
-/// The ends of what was measured stand for all of it.
 void read_across_nodes(const ConfigNode& node, NetworkFit& fit) {
   const ConfigNode quality = node.at("quality");
   constexpr Range kError{0, 1e6};
@@ -67,15 +66,18 @@ void read_across_nodes(const ConfigNode& node, NetworkFit& fit) {
     for (std::size_t c = 0; c < kProtocolConstants; ++c)
       (*fit.protocols)[i * kProtocolConstants + c] = constants[c].as_double(kPositiveTime);
   }
-  const std::vector<ConfigNode> ranks = node.at("measured").at("ranks").items();
-  const std::vector<ConfigNode> bytes = node.at("measured").at("bytes").items();
-  if (ranks.size() != 2) throw node.at("measured").at("ranks").error("must be [from, to]");
-  if (bytes.size() != 2) throw node.at("measured").at("bytes").error("must be [from, to]");
-  for (std::size_t i = 0; i < 2; ++i) {
-    const int count = static_cast<int>(ranks[i].as_int(kRanks));
-    const double size = bytes[i].as_double(kBytes);
-    fit.points.push_back({fit.op, fit.library, count, size, fit.time(count, size, count), node.where().line, count});
+  for (const ConfigNode& point : node.at("points").items()) {
+    const std::vector<ConfigNode> items = point.items();
+    if (items.size() != 4) throw point.error("must be [ranks, nodes, bytes, time in s]");
+    const GroupShape group{static_cast<int>(items[0].as_int(kRanks)),
+                           static_cast<int>(items[1].as_int({1, kRanks.max}))};
+    if (group.ranks % group.nodes != 0) throw items[1].error("must divide the ranks");
+    const double bytes = items[2].as_double(kBytes);
+    const Seconds time(items[3].as_double({1e-12, 1e6}));
+    fit.groups.push_back({group, bytes, time});
+    fit.points.push_back({fit.op, fit.library, group.ranks, bytes, time, point.where().line, group.nodes});
   }
+  if (fit.points.empty()) throw node.at("points").error("must list at least one measurement");
 }
 
 NetworkFit read_fit(const ConfigNode& node) {
@@ -136,10 +138,9 @@ void write_fit(std::string& out, const NetworkFit& fit) {
       const double* c = fit.protocols->data() + i * kProtocolConstants;
       fmt::format_to(to, "      - [{:.6g}, {:.6g}, {:.6g}, {:.6g}]\n", c[0], c[1], c[2], c[3]);
     }
-    const auto [few, many] = std::ranges::minmax(fit.points, {}, &CollectiveTiming::ranks);
-    const auto [small, large] = std::ranges::minmax(fit.points, {}, &CollectiveTiming::bytes);
-    fmt::format_to(to, "    measured: {{ranks: [{}, {}], bytes: [{:.12g}, {:.12g}]}}\n", few.ranks, many.ranks,
-                   small.bytes, large.bytes);
+    fmt::format_to(to, "    points:\n");
+    for (const CollectiveTiming& p : fit.points)
+      fmt::format_to(to, "      - [{}, {}, {:.12g}, {:.7g}]\n", p.ranks, p.nodes, p.bytes, p.time.value);
     return;
   }
   fmt::format_to(to,
@@ -219,6 +220,7 @@ NetworkCalibration read_network_calibration(const ConfigNode& root) {
   out.date = root.get("date", "");
   out.confidence = root.get("confidence", "");
   for (const ConfigNode& fit : root.at("fits").items()) out.fits.push_back(read_fit(fit));
+  relate_settings(out.fits);
   root.check_all_read();
   return out;
 }

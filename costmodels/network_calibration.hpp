@@ -26,7 +26,7 @@
 // Of groups of several nodes (protocol_fit.hpp), instead of alpha to points:
 //         protocols: [[1e-05, 1e-05, 1e-09, 4e-09], ...]        # base, level and step in s, beta in s/B; three of them
 //         quality: {points: 203, held_out: 110, error: 0.1, error_90: 0.3, error_small: 0.2}
-//         measured: {ranks: [8, 2160], bytes: [4, 1e+09]}       # from and to
+//         points: [[8, 2, 400000, 9e-05]]                       # ranks, nodes, bytes, time in s
 
 #include <string>
 #include <vector>

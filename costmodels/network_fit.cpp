@@ -98,7 +98,7 @@ double NetworkFit::formula(int ranks, double bytes) const {
 }
 
 Seconds NetworkFit::time(int ranks, double bytes, int nodes) const {
-  if (protocols) return protocols_time(*protocols, op, {ranks, nodes}, bytes);
+  if (protocols) return corrected_time(*protocols, op, groups, other_settings, {ranks, nodes}, bytes);
   return Seconds(formula(ranks, bytes) * std::exp(residuals.mean(coordinates(ranks, bytes))));
 }
 
@@ -258,26 +258,37 @@ NetworkFit fit_across_nodes(const std::vector<CollectiveTiming>& group) {
   fit.op = group.front().op;
   fit.library = group.front().library;
   fit.points = group;
-  std::vector<GroupTiming> timings;
-  for (const CollectiveTiming& p : group) timings.push_back({{p.ranks, p.nodes}, p.bytes, p.time});
-  fit.protocols = fit_protocols(fit.op, timings);
-  const std::vector<double> errors = left_out_errors(fit.op, timings);
+  for (const CollectiveTiming& p : group) fit.groups.push_back({{p.ranks, p.nodes}, p.bytes, p.time});
+  fit.protocols = fit_protocols(fit.op, fit.groups);
+  return fit;
+}
+
+/// By groups that were left out. REQUIRES: its settings are related.
+void test_across_nodes(NetworkFit& fit) {
+  const std::vector<double> errors = left_out_errors(fit.op, fit.groups, fit.other_settings);
   std::vector<double> large, small;
   for (std::size_t i = 0; i < errors.size(); ++i) {
-    if (timings[i].bytes >= kLarge)
+    if (fit.groups[i].bytes >= kLarge)
       large.push_back(errors[i]);
     else
       small.push_back(errors[i]);
   }
-  fit.quality.points = fit.quality.fitted = static_cast<int>(group.size());
+  fit.quality.points = fit.quality.fitted = static_cast<int>(fit.groups.size());
   fit.quality.held_out = static_cast<int>(large.size());
   fit.quality.error = quantile(large, 0.5);
   fit.quality.ninetieth = quantile(large, 0.9);
   fit.quality.small = quantile(small, 0.5);
-  return fit;
 }
 
 }  // namespace
+
+void relate_settings(std::vector<NetworkFit>& fits) {
+  for (NetworkFit& fit : fits) {
+    fit.other_settings.clear();
+    for (const NetworkFit& other : fits)
+      if (&other != &fit && other.op == fit.op && other.protocols) fit.other_settings.push_back(other.groups);
+  }
+}
 
 std::vector<NetworkFit> fit_networks(const std::vector<CollectiveTiming>& points, double gamma) {
   constexpr std::size_t kFewEnough = 500;  // to fit all of them
@@ -292,6 +303,9 @@ std::vector<NetworkFit> fit_networks(const std::vector<CollectiveTiming>& points
     fits.push_back(fit_network(group.size() > kFewEnough ? thin_out(group, 0) : group, gamma));
     fits.back().quality = test_held_out(group, gamma);
   }
+  relate_settings(fits);
+  for (NetworkFit& fit : fits)
+    if (fit.protocols) test_across_nodes(fit);
   return fits;
 }
 

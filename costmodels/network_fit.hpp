@@ -56,6 +56,8 @@ struct NetworkFit {
   std::map<int, FittedParameter> speed;  ///< by ranks
   ResidualInterpolation residuals{{}, {}, {}};
   std::optional<ProtocolConstants> protocols;  ///< where groups of several nodes were measured; instead of all above
+  GroupTimings groups;                         ///< measured, where there are protocols
+  std::vector<GroupTimings> other_settings;    ///< of the same operation on the same system; likewise
   std::vector<CollectiveTiming> points;        ///< what it was fitted to
   NetworkQuality quality;
 
@@ -75,6 +77,9 @@ struct NetworkFit {
 
 /// Sets `residuals` from `points`, given the constants.
 void interpolate_residuals(NetworkFit& fit, const InterpolationSettings& settings);
+
+/// Tells each fit of groups of several nodes what was measured in the other settings of its operation.
+void relate_settings(std::vector<NetworkFit>& fits);
 
 /// Fits points of one operation and library. REQUIRES at least one.
 NetworkFit fit_network(const std::vector<CollectiveTiming>& points, double gamma);

@@ -9,6 +9,8 @@ namespace {
 
 constexpr double kProtocolErrorScale = 0.12;  // of ln time
 constexpr double kSpread = 1;                 // of ln of a constant before seeing data
+constexpr double kMeasuredShare = 0.8;        // of ln time, where measurements correct the formula
+constexpr double kLikeness = 2;               // of settings: how fast their weight falls with ln of their times' ratio
 
 double wire(CollectiveOp op, GroupShape group) {
   const double p = group.ranks;
@@ -36,7 +38,56 @@ std::array<Expected, kProtocols> expected(CollectiveOp op) {
   }
 }
 
+/// ln s, interpolated between measured sizes; none outside of them.
+std::optional<double> ln_time(const GroupTimings& timings, GroupShape group, double bytes) {
+  const GroupTiming *below = nullptr, *above = nullptr;
+  for (const GroupTiming& t : timings) {
+    if (t.group != group) continue;
+    if (t.bytes <= bytes && (below == nullptr || t.bytes > below->bytes)) below = &t;
+    if (t.bytes >= bytes && (above == nullptr || t.bytes < above->bytes)) above = &t;
+  }
+  if (below == nullptr || above == nullptr) return std::nullopt;
+  const double low = std::log(below->time.value), high = std::log(above->time.value);
+  if (below->bytes == above->bytes) return low;
+  return low + (high - low) * std::log(bytes / below->bytes) / std::log(above->bytes / below->bytes);
+}
+
+/// Of the groups measured, by ratios of nodes and of ranks. REQUIRES: not empty.
+GroupShape nearest(const GroupTimings& timings, GroupShape group) {
+  const auto distance = [&](const GroupTiming& t) {
+    return std::abs(std::log(static_cast<double>(t.group.nodes) / group.nodes)) +
+           std::abs(std::log(static_cast<double>(t.group.ranks) / group.ranks));
+  };
+  return std::ranges::min_element(timings, {}, distance)->group;
+}
+
 }  // namespace
+
+std::optional<double> time_by_measurements(const GroupTimings& own, std::span<const GroupTimings> others,
+                                           GroupShape group, double bytes) {
+  if (own.empty()) return std::nullopt;
+  const GroupShape from = nearest(own, group);
+  const std::optional<double> here = ln_time(own, from, bytes);
+  if (!here) return std::nullopt;
+  if (from == group) return std::exp(*here);
+  double sum = 0, weights = 0;
+  for (const GroupTimings& other : others) {
+    const std::optional<double> there = ln_time(other, from, bytes), wanted = ln_time(other, group, bytes);
+    if (!there || !wanted) continue;
+    const double weight = std::exp(-kLikeness * std::abs(*here - *there));
+    sum += weight * (*wanted - *there);
+    weights += weight;
+  }
+  if (!(weights > 0)) return std::nullopt;
+  return std::exp(*here + sum / weights);
+}
+
+Seconds corrected_time(const ProtocolConstants& constants, CollectiveOp op, const GroupTimings& own,
+                       std::span<const GroupTimings> others, GroupShape group, double bytes) {
+  const Seconds formula = protocols_time(constants, op, group, bytes);
+  const std::optional<double> measured = time_by_measurements(own, others, group, bytes);
+  return measured ? formula * std::pow(*measured / formula.value, kMeasuredShare) : formula;
+}
 
 Seconds protocols_time(const ProtocolConstants& constants, CollectiveOp op, GroupShape group, double bytes) {
   const double levels = std::log2(static_cast<double>(group.nodes));
@@ -52,7 +103,7 @@ Seconds protocols_time(const ProtocolConstants& constants, CollectiveOp op, Grou
   return Seconds(least / std::sqrt(std::sqrt(sum)));
 }
 
-ProtocolConstants fit_protocols(CollectiveOp op, const std::vector<GroupTiming>& timings) {
+ProtocolConstants fit_protocols(CollectiveOp op, const GroupTimings& timings) {
   const GroupTiming& largest = *std::ranges::max_element(timings, {}, &GroupTiming::bytes);
   const double beta =
       largest.time.value * largest.group.ranks / largest.group.nodes / (largest.bytes * wire(op, largest.group));
@@ -79,19 +130,20 @@ ProtocolConstants fit_protocols(CollectiveOp op, const std::vector<GroupTiming>&
   return take(fit_robustly(parameters, errors, kProtocolErrorScale).values());
 }
 
-std::vector<double> left_out_errors(CollectiveOp op, const std::vector<GroupTiming>& timings) {
+std::vector<double> left_out_errors(CollectiveOp op, const GroupTimings& timings,
+                                    std::span<const GroupTimings> others) {
   std::set<GroupShape> groups;
   for (const GroupTiming& t : timings) groups.insert(t.group);
   std::vector<double> out(timings.size(), 0);
   for (const GroupShape& group : groups) {
-    std::vector<GroupTiming> others;
+    GroupTimings rest;
     for (const GroupTiming& t : timings)
-      if (t.group != group) others.push_back(t);
-    if (others.empty()) return {};  // a single shape: nothing to learn from
-    const ProtocolConstants constants = fit_protocols(op, others);
+      if (t.group != group) rest.push_back(t);
+    if (rest.empty()) return {};  // a single shape: nothing to learn from
+    const ProtocolConstants constants = fit_protocols(op, rest);
     for (std::size_t i = 0; i < timings.size(); ++i)
       if (timings[i].group == group)
-        out[i] = std::abs(protocols_time(constants, op, group, timings[i].bytes) / timings[i].time - 1);
+        out[i] = std::abs(corrected_time(constants, op, rest, others, group, timings[i].bytes) / timings[i].time - 1);
   }
   return out;
 }

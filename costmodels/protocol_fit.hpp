@@ -12,11 +12,23 @@
 // all-gather (p - 1) / p (Thakur, Rabenseifner, Gropp 2005), all-to-all what leaves the node, (p - g) / p times g = p /
 // nodes.
 //
+// Three protocols do not say all of a setting, of which often two groups were measured. Settings of one system share
+// its network and the library's choices, so measurements correct the formula:
+//
+//     time = formula^(1/5) measured^(4/5)
+//     ln measured = ln time of the nearest group measured in this setting
+//                   + mean over other settings of ln (time of the group / time of that nearest one), at equal bytes,
+//                     weighted by (time of the nearest here / there)^-2 or its inverse, whichever is less
+//
+// Where the group itself was measured it is the nearest; where nothing tells, the formula stands alone. The two
+// constants were chosen on a coarse grid with the left-out groups in view: docs/calibration.md.
+//
 // Scope and limits: one operation of one library in one setting on one system, nodes with equally many ranks, nothing
 // else on the network. Validation: whole group shapes (ranks and nodes) left out,
 // tests/published/network_groups_test.cpp and docs/calibration.md.
 
 #include <array>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -45,10 +57,23 @@ struct GroupTiming {
   Seconds time;
 };
 
-/// Fits the constants to timings of one operation. REQUIRES at least one timing.
-ProtocolConstants fit_protocols(CollectiveOp op, const std::vector<GroupTiming>& timings);
+/// Of one operation in one setting.
+using GroupTimings = std::vector<GroupTiming>;
 
-/// Errors |predicted / measured - 1| of timings whose group shape was left out of the fit, in their order.
-std::vector<double> left_out_errors(CollectiveOp op, const std::vector<GroupTiming>& timings);
+/// Fits the constants to timings of one operation. REQUIRES at least one timing.
+ProtocolConstants fit_protocols(CollectiveOp op, const GroupTimings& timings);
+
+/// Seconds by measurements of this setting and others of the same system, as said above; none if they do not tell.
+std::optional<double> time_by_measurements(const GroupTimings& own, std::span<const GroupTimings> others,
+                                           GroupShape group, double bytes);
+
+/// The formula's time, corrected by measurements.
+Seconds corrected_time(const ProtocolConstants& constants, CollectiveOp op, const GroupTimings& own,
+                       std::span<const GroupTimings> others, GroupShape group, double bytes);
+
+/// Errors |predicted / measured - 1| of timings whose group shape was left out of what predicts it, in their order.
+/// `others`: of other settings, of which nothing is left out.
+std::vector<double> left_out_errors(CollectiveOp op, const GroupTimings& timings,
+                                    std::span<const GroupTimings> others = {});
 
 }  // namespace epocast
