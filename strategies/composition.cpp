@@ -106,6 +106,7 @@ Composition::Composition(const ScheduleOptions& schedule, std::optional<Mesh> me
                         GradientPlace::collocated)),
       recompute_(options_.get("recompute", false)),
       copy_(seconds_per_byte(options_, "copy_rate")),
+      blocking_(options_.get("blocking_messages", false)),
       overlap_(options_.get("overlap", true)),
       scatter_messages_(options_.get("scatter_messages", true)),
       placement_(choose(options_, "placement",
@@ -285,6 +286,7 @@ StepPlan Composition::plan_for(int stages, int micro_batches) const {
   plan.micro_batches = micro_batches;
   plan.in_flight = in_flight_.value_or(stages);
   plan.copy = copy_;
+  plan.blocking = blocking_;
   plan.gradients = gradients_;
   return plan;
 }

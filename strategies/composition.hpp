@@ -106,6 +106,7 @@ class Composition final : public Strategy {
   GradientPlace gradients_;
   bool recompute_;
   double copy_;  ///< s per byte
+  bool blocking_;
   bool overlap_;
   bool scatter_messages_;
   Placement placement_;

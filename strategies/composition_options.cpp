@@ -41,6 +41,8 @@ EntryInfo Composition::pipeline_info() {
         "keep only what a stage receives, and compute the rest again before the backward pass"},
        {"copy_rate", "bytes/s", "> 0", "infinite",
         "at which a message is copied to and from the network, beside computing"},
+       {"blocking_messages", "", "true | false", "false",
+        "a stage stands still while its messages travel (schedule: gpipe, 1f1b, interleaved)"},
        {"placement", "", "stage_major | replica_major", "stage_major",
         "neighbouring workers are replicas of a stage, or stages of a replica"}}};
   for (ParameterInfo& parameter : AllReduce::info().parameters)
@@ -56,9 +58,13 @@ std::vector<EntryInfo> Composition::schedule_infos() {
   };
   const std::vector<Described> all{
       {"naive", "one batch at a time, whole", {"gradients"}},
-      {"gpipe", "all forward passes, then all backward passes", {"micro_batches"}},
-      {"1f1b", "a forward and a backward pass in turn, with flush; of a single stage: accumulation", {"micro_batches"}},
-      {"interleaved", "1f1b over several chunks of layers per stage", {"micro_batches", "virtual_stages"}},
+      {"gpipe", "all forward passes, then all backward passes", {"micro_batches", "blocking_messages"}},
+      {"1f1b",
+       "a forward and a backward pass in turn, with flush; of a single stage: accumulation",
+       {"micro_batches", "blocking_messages"}},
+      {"interleaved",
+       "1f1b over several chunks of layers per stage",
+       {"micro_batches", "virtual_stages", "blocking_messages"}},
       {"zb_h1", "zero bubble in the memory of 1f1b", {"micro_batches"}},
       {"zb_h2", "zero bubble in twice the memory", {"micro_batches"}},
       {"pipedream", "1f1b without flush, an update after every batch, stashed weights", {}},
@@ -97,6 +103,9 @@ void Composition::check_options() const {
     if (options_.has(key) && wrong) throw options_.at(key).error(problem);
   };
   refuse("virtual_stages", schedule_ != PipelineSchedule::interleaved, "only schedule: interleaved has virtual stages");
+  refuse("blocking_messages",
+         blocking_ && (!flushes(schedule_) || splits_backward(schedule_) || takes_whole_batches(schedule_)),
+         "only schedule: gpipe, 1f1b or interleaved waits for messages; leave this out");
   refuse("in_flight", schedule_ != PipelineSchedule::threaded,
          "only schedule: threaded sets its number of batches; the others follow from the schedule");
   const bool by_time = (split_ == SplitRule::time || split_ == SplitRule::time_only) && !options_.has("first_layers");

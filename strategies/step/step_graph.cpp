@@ -274,11 +274,44 @@ class StepBuilder {
       for (const TaskId other : after) graph_.after(one, other, lag);
   }
 
+  /// Where messages block: the pass that they leave after, if not their own, and the one that waits for them.
+  struct Stop {
+    Lanes leaves, resumes;
+  };
+
+  /// Of every pass of a stage with messages. As Megatron-LM has it (p2p_communication.py: wait, then synchronise), each
+  /// pass is followed by its messages; interleaved, a forward and a backward pass in turn by those of both.
+  void find_stops() {
+    for (auto* stops : {&forward_stop_, &backward_stop_})
+      stops->assign(plan_.chunks.size(), std::vector<Stop>(at(plan_.micro_batches)));
+    if (!plan_.blocking) return;
+    for (const StageProgram& program : programs_) {
+      const auto pass = [&](std::size_t i) -> const Pass& {
+        const PipelineWork& work = program[i];
+        const bool forward = work.pass == PipelinePass::forward;
+        return (forward ? forward_ : backward_)[at(work.chunk)][at(work.micro_batch)];
+      };
+      const auto leads_pair = [&](std::size_t i) {
+        return plan_.schedule == PipelineSchedule::interleaved && i + 1 < program.size() &&
+               program[i].pass == PipelinePass::forward && program[i + 1].pass != PipelinePass::forward;
+      };
+      int pairs = 0;
+      for (std::size_t i = 0; i < program.size(); ++i) pairs += leads_pair(i) ? 1 : 0;
+      for (std::size_t i = 0; i < program.size(); ++i) {
+        const bool paired = pairs > 1 && leads_pair(i);  // a single one is where forward passes end
+        const bool forward = program[i].pass == PipelinePass::forward;
+        Stop& stop = (forward ? forward_stop_ : backward_stop_)[at(program[i].chunk)][at(program[i].micro_batch)];
+        if (paired) stop.leaves = pass(i + 1).last;
+        if (const std::size_t next = i + (paired ? 2 : 1); next < program.size()) stop.resumes = pass(next).first;
+      }
+    }
+  }
+
   /// Messages from one stage to another, or only the order if they are one. Each replica has a share of the samples, in
   /// rank order: of m replicas, r has those from r/m to (r+1)/m. Where n others divide them anew, each gets what it
   /// lacks from whoever has it. `bytes` is what one of the senders has; `label`, up to the lane.
   void send(const Lanes& before, const Lanes& after, int from, int to, Bytes bytes, std::map<GroupId, QueueId>& queues,
-            const Label& label) {
+            const Label& label, const Stop& stop = {}) {
     if (from == to) {
       this->after(before, after);
       return;
@@ -297,20 +330,23 @@ class StepBuilder {
                         plan_.copy, {label.operation, name, label.micro_batch});
         graph_.after(before[at(i)], message.first);
         graph_.after(message.last, after[at(j)]);
+        if (!stop.leaves.empty()) graph_.after(stop.leaves[at(i)], message.first);
+        if (!stop.resumes.empty()) graph_.after(message.last, stop.resumes[at(i)]);
       }
   }
 
   void add_activations() {
+    find_stops();
     for (int c = 0; c < chunks(); ++c)
       for (int k = 0; k < plan_.micro_batches; ++k) {
         const int here = forward_stage(c), there = backward_stage(c);
         const Pass &forward = forward_[at(c)][at(k)], &backward = backward_[at(c)][at(k)];
         if (c + 1 < chunks()) {
           send(forward.last, forward_[at(c + 1)][at(k)].first, here, forward_stage(c + 1), chunk(c).sent, activations_,
-               {"send activations", chunk(c).name, shown(k)});
+               {"send activations", chunk(c).name, shown(k)}, forward_stop_[at(c)][at(k)]);
           const int from = backward_stage(c + 1);
           send(backward_[at(c + 1)][at(k)].last, backward.first, from, there, chunk(c + 1).received, gradients_,
-               {"send gradients", chunk(c + 1).name, shown(k)});
+               {"send gradients", chunk(c + 1).name, shown(k)}, backward_stop_[at(c + 1)][at(k)]);
         }
         // Computing it again needs what the chunk received.
         const Bytes kept = chunk(c).activations - (chunk(c).recompute.any() ? Bytes(0) : chunk(c).received);
@@ -432,14 +468,15 @@ class StepBuilder {
   std::vector<StageProgram> programs_;
   CyclicTaskGraph graph_;
   std::deque<StageWriter> stages_;
-  std::map<GroupId, QueueId> activations_, gradients_;  ///< queues of messages, by lane
-  std::map<std::size_t, QueueId> sums_;                 ///< of shared tables' gradients, by layer
-  std::deque<ParameterPart> parts_;                     ///< what places refer to
-  std::vector<Places> places_;                          ///< by chunk
-  std::vector<std::vector<Pass>> forward_, backward_;   ///< by chunk and micro-batch; backward: of data
-  std::vector<std::vector<Lanes>> gradient_;            ///< of weights is complete; likewise
-  std::vector<int> last_;                               ///< by chunk: micro-batch that makes its last gradient
-  std::vector<std::vector<Lanes>> update_;              ///< by chunk and place
+  std::map<GroupId, QueueId> activations_, gradients_;           ///< queues of messages, by lane
+  std::map<std::size_t, QueueId> sums_;                          ///< of shared tables' gradients, by layer
+  std::deque<ParameterPart> parts_;                              ///< what places refer to
+  std::vector<Places> places_;                                   ///< by chunk
+  std::vector<std::vector<Pass>> forward_, backward_;            ///< by chunk and micro-batch; backward: of data
+  std::vector<std::vector<Stop>> forward_stop_, backward_stop_;  ///< likewise; empty where nothing blocks
+  std::vector<std::vector<Lanes>> gradient_;                     ///< of weights is complete; likewise
+  std::vector<int> last_;                                        ///< by chunk: micro-batch that makes its last gradient
+  std::vector<std::vector<Lanes>> update_;                       ///< by chunk and place
 };
 
 }  // namespace

@@ -39,8 +39,9 @@ struct StepPlan {
   std::vector<ChunkGathers> gathers;      ///< by chunk; may be empty
   std::vector<bool> experts;              ///< by layer: its first tensor of parameters is of experts; may be empty
   int micro_batches = 1;
-  int in_flight = 1;  ///< batches, of the threaded schedule
-  double copy = 0;    ///< s per byte that copying a message takes
+  int in_flight = 1;      ///< batches, of the threaded schedule
+  double copy = 0;        ///< s per byte that copying a message takes
+  bool blocking = false;  ///< a stage stands still while its messages travel; in schedules of whole passes with flush
   GradientPlace gradients = GradientPlace::collocated;
   bool by_layer = false;  ///< passes of layers are tasks of their own, in a single stage
 
@@ -60,7 +61,8 @@ std::vector<StageProgram> programs_of(const StepPlan& plan);
 /// One iteration is one round of the synchronisation, usually one batch. A stage's replicas divide each micro-batch
 /// evenly, whatever the numbers of replicas before and after it. Stages compute in the order of their programs; without
 /// flush, the number of micro-batches in flight is limited. Activations and their gradients travel on a queue of their
-/// own each, while the stage computes. Changes `memory`, by stage, by what the synchronisation needs.
+/// own each, while the stage computes, or waits (`blocking`). Changes `memory`, by stage, by what the synchronisation
+/// needs.
 CyclicTaskGraph step_graph(const StepPlan& plan, const StrategyContext& context, const Synchronisation& synchronisation,
                            std::vector<DeviceMemory>& memory);
 

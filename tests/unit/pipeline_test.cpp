@@ -1,5 +1,7 @@
 // Pipelines of equal stages on free links, against the closed forms of the schedules' papers; and hand-made timelines.
 // With p stages, m micro-batches, and f, b (= data + w) for the passes of one micro-batch on one stage.
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -269,6 +271,31 @@ TEST_CASE("activations and gradients travel while stages compute", "[pipeline]")
   CHECK(done.result.metrics.bytes == Approx(4 * 0.5e6));
 }
 
+TEST_CASE("stages stand still while messages block", "[pipeline]") {
+  // Messages of 0.6 ms, all of it latency, else as above. Stage 0: F0 0-1, its message 1-1.6, F1 1.6-2.6, its message
+  // 2.6-3.2. Stage 1: F0 1.6-2.6, B0 2.6-4.6, its message 4.6-5.2, F1 5.2-6.2, B1 6.2-8.2, its message 8.2-8.8. Stage
+  // 0: B0 5.2-7.2, B1 8.8-10.8.
+  const auto time = [](const std::string& options, int layers, int batch, double latency = 0.6) {
+    return run(options, 2, batch, equal_layers(layers, {}, 1, 1), 3, 1e15, latency * kMs).result.iteration;
+  };
+  const std::string blocking = ", blocking_messages: true}";
+  CHECK(time("{micro_batches: 2" + blocking, 2, 4) == Approx(10.8 * kMs).epsilon(1e-9));
+  // Two chunks a stage, of 1 and 2 ms, every forward pass before the first backward pass. Fck is chunk c, micro-batch
+  // k. Stage 0: F00 0-1, F01 1.6-2.6, F20 3.2-4.2, F21 4.8-5.8. Stage 1: F10 1.6-2.6, F11 3.2-4.2, F30 4.8-5.8, F31
+  // 6.4-7.4, B30 7.4-9.4, B31 10-12. Stage 0: B20 10-12, B21 12.6-14.6. Stage 1: B10 12.6-14.6, B11 15.2-17.2. Stage
+  // 0: B00 15.2-17.2, B01 17.8-19.8.
+  const std::string chunks = "{schedule: interleaved, virtual_stages: 2, micro_batches: ";
+  CHECK(time(chunks + "2" + blocking, 4, 4) == Approx(19.8 * kMs).epsilon(1e-9));
+  // Of a forward and a backward pass in turn both messages travel at once, behind both: each micro-batch more adds two
+  // chunks of 3 ms, and a message behind each, to stages that are never idle.
+  CHECK(time(chunks + "16" + blocking, 4, 32) - time(chunks + "12" + blocking, 4, 24) ==
+        Approx(4 * 2 * (3 + 0.6) * kMs).epsilon(1e-9));
+  for (const char* schedule : {"gpipe", "1f1b", "interleaved"}) {  // free messages block nobody
+    const std::string options = fmt::format("{{schedule: {}, micro_batches: 4", schedule);
+    CHECK(time(options + blocking, 4, 8, 0) == Approx(time(options + "}", 4, 8, 0)).epsilon(1e-9));
+  }
+}
+
 TEST_CASE("recomputation adds a forward pass to each backward pass", "[pipeline]") {
   const int p = 3, m = 6;
   const Executed done = run("{micro_batches: 6, recompute: true}", p, m * p, equal_layers(p, {}), 4);
@@ -464,6 +491,8 @@ TEST_CASE("options that do not fit are errors that say what would", "[pipeline]"
   CHECK_THAT(message("{micro_batches: 5}", 4, 32), Contains("does not divide into 5 micro-batches; use 4 or 8"));
   CHECK_THAT(message("{schedule: interleaved, micro_batches: 2}", 4, 32), Contains("too few to interleave 4 stages"));
   CHECK_THAT(message("{schedule: interleaved, micro_batches: 6}", 4, 24), Contains("use 4 or 8"));
+  CHECK_THAT(message("{schedule: zb_h1, blocking_messages: true}", 4, 32),
+             Contains("gpipe, 1f1b or interleaved waits for messages"));
   CHECK_THAT(message("{schedule: 2bw, micro_batches: 2}", 4, 32), Contains("from 4 micro-batches"));
   CHECK_THAT(message("{schedule: pipedream, micro_batches: 2}", 4, 32), Contains("takes a batch as a whole"));
   CHECK_THAT(message("{first_layers: [L1, L3]}", 4, 32),
