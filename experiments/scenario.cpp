@@ -20,6 +20,7 @@
 #include "experiments/rounding_noise.hpp"
 #include "experiments/seeds.hpp"
 #include "experiments/time_scale.hpp"
+#include "platforms/boards.hpp"
 #include "sim/executor.hpp"
 #include "sim/network_plan.hpp"
 
@@ -291,6 +292,10 @@ ExecutionOptions execution_options(const ScenarioSetup& setup, const PhaseSettin
                        .costs = communication_costs(setup, phase),
                        .elapsed = elapsed};
   how.noise.seed = seed;
+  if (const std::vector<double> boards = board_slowdown(setup.cluster, phase.workers); !boards.empty()) {
+    how.slowdown.resize(boards.size(), 1);
+    for (std::size_t d = 0; d < boards.size(); ++d) how.slowdown[d] *= boards[d];
+  }
   return how;
 }
 

@@ -38,6 +38,7 @@ struct Inside {
   BytesPerSecond rate;
   Seconds latency;
   std::optional<BytesPerSecond> uplink;
+  bool peer_access = true;
 };
 
 struct Cards {
@@ -85,11 +86,15 @@ class Writer {
     per_switch_ = devices.get("per_switch", per_node_, Range{1, 1024});
     if (per_node_ % per_switch_ != 0)
       throw devices.at("per_switch").error(fmt::format("must divide the {} devices of a node", per_node_));
+    per_board_ = device_->get("per_board", per_board_, Range{1, 16});
+    shared_speed_ = device_->get("shared_speed", shared_speed_, Range{0.01, 1});
   }
 
   void read_links(const ConfigNode& root) {
     const ConfigNode inside = root.at("inside");
-    inside_ = {inside.at("rate").as_bytes_per_second(kRate), inside.get("latency", Seconds(0), kLatency), std::nullopt};
+    inside_ = {inside.at("rate").as_bytes_per_second(kRate), inside.get("latency", Seconds(0), kLatency), std::nullopt,
+               true};
+    inside_.peer_access = inside.get("peer_access", true);
     if (inside.has("uplink")) inside_.uplink = inside.at("uplink").as_bytes_per_second(kRate);
     const bool switches = per_switch_ < per_node_;
     if (switches != inside_.uplink.has_value())
@@ -123,6 +128,7 @@ class Writer {
          {"cores", "peak_rate", "peak_rate_fp16", "peak_rate_bf16", "peak_rate_tf32", "memory", "memory_bandwidth"})
       if (device_->has(key)) property(fmt::format("epocast.{}", key), device_->at(key).as_string());
     speed_ = device_->at("peak_rate").as_flop_per_second(Range{1e6, 1e18}).value;
+    if (per_board_ > 1) property("epocast.shared_speed", fmt::format("{:.17g}", shared_speed_));
     if (device_->has("source")) property("source.device_model", device_->at("source").as_string());
     device_->check_all_read();
     if (!source_.empty()) property("source.topology", source_);
@@ -145,15 +151,23 @@ class Writer {
     const bool switches = inside_.uplink.has_value();
     for (std::int64_t d = 0; d < per_node_; ++d) {
       const std::string gpu = fmt::format("gpu-{}-{}", n, d), own = fmt::format("link-{}-{}", n, d);
-      line(R"(<host id="{}" speed="{:.17g}f"><prop id="epocast.node" value="node-{}"/></host>)", gpu, speed_, n);
+      const std::string board =
+          per_board_ > 1 ? fmt::format(R"(<prop id="epocast.board" value="{}"/>)", d / per_board_) : "";
+      line(R"(<host id="{}" speed="{:.17g}f"><prop id="epocast.node" value="node-{}"/>{}</host>)", gpu, speed_, n,
+           board);
       link(own, inside_.rate, inside_.latency / 2);
-      route(gpu, switches ? fmt::format("switch-{}-{}", n, d / per_switch_) : root, up(own));
+      const std::string place = fmt::format("{}-{}", n, d / per_switch_);
+      if (switches && !inside_.peer_access)
+        route(gpu, root, up(own) + up("uplink-" + place));  // to host memory and back, past neighbours on the switch
+      else
+        route(gpu, switches ? "switch-" + place : root, up(own));
     }
     line(R"(<router id="{}"/>)", root);
     for (std::int64_t s = 0; switches && s < per_node_ / per_switch_; ++s) {
       const std::string id = fmt::format("{}-{}", n, s);
-      line(R"(<router id="switch-{}"/>)", id);
       link("uplink-" + id, *inside_.uplink, Seconds(0));
+      if (!inside_.peer_access) continue;
+      line(R"(<router id="switch-{}"/>)", id);
       route("switch-" + id, root, up("uplink-" + id));
     }
     if (nodes_ > 1) cards(n, root);
@@ -185,7 +199,8 @@ class Writer {
   }
 
   std::string name_, description_, source_;
-  std::int64_t nodes_ = 1, per_node_ = 1, per_switch_ = 1;
+  std::int64_t nodes_ = 1, per_node_ = 1, per_switch_ = 1, per_board_ = 1;
+  double shared_speed_ = 1;
   std::optional<ConfigNode> device_;
   double speed_ = 0;
   Inside inside_;

@@ -9,9 +9,12 @@
 //
 // One host is one device, gpu-NODE-NUMBER, on a link of its own to its node's switch. `devices.per_switch` and
 // `inside.uplink` put so many devices in a row below a switch of their own whose uplink they share, as PCIe switches
-// and dual boards do. With one card a node, traffic to other nodes takes the device's link and the card's. With
-// several, devices in a row share a card and reach it by a link of their own, and no traffic changes the card inside a
-// node. The network between the cards is one switch that never limits.
+// and dual boards do. Where devices have no access to each other's memory, `inside.peer_access: false`, what they
+// exchange goes through the host's, so that neighbours on a switch share its uplink, too. Kinds of devices that come
+// several to a board (`per_board` of the catalogue) are numbered board by board; see boards.hpp. With one card a node,
+// traffic to other nodes takes the device's link and the card's. With several, devices in a row share a card and reach
+// it by a link of their own, and no traffic changes the card inside a node. The network between the cards is one switch
+// that never limits.
 //
 // Scope and limits: meshes of links between devices, rails and tapered networks need a platform file.
 

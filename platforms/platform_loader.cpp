@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "platforms/boards.hpp"
 #include "platforms/cluster_generator.hpp"
 #include "platforms/reachability.hpp"
 #include "platforms/topology.hpp"
@@ -125,6 +126,7 @@ Cluster parse_platform(std::string_view text, const std::string& name) {
   const XmlSource xml(std::string(text), name);
   const Topology topology = read_topology(xml);
   check_reachability(xml, topology);
+  check_boards(xml, topology);
 
   Cluster cluster;
   cluster.name = std::filesystem::path(name).stem().string();

@@ -138,9 +138,10 @@ class Reader {
 
   Properties read_properties(pugi::xml_node node) const {
     static const std::vector<std::string> known = {
-        "epocast.description",    "epocast.device_model",   "epocast.peak_rate",       "epocast.peak_rate_fp16",
-        "epocast.peak_rate_bf16", "epocast.peak_rate_tf32", "epocast.peak_rate_fp8",   "epocast.memory",
-        "epocast.cores",          "epocast.node",           "epocast.memory_bandwidth"};
+        "epocast.description",    "epocast.device_model",   "epocast.peak_rate",        "epocast.peak_rate_fp16",
+        "epocast.peak_rate_bf16", "epocast.peak_rate_tf32", "epocast.peak_rate_fp8",    "epocast.memory",
+        "epocast.cores",          "epocast.node",           "epocast.memory_bandwidth", "epocast.board",
+        "epocast.shared_speed"};
     Properties out;
     for (const pugi::xml_node prop : node.children("prop")) {
       check_element(xml_, prop);

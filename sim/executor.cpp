@@ -6,6 +6,18 @@
 #include "sim/result_check.hpp"
 
 namespace epocast {
+namespace {
+
+/// Whether each group's devices are slowed down alike.
+bool slowed_alike(const CyclicTaskGraph& graph, const std::vector<double>& slowdown) {
+  if (slowdown.empty()) return true;
+  const auto of = [&](DeviceId device) { return slowdown[CyclicTaskGraph::index(device)]; };
+  return std::ranges::all_of(graph.groups(), [&](const Group& group) {
+    return std::ranges::all_of(group.devices, [&](DeviceId d) { return of(d) == of(group.devices.front()); });
+  });
+}
+
+}  // namespace
 
 ExecutionResult execute(const CyclicTaskGraph& graph, const Cluster& cluster, SimEngine& engine,
                         const ExecutionOptions& options) {
@@ -14,7 +26,7 @@ ExecutionResult execute(const CyclicTaskGraph& graph, const Cluster& cluster, Si
     throw GraphError("ranks that wait for each other cannot take steps from a common pool");
   const NetworkPlan network(graph, cluster, engine);
   const bool symmetric = !options.noise.any() && options.slow_devices.empty() && options.slow_links.empty() &&
-                         std::all_of(options.slowdown.begin(), options.slowdown.end(), [](double s) { return s == 1; });
+                         slowed_alike(graph, options.slowdown);
   const bool folded = options.fold && symmetric && options.shards == Shards::fixed && network.ranks_interchangeable() &&
                       (!options.costs.slows_computation() || Interference::folds(graph));
   ExecutionResult result = GraphRun(graph, cluster, engine, network, options, folded).run();

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "platforms/boards.hpp"
 #include "platforms/cluster_generator.hpp"
 #include "platforms/platform_loader.hpp"
 #include "platforms/probe.hpp"
@@ -71,6 +72,37 @@ TEST_CASE("messages inside a node take the devices' links, messages between node
   CHECK(seen[3] == Approx(8e9));
   CHECK(seen[4] == Approx(26e-6));  // two nodes: half of the way inside and one card at each end
   CHECK(seen[5] == Approx(2e9));
+}
+
+TEST_CASE("without peer access neighbours on a switch exchange over its uplink, too") {
+  const std::string text =
+      "cluster: lab\ndevices: {kind: toy, per_node: 4, per_switch: 2}\n"
+      "inside: {rate: 12 GB/s, latency: 6 us, uplink: 8 GB/s, peer_access: ";
+  const auto direct = between(text + "true}\n", {{0, 1}, {0, 2}}),
+             staged = between(text + "false}\n", {{0, 1}, {0, 2}});
+  CHECK(direct[1] == Approx(12e9));
+  CHECK(staged[0] == Approx(6e-6));
+  CHECK(staged[1] == Approx(8e9));  // up and down the uplink
+  CHECK(staged[2] == Approx(6e-6));
+  CHECK(staged[3] == Approx(8e9));
+}
+
+TEST_CASE("devices of a board are slower while their neighbours train, too") {
+  const ConfigNode dual = ConfigNode::load_text(
+      "toy: {model: a toy, cores: 4, peak_rate: 1 TFLOP/s, memory: 1 GB, memory_bandwidth: 10 GB/s, per_board: 2, "
+      "shared_speed: 0.8}\n",
+      "devices.yaml");
+  const auto description = [](const std::string& per_node) {
+    return ConfigNode::load_text("cluster: lab\nnodes: 2\ndevices: {kind: toy, per_node: " + per_node +
+                                     "}\ninside: {rate: 1 GB/s}\ncards: {rate: 1 GB/s}\n",
+                                 "cluster.yaml");
+  };
+  // Boards 0 1 and 2 of the first node, 3 4 and 5 of the second: 0 and 1 share theirs, 2 and 3 are on two nodes.
+  const std::vector<DeviceId> workers{0, 1, 2, 3};
+  CHECK(board_slowdown(load_cluster(description("3"), dual), workers) ==
+        std::vector<double>{1 / 0.8, 1 / 0.8, 1, 1, 1, 1});
+  CHECK(board_slowdown(load("cluster: lab\ndevices: {kind: toy, per_node: 4}\ninside: {rate: 1 GB/s}\n"), workers)
+            .empty());
 }
 
 TEST_CASE("with several cards neighbours still talk inside the node") {
