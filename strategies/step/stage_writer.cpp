@@ -99,8 +99,8 @@ TaskId StageWriter::collective(CollectiveOp op, Axis axis, QueueId queue, Bytes 
                                  label);
 }
 
-TaskId StageWriter::post(CollectiveOp op, CollectiveAlgorithm algorithm, Axis axis, QueueId queue, Bytes bytes,
-                         const Label& label, bool blocking) {
+TaskId StageWriter::post(CollectiveOp op, std::optional<CollectiveAlgorithm> algorithm, Axis axis, QueueId queue,
+                         Bytes bytes, const Label& label, bool blocking) {
   cut_ |= is_pending_;
   flush("");
   const Lanes before = before_next();

@@ -60,8 +60,8 @@ class StageWriter {
                     std::optional<CollectiveAlgorithm> algorithm = {});
   /// The same, as a thread carries it out that the program posts it to: no earlier than this point of the program.
   /// `blocking`: the program waits for it.
-  TaskId post(CollectiveOp op, CollectiveAlgorithm algorithm, Axis axis, QueueId queue, Bytes bytes, const Label& label,
-              bool blocking);
+  TaskId post(CollectiveOp op, std::optional<CollectiveAlgorithm> algorithm, Axis axis, QueueId queue, Bytes bytes,
+              const Label& label, bool blocking);
 
   void begin(PassName pass);
   /// The next part of a layer's pass. `operation`: where it is not the pass's.

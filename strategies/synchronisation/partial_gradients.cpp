@@ -63,8 +63,8 @@ class PartialPlace final : public PostedPlace {
     if (!turn.last || !unit_at_[layer]) return;
     const std::size_t u = *unit_at_[layer];
     if (!by_errors(u))
-      wait_for(u, post(gradients_ == Gradients::reduce_scatter ? reduce_scatter : all_to_all, pairwise, units_[u].bytes,
-                       gradients_ == Gradients::reduce_scatter ? "" : "gradients", units_[u].name));
+      wait_for(u, post(adds_up_itself() ? all_to_all : reduce_scatter, own(pairwise), units_[u].bytes,
+                       adds_up_itself() ? "gradients" : "", units_[u].name));
     if (overlap_ == Overlap::none) apply(u);
   }
 
@@ -84,7 +84,7 @@ class PartialPlace final : public PostedPlace {
   void change(MemoryUse& use) const override {
     if (replicas() == 1) return;
     use.optimizer_state -= place().optimizer_state() * (1 - 1 / replicas());
-    if (gradients_ != Gradients::pcnn) return;
+    if (!adds_up_itself()) return;
     Bytes received;
     for (std::size_t u = 0; u < units_.size(); ++u) {
       if (by_errors(u))
@@ -99,6 +99,12 @@ class PartialPlace final : public PostedPlace {
   bool by_errors(std::size_t u) const {
     return gradients_ == Gradients::pcnn && trace().layers[units_[u].layers.front()].kind == LayerKind::fully_connected;
   }
+  /// Else adding is the collective's.
+  bool adds_up_itself() const { return gradients_ != Gradients::reduce_scatter; }
+  /// Unless it calls those of the MPI library, whose algorithm is the study's.
+  std::optional<CollectiveAlgorithm> own(CollectiveAlgorithm algorithm) const {
+    return gradients_ == Gradients::all_to_all ? std::nullopt : std::optional(algorithm);
+  }
   void wait_for(std::size_t u, std::optional<TaskId> posted) {
     if (posted) inputs_[u].push_back(*posted);
   }
@@ -110,10 +116,10 @@ class PartialPlace final : public PostedPlace {
     if (by_errors(u))
       compute(whole_batch().layers[unit.layers.front()].times.backward_weights * (1 / replicas()), "gradient",
               unit.name);
-    else if (gradients_ == Gradients::pcnn && replicas() > 1)
+    else if (adds_up_itself() && replicas() > 1)
       compute(sum_time(unit.bytes), "sum", unit.name);
     compute(unit.update / replicas(), "update", unit.name);
-    parameters_[u] = post(all_gather, ring, unit.bytes, "parameters", unit.name);
+    parameters_[u] = post(all_gather, own(ring), unit.bytes, "parameters", unit.name);
   }
 
   std::vector<ParameterPiece> units_;                ///< in forward order
@@ -131,7 +137,7 @@ class PartialPlace final : public PostedPlace {
 EntryInfo PartialGradients::info() {
   return {"partial_gradients",
           "layer by layer, hidden behind backward and next forward (PCL-DNN, Intel Caffe, Lee's pcnn)",
-          {{"gradients", "", "all_reduce | reduce_scatter | pcnn", "all_reduce",
+          {{"gradients", "", "all_reduce | reduce_scatter | all_to_all | pcnn", "all_reduce",
             "how gradients are summed, and who updates which parameters"},
            {"overlap", "", "none | backward | next_forward", "next_forward", "what communication may hide behind"}}};
 }
@@ -140,6 +146,7 @@ PartialGradients::PartialGradients(const ConfigNode& options)
     : gradients_(choose(options, "gradients",
                         {{"all_reduce", Gradients::all_reduce},
                          {"reduce_scatter", Gradients::reduce_scatter},
+                         {"all_to_all", Gradients::all_to_all},
                          {"pcnn", Gradients::pcnn}},
                         Gradients::all_reduce)),
       overlap_(

@@ -7,6 +7,7 @@
 //                   after_all`, `after_backward` or `before_forward`;
 //   reduce_scatter  each replica gets the sum of 1/P, updates that part, and all_gather spreads it (Intel Caffe; Lee
 //                   2020, 4.3); as many bytes as all_reduce;
+//   all_to_all      the same, but each gets P parts by all_to_all and sums them by all of its threads (Lee 2020, 5.2.2);
 //   pcnn            Lee 2020, 4.1. Fully connected: activations are scattered by all_to_all, errors gathered, each
 //                   replica computes N x N'/P of the whole batch's gradient, updates it, and all_gather spreads the
 //                   parameters (equations 4.2 to 4.4). Other layers: all_to_all of gradients, the P parts summed by all
@@ -20,9 +21,9 @@
 // Sums, partial gradients, sharded updates and all_gathers come after the backward pass in forward order (4.4.1), so
 // that what the next forward pass needs first is sent first. One communication at a time, first posted first served.
 //
-// Scope: any network. Parameters of a normalisation travel with the convolution before it. all_reduce is carried out by
-// the study's collective.algorithm, all_to_all and reduce_scatter by pairwise exchange, all_gather by a ring (table
-// 4.1). Limits: a partial gradient takes 1/P of one worker's time for the whole batch's; a sum reads n bytes and writes
+// Scope: any network. Parameters of a normalisation travel with the convolution before it. With `gradients: all_reduce`
+// and `all_to_all` collectives are carried out by the study's collective.algorithm; else all_to_all and reduce_scatter
+// by pairwise exchange, all_gather by a ring (table 4.1). Limits: a partial gradient takes 1/P of one worker's time for the whole batch's; a sum reads n bytes and writes
 // n/P at the device's memory bandwidth; a sharded update takes 1/P of the whole one. Memory: gathered errors of fully
 // connected layers and the largest layer's received gradients are added; the optimizer's state is sharded where updates
 // are. Validation: tests/unit/layerwise_data_parallel_test.cpp (timelines by hand),
@@ -39,7 +40,7 @@ class PartialGradients final : public Synchronisation {
   TrainingRound round(int /*replicas*/) const override { return {.one_version = true, .data_only = true}; }
   static EntryInfo info();
 
-  enum class Gradients { all_reduce, reduce_scatter, pcnn };
+  enum class Gradients { all_reduce, reduce_scatter, all_to_all, pcnn };
   enum class Overlap { none, backward, next_forward };
 
  private:

@@ -23,7 +23,7 @@ void PostedPlace::compute(const DeviceTime& time, const char* operation, const s
   if (time.any()) written_ = place_.stage.task(time, {operation, place_.name() + layer});
 }
 
-std::optional<TaskId> PostedPlace::post(CollectiveOp op, CollectiveAlgorithm algorithm, Bytes bytes,
+std::optional<TaskId> PostedPlace::post(CollectiveOp op, std::optional<CollectiveAlgorithm> algorithm, Bytes bytes,
                                         const std::string& what, const std::string& layer, int micro_batch) {
   if (place_.replicas() == 1 || !(bytes.value > 0)) return std::nullopt;
   place_.stage.cut(layer);

@@ -76,7 +76,7 @@ inline std::map<std::string, std::vector<Variant>> strategy_variants() {
        {"{period: 1}", "{period: 4, bucket: 5 MB}", "{period: 4, overlap: true}", "{overlap: false}"})
     table["local_sgd"].push_back({.options = options});
   std::vector<Variant>& layerwise = table["layerwise_data_parallel"];
-  for (const std::string gradients : {"all_reduce", "reduce_scatter", "pcnn"})
+  for (const std::string gradients : {"all_reduce", "reduce_scatter", "all_to_all", "pcnn"})
     for (const std::string overlap : {"none", "backward", "next_forward"})
       layerwise.push_back({.options = "{gradients: " + gradients + ", overlap: " + overlap + "}"});
   layerwise.push_back(

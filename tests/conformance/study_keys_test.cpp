@@ -89,7 +89,7 @@ std::vector<StrategyOptions> all_strategies() {
       {"{name: composition, mesh: {pipeline: 2, data: 2}, schedule: {split: even}}", 4, false},
       {"{name: collective_benchmark, bytes: 1 MB}"}};
   for (const int stage : {1, 2, 3}) out.push_back({fmt::format("{{name: sharded_data_parallel, stage: {}}}", stage)});
-  for (const char* gradients : {"all_reduce", "reduce_scatter", "pcnn"})
+  for (const char* gradients : {"all_reduce", "reduce_scatter", "all_to_all", "pcnn"})
     out.push_back({fmt::format("{{name: layerwise_data_parallel, gradients: {}}}", gradients)});
   for (const char* mode : {"sync", "async", "stale", "backup"})
     out.push_back({fmt::format("{{name: parameter_server, mode: {}}}", mode), 4, false});

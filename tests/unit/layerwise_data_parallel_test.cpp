@@ -143,6 +143,27 @@ TEST_CASE("reduce_scatter into the next forward pass: B's parameters travel whil
          .first = -1});  // the first iteration has B's parameters at once, and ends 1 earlier
 }
 
+TEST_CASE("all_to_all without overlap: as reduce_scatter, but the worker adds", "[layerwise]") {
+  // Adding two halves of B's 20 MB: reads 20 MB and writes 10 MB at 500 GB/s.
+  const double sum_b = 2 * kSum;
+  check({.strategy = kStrategy,
+         .options = "{gradients: all_to_all, overlap: none}",
+         .period = 135.5 + sum_b + kSum,
+         .rows = {{"forward A", 0, 10},
+                  {"forward B", 10, 30},
+                  {"backward B", 30, 60},
+                  {"all-to-all gradients B", 60, 71},  // 1 + 20/2
+                  {"sum B", 71, 71 + sum_b},
+                  {"update B", 71 + sum_b, 72 + sum_b},
+                  {"all-gather parameters B", 72 + sum_b, 83 + sum_b},
+                  {"backward A", 83 + sum_b, 123 + sum_b},
+                  {"all-to-all gradients A", 123 + sum_b, 129 + sum_b},
+                  {"sum A", 129 + sum_b, 129 + sum_b + kSum},
+                  {"update A", 129 + sum_b + kSum, 129.5 + sum_b + kSum},
+                  {"all-gather parameters A", 129.5 + sum_b + kSum, 135.5 + sum_b + kSum}},
+         .compute = 101.5 + sum_b + kSum});
+}
+
 TEST_CASE("pcnn without overlap: three exchanges for B, two for A", "[layerwise]") {
   check({.strategy = kStrategy,
          .options = "{gradients: pcnn, overlap: none}",
