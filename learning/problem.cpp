@@ -32,7 +32,8 @@ const std::vector<ProblemInfo>& problems() {
        "a small convolutional network that takes the noise out of randomised Shepp-Logan phantoms",
        {{"side", 16, 8, 256, true, "pixels of an image's side"},
         {"channels", 4, 1, 64, true, "of the hidden layers"},
-        {"layers", 3, 2, 16, true, "convolutions of 3 x 3"},
+        {"layers", 3, 2, 16, true, "convolutions of 3 x 3, if there are no blocks"},
+        {"blocks", 0, 0, 64, true, "residual blocks of two convolutions, between a first and a last one"},
         {"noise", 0.1, 0, 10, false, "standard deviation of a pixel; images are 0 to 1"},
         {"samples", 160, 10, 1e6, true, "to train with; a fifth as many to test"}}}};
   return all;

@@ -40,6 +40,7 @@ double largest_difference(const Values& a, const Values& b) {
 
 const ProblemOptions kSmallDigits{{{"side", 8}, {"hidden", 6}, {"samples", 96}}, {}};
 const ProblemOptions kSmallPhantoms{{{"side", 8}, {"channels", 2}, {"samples", 20}}, {}};
+const ProblemOptions kSmallBlocks{{{"side", 8}, {"channels", 2}, {"blocks", 2}, {"samples", 20}}, {}};
 
 struct Case {
   const char* name;
@@ -162,8 +163,9 @@ TEST_CASE("every scheme learns logistic regression with four workers", "[replay]
 }
 
 TEST_CASE("gradients are those of the loss", "[problem]") {
-  const Case of = GENERATE(Case{"quadratic", {{{"noise", 0}}, {}}}, Case{"logistic", {{{"samples", 30}}, {}}},
-                           Case{"digits", kSmallDigits}, Case{"phantoms", kSmallPhantoms});
+  const Case of =
+      GENERATE(Case{"quadratic", {{{"noise", 0}}, {}}}, Case{"logistic", {{{"samples", 30}}, {}}},
+               Case{"digits", kSmallDigits}, Case{"phantoms", kSmallPhantoms}, Case{"phantoms", kSmallBlocks});
   const auto problem = make_problem(of.name, of.options, 3);
   std::vector<std::int64_t> all(static_cast<std::size_t>(problem->samples()));
   std::iota(all.begin(), all.end(), 0);
