@@ -413,7 +413,7 @@ ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registri
   for (const PhaseSettings& phase : setup.phases) workers.push_back(phase.workers);
   setup.irregularity = read_irregularity(config, setup.cluster, workers);
   if (config.has("learning") && !config.at("learning").is_null())
-    setup.learning = read_learning(config.at("learning"), setup.strategy_name, setup.phases, adaptive);
+    setup.learning = read_learning(config.at("learning"), setup.strategy_name, strategy, setup.phases, adaptive);
   if (adaptive && !setup.learning)
     throw adaptive->place.at("every").error(
         "learning decides when the batch doubles, but the study has no `learning` block; add one or give epochs");

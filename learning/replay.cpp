@@ -73,14 +73,16 @@ void Replay::start_phase(const ReplayPhase& phase) {
   start_ = now_;
   start_bytes_ = bytes_;
   start_samples_ = samples_;
-  // Who stays keeps its optimizer's memory.
+  // Who stays keeps its optimizer's memory, and what compression has kept back.
   const auto count = static_cast<std::size_t>(phase.log->workers);
   while (workers_.size() > count) workers_.pop_back();
   while (workers_.size() < count) workers_.emplace_back(ParameterOptimizer(worker_settings(settings_)));
   const bool own = settings_.scheme.family != Scheme::synchronous;
   for (Worker& worker : workers_) {
     ParameterOptimizer optimizer = std::move(worker.optimizer);
+    Values rest = std::move(worker.rest);
     worker = Worker(std::move(optimizer));
+    worker.rest = std::move(rest);
     if (own) worker.own = centre_;
     if (settings_.scheme.family == Scheme::elastic) worker.centre = centre_;
   }
@@ -98,6 +100,10 @@ PhaseEnd Replay::run(const ReplayPhase& phase, const std::function<bool(const Cu
       phase.bytes_per_iteration / static_cast<double>(phase.log->workers * phase.log->gradients_per_iteration);
   PhaseEnd end = PhaseEnd::done;
   while (const std::optional<ParameterEvent> event = cursor.next()) {
+    if (beyond_limits(*event)) {
+      end = PhaseEnd::limit;
+      break;
+    }
     now_ = start_ + event->date;
     handle(*event);
     if (event->kind == Kind::gradient) bytes_ += per_gradient;
@@ -105,9 +111,16 @@ PhaseEnd Replay::run(const ReplayPhase& phase, const std::function<bool(const Cu
     end = evaluate(now_, watch);
     if (end != PhaseEnd::done) break;
   }
-  if (end == PhaseEnd::done && evaluated_ < samples_) end = evaluate(now_, watch);
+  if ((end == PhaseEnd::done || end == PhaseEnd::limit) && evaluated_ < samples_)
+    if (const PhaseEnd found = evaluate(now_, watch); found != PhaseEnd::done) end = found;
   ++phases_;
   return end;
+}
+
+bool Replay::beyond_limits(const ParameterEvent& event) const {
+  const StopRule& stop = settings_.stop;
+  return (stop.time && start_ + event.date > *stop.time) ||
+         (stop.samples && event.kind == Kind::gradient && samples_ >= *stop.samples);
 }
 
 bool Replay::changes_common_parameters(const ParameterEvent& event) const {
@@ -164,6 +177,7 @@ void Replay::compute_gradient(const ParameterEvent& event) {
   worker.gradient.resize(centre_.size());
   const bool shared = settings_.scheme.family == Scheme::synchronous;
   problem_.gradient(shared ? centre_ : worker.own, positions_, worker.gradient);
+  if (settings_.compression.method != Compression::none) compress(worker);
   if (shared) {
     for (std::size_t i = 0; i < sum_.size(); ++i) sum_[i] += worker.gradient[i];
     ++summed_;
@@ -171,6 +185,15 @@ void Replay::compute_gradient(const ParameterEvent& event) {
     Contribution& sum = contribution(worker, event.iteration);
     for (std::size_t i = 0; i < sum.values.size(); ++i) sum.values[i] += worker.gradient[i];
     ++sum.gradients;
+  }
+}
+
+void Replay::compress(Worker& worker) {
+  worker.rest.resize(worker.gradient.size(), 0);
+  for (std::int32_t piece = 0; piece < static_cast<std::int32_t>(phase_.log->pieces.size()); ++piece) {
+    const auto [begin, end] = range(piece);
+    settings_.compression.apply(std::span(worker.gradient).subspan(begin, end - begin),
+                                std::span(worker.rest).subspan(begin, end - begin));
   }
 }
 

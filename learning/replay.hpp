@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "learning/compression.hpp"
 #include "learning/optimizer.hpp"
 #include "learning/problem.hpp"
 #include "learning/scheme.hpp"
@@ -43,6 +44,8 @@ struct StopRule {
   bool at_target = false;                ///< end there; otherwise they are only noted
   double gain = 0;                       ///< of accuracy that counts as one, for `patience`
   double patience = 0;                   ///< epochs without such a gain after which training ends; 0: never
+  std::optional<double> time;            ///< s after which nothing is done any more
+  std::optional<std::int64_t> samples;   ///< after so many no gradient is begun any more
 };
 
 /// The learning rate in an epoch with a global batch, at a point.
@@ -51,6 +54,7 @@ using RateFunction = std::function<double(double epoch, std::int64_t batch, std:
 struct ReplaySettings {
   Scheme scheme = {};
   OptimizerSettings optimizer = {};
+  Compression compression = {};  ///< of each worker's gradients, piece by piece
   RateFunction rate = {};
   double elasticity = 0.9;  ///< beta of elastic averaging: each worker is moved by beta / workers (Zhang et al. 2015)
   double mixing = 0.5;      ///< weight of a worker's parameters where a server mixes them into its own
@@ -67,7 +71,7 @@ struct ReplayPhase {
   double bytes_per_iteration = 0;
 };
 
-enum class PhaseEnd { done, target, no_gain, diverged };
+enum class PhaseEnd { done, target, no_gain, diverged, limit };
 
 struct LearningOutcome {
   std::vector<CurvePoint> curve;
@@ -103,6 +107,7 @@ class Replay {
     explicit Worker(ParameterOptimizer memory) : optimizer(std::move(memory)) {}
     Values own;                              ///< parameters that it computes with
     Values gradient;                         ///< its last one
+    Values rest;                             ///< of gradients, that compression has kept back
     Values centre;                           ///< as it has pulled it, for elastic averaging
     std::deque<Contribution> contributions;  ///< not applied yet, or not everywhere
     std::deque<Values> sent;                 ///< to neighbours, who have not averaged them yet
@@ -121,6 +126,7 @@ class Replay {
   void start_phase(const ReplayPhase& phase);
   void handle(const ParameterEvent& event);
   void compute_gradient(const ParameterEvent& event);
+  void compress(Worker& worker);
   void local_step(const ParameterEvent& event);
   void prepare(const ParameterEvent& event);
   void commit(const ParameterEvent& event);
@@ -131,6 +137,7 @@ class Replay {
   void talk_to_neighbour(const ParameterEvent& event);
   Contribution& contribution(Worker& worker, std::int64_t iteration);
   void drop_old(Worker& worker, std::int64_t iteration);
+  bool beyond_limits(const ParameterEvent& event) const;
   bool changes_common_parameters(const ParameterEvent& event) const;
   PhaseEnd evaluate(double date, const std::function<bool(const CurvePoint&)>& watch);
   double rate() const;

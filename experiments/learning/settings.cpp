@@ -104,6 +104,15 @@ void read_stop(const ConfigNode& node, LearningSettings& out) {
     out.stop.at_target = target.get("stop", false);
     target.check_all_read();
   }
+  if (node.has("until")) {
+    const ConfigNode until = node.at("until");
+    if (!until.is_map() || (!until.has("time") && !until.has("samples")))
+      throw until.error("give time, samples or both, as in `until: {time: 10 min}`");
+    if (until.has("time")) out.stop.time = until.at("time").as_seconds(Range{0}).value;
+    if (until.has("samples"))
+      out.stop.samples = static_cast<std::int64_t>(until.at("samples").as_double(Range{1, 1e15}));
+    until.check_all_read();
+  }
   if (!node.has("patience")) return;
   const ConfigNode patience = node.at("patience");
   out.stop.gain = patience.get("gain", 0.0, Range{0, 1e6});
@@ -112,12 +121,28 @@ void read_stop(const ConfigNode& node, LearningSettings& out) {
   patience.check_all_read();
 }
 
+/// What the strategy's option does to gradients.
+learning::Compression read_compression(const ConfigNode& node, const std::string& strategy, const ConfigNode& options,
+                                       const learning::Scheme& scheme) {
+  learning::Compression out;
+  if (!options.is_map() || !options.has("compression")) return out;
+  const ConfigNode method = options.at("compression");
+  out.method = learning::compression_method(method.as_string());
+  out.share = options.get("top_k", out.share);
+  if (out.method != learning::Compression::none && scheme.family != learning::Scheme::synchronous &&
+      strategy != "parameter_server")
+    throw node.error("what compression does to what '" + strategy +
+                     "' sends is not known; leave out strategy.compression, or the learning");
+  return out;
+}
+
 }  // namespace
 
 learning::ReplaySettings LearningSettings::replay() const {
   learning::ReplaySettings out;
   out.scheme = scheme;
   out.optimizer = optimizer;
+  out.compression = compression;
   out.elasticity = elasticity;
   out.mixing = mixing;
   out.evaluations = evaluations;
@@ -127,6 +152,7 @@ learning::ReplaySettings LearningSettings::replay() const {
 }
 
 std::shared_ptr<const LearningSettings> read_learning(const ConfigNode& node, const std::string& strategy,
+                                                      const ConfigNode& options,
                                                       const std::vector<PhaseSettings>& phases,
                                                       std::shared_ptr<const BatchDoubling> adaptive) {
   if (!node.is_map())
@@ -139,6 +165,7 @@ std::shared_ptr<const LearningSettings> read_learning(const ConfigNode& node, co
   } catch (const std::invalid_argument& problem) {
     throw node.error(problem.what());
   }
+  out.compression = read_compression(node, strategy, options, out.scheme);
   read_problem(node.at("problem"), out);
   if (node.has("optimizer")) out.optimizer = read_optimizer(node.at("optimizer"));
   out.rate = read_rate(node.at("rate"));

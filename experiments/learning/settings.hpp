@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "learning/compression.hpp"
 #include "learning/problem.hpp"
 #include "learning/rate.hpp"
 #include "learning/replay.hpp"
@@ -22,6 +23,7 @@ struct LearningSettings {
   learning::ProblemOptions options;
   learning::Scheme scheme;
   learning::OptimizerSettings optimizer;
+  learning::Compression compression;
   learning::RateRule rate;
   learning::StopRule stop;
   double elasticity = 0.9;
@@ -37,8 +39,9 @@ struct LearningSettings {
 };
 
 /// Throws ConfigError for what cannot be, such as a strategy whose effect on parameters is not known, or a batch larger
-/// than the problem's epoch.
+/// than the problem's epoch. `options`: the strategy's.
 std::shared_ptr<const LearningSettings> read_learning(const ConfigNode& node, const std::string& strategy,
+                                                      const ConfigNode& options,
                                                       const std::vector<PhaseSettings>& phases,
                                                       std::shared_ptr<const BatchDoubling> adaptive);
 

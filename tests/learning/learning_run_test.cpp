@@ -69,6 +69,22 @@ TEST_CASE("a target that is not reached, and one that is", "[learning]") {
   CHECK(*reached.loss <= 0.4);
 }
 
+TEST_CASE("training ends after a time, or after so many samples", "[learning]") {
+  const std::vector<learning::CurvePoint> whole =
+      unpack_curves(run(kLogistic + "}\n").curves).at(0).curve;  // 3 epochs of 1000
+  const auto last = [](const std::string& until) {
+    return unpack_curves(run(kLogistic + ", until: {" + until + "}}\n").curves).at(0).curve.back();
+  };
+  // 10 samples a gradient: 1500 are reached by the second worker's in the 38th step, and the other two begin none.
+  CHECK(last("samples: 1500").epoch == Approx(1.5));
+  CHECK(last("samples: 1e9").epoch == Approx(3));
+  const double half = whole.back().time / 2;
+  const learning::CurvePoint stopped = last("time: " + std::to_string(half) + " s");
+  CHECK(stopped.time <= half);
+  CHECK(stopped.epoch == Approx(1.5).margin(0.1));
+  CHECK(last("time: " + std::to_string(half) + " s, samples: 100").epoch == Approx(0.1));
+}
+
 TEST_CASE("divergence is named, and what was learned until then is kept", "[learning]") {
   const ScenarioResult result =
       run("strategy: {name: parameter_server, mode: async}\n"
