@@ -322,9 +322,30 @@ TEST_CASE("--details holds what the columns sum up, for each scenario") {
     CHECK(details[i].at("scenario") == results[i].at("scenario"));
     const ordered_json& phase = details[i].at("phases").at(0);
     CHECK(phase.at("workers") == results[i].at("workers"));
+    CHECK(phase.at("total_s").get<double>() == Approx(results[i].at("total_s").get<double>()));
+    // Two epochs.
+    CHECK(phase.at("bytes").get<double>() == Approx(2 * results[i].at("comm_bytes_per_epoch").get<double>()));
+    CHECK(phase.at("idle_share").get<double>() ==
+          Approx(1 - results[i].at("compute_s").get<double>() / results[i].at("iteration_s").get<double>()));
     CHECK(phase.at("memory").at(0).at("devices").size() == results[i].at("workers").get<std::size_t>());
     CHECK(phase.at("memory").at(0).at("total") == results[i].at("peak_memory_bytes"));
   }
+}
+
+TEST_CASE("--details of a schedule: devices that do not train in a phase are idle") {
+  const TemporaryFolder folder;
+  folder.write("study.yaml",
+               "study: grows\nplatform: skylake_10gbe\nmodel: resnet20\ndataset: {samples: 1024}\n"
+               "strategy: {name: data_parallel, overlap: false}\n"
+               "schedule: [{epochs: 2, batch.global: 32, workers: 1}, {epochs: 3, batch.global: 128, "
+               "workers: 4}]\n");
+  run_good({"run", "study.yaml", "--details", "d.json"}, folder);
+  const ordered_json phases = ordered_json::parse(read_file(folder.path() / "d.json")).at(0).at("phases");
+  REQUIRE(phases.size() == 2);
+  CHECK(phases[0].at("idle_share").get<double>() == Approx(0.75));  // three of four; the one always computes
+  CHECK(phases[0].at("bytes") == 0);
+  CHECK(phases[1].at("bytes").get<double>() > 0);
+  CHECK(phases[1].at("idle_share").get<double>() > 0);
 }
 
 TEST_CASE("--explain says more than the plain table, in the words of the model") {
