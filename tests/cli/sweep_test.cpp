@@ -255,6 +255,7 @@ TEST_CASE("stores that cannot be used say why") {
   };
   refused("nowhere/x.sqlite", "nowhere/x.sqlite: cannot be written: No such file or directory");
   refused("study.yaml", "study.yaml: is no store of results; name another file");
+  refused("/sys/x.sqlite", "/sys/x.sqlite: cannot be written: ");  // where even root may write nothing
 
   run_good({"sweep", "study.yaml", "--store", "s.sqlite", "--set", "sweep={workers: [1, 2]}"}, folder);
   const std::string good = read_file(folder.path() / "s.sqlite");

@@ -1,7 +1,8 @@
 // A library to preload: makes calls of the C library fail as they do when the system runs out of something.
 //   EPOCAST_FAULT="malloc 17"        from the 17th call of malloc on, in the program and its children together
 //   EPOCAST_FAULT="malloc 17 once"   this call only
-// for malloc (with calloc and realloc), fork, pipe (with pipe2) and write (with writev; not to standard error).
+// for malloc (with calloc and realloc), fork, pipe (with pipe2 and socketpair), write (with writev; not to standard
+// error) and pwrite.
 // Calls count from main() on. EPOCAST_FAULT_COUNT names a file for how often each was called, "malloc 4711" and so on.
 
 #include <dlfcn.h>
@@ -25,8 +26,8 @@ void* __libc_realloc(void* memory, std::size_t bytes);
 
 namespace {
 
-enum Call { kMalloc, kFork, kPipe, kWrite, kCalls };
-constexpr std::array kNames{"malloc", "fork", "pipe", "write"};
+enum Call { kMalloc, kFork, kPipe, kWrite, kPwrite, kCalls };
+constexpr std::array kNames{"malloc", "fork", "pipe", "write", "pwrite"};
 
 struct Shared {  // by the program and its children
   std::array<std::atomic<long>, kCalls> calls;
@@ -126,6 +127,12 @@ int pipe2(int* ends, int flags) {
 
 int pipe(int* ends) { return pipe2(ends, 0); }
 
+int socketpair(int domain, int type, int protocol, int* ends) {
+  if (!fails(kPipe)) return static_cast<int>(syscall(SYS_socketpair, domain, type, protocol, ends));
+  errno = EMFILE;
+  return -1;
+}
+
 ssize_t write(int file, const void* data, std::size_t bytes) {
   if (file == STDERR_FILENO || !fails(kWrite)) return syscall(SYS_write, file, data, bytes);
   errno = ENOSPC;
@@ -137,4 +144,12 @@ ssize_t writev(int file, const iovec* parts, int count) {
   errno = ENOSPC;
   return -1;
 }
+
+ssize_t pwrite64(int file, const void* data, std::size_t bytes, off_t at) {
+  if (!fails(kPwrite)) return syscall(SYS_pwrite64, file, data, bytes, at);
+  errno = ENOSPC;
+  return -1;
+}
+
+ssize_t pwrite(int file, const void* data, std::size_t bytes, off_t at) { return pwrite64(file, data, bytes, at); }
 }

@@ -135,3 +135,42 @@ TEST_CASE("whatever the system runs out of, the program says so and leaves nothi
         for (const char* how : {"", " once"}) check(command, good, call + " " + std::to_string(k) + how);
   }
 }
+
+TEST_CASE("whenever the disk is full, a sweep says so, and goes on from what it has stored", "[long]") {
+  const TemporaryFolder counting;
+  write_inputs(counting);
+  const std::vector<std::string> sweep{"sweep", "study.yaml", "--store", "s.sqlite", "--jobs", "1"};
+  const std::string rows = run_good({"run", "study.yaml", "--format", "jsonl"}, counting).out;
+  const auto swept_with = [&](const TemporaryFolder& folder, const char* variable, const std::string& value) {
+    ::setenv("LD_PRELOAD", EPOCAST_FAULTS, 1);
+    ::setenv(variable, value.c_str(), 1);
+    const ProgramRun run = run_program(sweep, folder.path());
+    ::unsetenv(variable);
+    ::unsetenv("LD_PRELOAD");
+    return run;
+  };
+  REQUIRE(swept_with(counting, "EPOCAST_FAULT_COUNT", (counting.path() / "count").string()).exit_code == 0);
+  std::ifstream count(counting.path() / "count");
+  std::string call;
+  long calls = 0;
+  while (count >> call >> calls && call != "pwrite") {
+  }
+  REQUIRE(calls > 20);
+  int full = 0;
+  for (const long k : chosen(calls, 8)) {
+    const TemporaryFolder folder;
+    write_inputs(folder);
+    const ProgramRun run = swept_with(folder, "EPOCAST_FAULT", "pwrite " + std::to_string(k));
+    CAPTURE(k, run.err, run.out);
+    CHECK(run.signal == 0);
+    // What is full at the very end, when the log is put away, loses nothing.
+    CHECK((run.exit_code == 2 || run.exit_code == 0));
+    if (run.exit_code == 2) CHECK_THAT(run.err, Catch::Contains("full"));
+    full += run.exit_code == 2 ? 1 : 0;
+    const ProgramRun again = run_good(sweep, folder);
+    CAPTURE(again.out);
+    CHECK_THAT(again.out, Catch::Contains("0 failed"));
+    CHECK(run_good({"results", "s.sqlite", "--format", "jsonl"}, folder).out == rows);
+  }
+  CHECK(full > 5);
+}
