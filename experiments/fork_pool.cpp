@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -81,6 +82,10 @@ class Child {
   void read_from(int fd);
   /// The messages that have come since this was last asked for.
   std::vector<std::string> take_messages() { return std::exchange(messages_, {}); }
+  /// Lets the child go on after a message. One that has died meanwhile is noticed elsewhere.
+  void answer() const {
+    if (output_ >= 0) send(output_, &kMessage, 1, MSG_NOSIGNAL);
+  }
   /// REQUIRES: ended().
   JobOutcome reap();
 
@@ -105,7 +110,7 @@ class Child {
 std::optional<Child> Child::start(int job, const std::function<std::string(int)>& work,
                                   const std::vector<Child>& siblings) {
   int output[2], errors[2];
-  if (pipe2(output, O_CLOEXEC) != 0) return {};
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, output) != 0) return {};
   const auto give_up = [](std::initializer_list<int> files) {
     const int why = errno;
     for (const int fd : files) close(fd);
@@ -240,11 +245,18 @@ void run_forked(const ForkedWork& work, int parallel) {
     for (const pollfd& file : watched)
       if (file.revents != 0)
         for (Child& child : running) child.read_from(file.fd);
+    std::vector<const Child*> told;
     for (Child& child : running)
       for (std::string& message : child.take_messages()) {
         const SignalWatch::Pause pause(signals);
         work.message(child.job(), std::move(message));
+        told.push_back(&child);
       }
+    if (!told.empty() && work.after_messages) {
+      const SignalWatch::Pause pause(signals);
+      work.after_messages();
+    }
+    for (const Child* child : told) child->answer();
     if (work.progress) {
       double share = 0;
       for (const Child& child : running) share += child.share();
@@ -273,6 +285,11 @@ void send_message(const std::string& text) {
   const std::uint64_t length = text.size();
   std::memcpy(head.data() + 1, &length, sizeof length);
   write_all(report_to, head + text);
+  char answer = 0;
+  ssize_t n = 0;
+  while ((n = read(report_to, &answer, 1)) < 0 && errno == EINTR) {
+  }
+  if (n <= 0) _exit(1);
 }
 
 void report_progress(double share) {

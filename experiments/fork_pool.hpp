@@ -44,6 +44,8 @@ struct ForkedWork {
   std::function<std::string(int)> job;
   /// Called here with what a job gave to send_message(), in its order.
   std::function<void(int, std::string)> message = {};
+  /// Called here after the messages that had come by then.
+  std::function<void()> after_messages = {};
   /// Called here when a job has ended, after its last message.
   std::function<void(int, JobOutcome)> done;
   JobProgress progress = {};
@@ -52,7 +54,8 @@ struct ForkedWork {
 /// Runs jobs until there is no next one and none is left. Otherwise as above.
 void run_forked(const ForkedWork& work, int parallel);
 
-/// Within a job: tells `message` something. Ends the process if nobody listens any more.
+/// Within a job: tells `message` something, and waits until `after_messages` has returned. Ends the process if nobody
+/// listens any more.
 void send_message(const std::string& text);
 
 /// Within a job: tells how much of it is done, 0..1. Does nothing elsewhere; cheap if called often.

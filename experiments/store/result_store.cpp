@@ -28,7 +28,7 @@ CREATE TABLE inputs(id INTEGER PRIMARY KEY, files TEXT NOT NULL UNIQUE);
 CREATE TABLE results(key TEXT PRIMARY KEY, config TEXT NOT NULL, inputs INTEGER NOT NULL REFERENCES inputs(id),
   study TEXT NOT NULL, scenario TEXT NOT NULL, axes TEXT NOT NULL, columns TEXT NOT NULL, currency TEXT NOT NULL,
   error TEXT NOT NULL, exit_code INTEGER NOT NULL, death INTEGER NOT NULL, seconds REAL NOT NULL) WITHOUT ROWID;
-CREATE INDEX results_by_config ON results(config);
+CREATE INDEX dead_results_by_config ON results(config) WHERE death <> 0;
 CREATE TABLE runs(id INTEGER PRIMARY KEY, plan TEXT NOT NULL, study TEXT NOT NULL, program TEXT NOT NULL,
   started TEXT NOT NULL, scenarios INTEGER NOT NULL);
 CREATE TABLE members(run INTEGER NOT NULL REFERENCES runs(id), position INTEGER NOT NULL, key TEXT NOT NULL,
@@ -71,16 +71,21 @@ std::int64_t pragma(const Database& database, const std::string& name) {
 /// Held by who writes. A file beside the store, as SQLite locks the store itself for moments only.
 class ResultStore::Lock {
  public:
-  explicit Lock(const std::filesystem::path& store) : name_(store.string() + "-lock") {
+  Lock(const std::filesystem::path& store, bool wait) : name_(store.string() + "-lock") {
     while (true) {
       file_ = open(name_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
       if (file_ < 0)
         throw ConfigError(Location{store.string()}, "",
                           std::string("cannot be written: ") + std::strerror(errno) + "; use another --store");
-      if (flock(file_, LOCK_EX | LOCK_NB) != 0) {
+      if (flock(file_, wait ? LOCK_EX : LOCK_EX | LOCK_NB) != 0) {
+        const int why = errno;
         close(file_);
+        if (why == EINTR) continue;
         throw ConfigError(Location{store.string()}, "",
-                          "another sweep writes to it; wait for its end, or use another --store and merge them later");
+                          why == EWOULDBLOCK ? "another sweep writes to it; wait for its end, or use another --store "
+                                               "and merge them later"
+                                             : std::string("cannot be locked: ") + std::strerror(why) +
+                                                   "; use a --store on another file system");
       }
       struct stat mine = {}, there = {};
       // Whoever held it may have removed it since it was opened.
@@ -115,19 +120,20 @@ ScenarioResult StoredRow::result() const {
 std::string row_key(const std::string& config, const std::string& inputs) { return fingerprint(config + inputs); }
 
 ResultStore::ResultStore(const std::filesystem::path& file, Use use)
-    : lock_(use == Use::write ? std::make_unique<Lock>(file) : nullptr),
-      database_(file, use == Use::write ? Database::Access::create : Database::Access::read) {
-  if (use == Use::write) {
+    : lock_(use != Use::read ? std::make_unique<Lock>(file, use == Use::write_in_turn) : nullptr),
+      database_(file, lock_ ? Database::Access::create : Database::Access::read) {
+  if (lock_) {
     database_.run("PRAGMA journal_mode = WAL");
     // A commit outlives the end of this program at once, and that of the machine a moment later.
     database_.run("PRAGMA synchronous = NORMAL");
   }
   check_format();
-  if (use == Use::write && pragma(database_, "application_id") == 0) create();
-  if (use == Use::write) database_.run(kStudies);
+  if (lock_ && pragma(database_, "application_id") == 0) create();
+  if (lock_) database_.run(kStudies);
 }
 
 ResultStore::~ResultStore() {
+  adding_.reset();
   // Without its log the file can be read where nobody may write. A failure leaves the log, which is as good.
   if (lock_) sqlite3_exec(database_.handle(), "PRAGMA journal_mode = DELETE", nullptr, nullptr, nullptr);
 }
@@ -226,18 +232,42 @@ std::int64_t ResultStore::begin_run(const StoredRun& run) {
   return last.integer(0);
 }
 
-void ResultStore::add(std::int64_t run, const std::vector<std::pair<std::int64_t, StoredRow>>& rows) {
+struct ResultStore::Adding {
+  explicit Adding(const Database& database)
+      : row(database, "INSERT OR REPLACE INTO results VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"),
+        member(database, "INSERT OR REPLACE INTO members VALUES(?1, ?2, ?3)"),
+        dead(database, "DELETE FROM results WHERE config = ?1 AND death <> 0") {}
+
+  Statement row, member, dead;
+};
+
+void ResultStore::insert(const StoredRow& r) {
+  if (!adding_) adding_ = std::make_unique<Adding>(database_);
+  Statement& row = adding_->row;
+  row.bind(0, r.key).bind(1, r.config).bind(2, number_of_inputs(r.inputs)).bind(3, r.study).bind(4, r.scenario);
+  row.bind(5, r.axes).bind(6, r.columns).bind(7, r.currency).bind(8, r.error).bind(9, std::int64_t{r.exit_code});
+  row.bind(10, static_cast<std::int64_t>(r.death)).bind(11, r.seconds).run();
+}
+
+void ResultStore::copy_rows(ResultStore& from, const std::map<std::int64_t, std::string>& keys) {
   Transaction transaction(database_);
-  Statement row(database_, "INSERT OR REPLACE INTO results VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)");
-  Statement member(database_, "INSERT OR REPLACE INTO members VALUES(?1, ?2, ?3)");
-  Statement dead(database_, "DELETE FROM results WHERE config = ?1 AND death <> 0");
-  for (const auto& [position, r] : rows) {
-    dead.bind(0, r.config).run();  // what it failed of before is of no interest any more
-    const std::int64_t inputs = number_of_inputs(r.inputs);
-    row.bind(0, r.key).bind(1, r.config).bind(2, inputs).bind(3, r.study).bind(4, r.scenario).bind(5, r.axes);
-    row.bind(6, r.columns).bind(7, r.currency).bind(8, r.error).bind(9, std::int64_t{r.exit_code});
-    row.bind(10, static_cast<std::int64_t>(r.death)).bind(11, r.seconds).run();
-    member.bind(0, run).bind(1, position).bind(2, r.key).run();
+  Statement find(from.database_, "SELECT " + std::string(kRowColumns) +
+                                     " FROM results r JOIN inputs i ON i.id = r.inputs WHERE r.key = ?1");
+  for (const auto& [position, key] : keys) {
+    if (!find.bind(0, key).step()) continue;
+    insert(read_row(find));
+    find.step();  // to its end
+  }
+  transaction.commit();
+}
+
+void ResultStore::add(std::int64_t run, const std::vector<std::pair<std::int64_t, StoredRow>>& rows) {
+  if (!adding_) adding_ = std::make_unique<Adding>(database_);
+  Transaction transaction(database_);
+  for (const auto& [position, row] : rows) {
+    adding_->dead.bind(0, row.config).run();  // what it failed of before is of no interest any more
+    insert(row);
+    adding_->member.bind(0, run).bind(1, position).bind(2, row.key).run();
   }
   transaction.commit();
   for (const auto& [position, r] : rows) input_numbers_.try_emplace(r.inputs, number_of_inputs(r.inputs));

@@ -63,9 +63,13 @@ struct StoredRun {
 
 class ResultStore {
  public:
-  enum class Use { write, read };
-  /// Throws ConfigError for what is no store, is one of a newer program, is damaged, or cannot be read or written; and
-  /// where another process writes to it.
+  enum class Use {
+    write,
+    write_in_turn,  ///< waits until no other process writes to it
+    read
+  };
+  /// Throws ConfigError for what is no store, is one of a newer program, is damaged, or cannot be read or written; and,
+  /// for `write`, where another process writes to it.
   ResultStore(const std::filesystem::path& file, Use use);
   ~ResultStore();
   ResultStore(const ResultStore&) = delete;
@@ -89,6 +93,9 @@ class ResultStore {
   /// Makes rows that are there members of a run, at these positions.
   void add_members(std::int64_t run, const std::map<std::int64_t, std::string>& keys);
 
+  /// Takes over rows of another store by their keys, as members of no run.
+  void copy_rows(ResultStore& from, const std::map<std::int64_t, std::string>& keys);
+
   /// Tells `each` exit code and error of a run's rows that have one.
   void for_each_error(std::int64_t run, const std::function<void(int, const std::string&)>& each);
   /// Rows of a run in order, or of the last run of every study (0). `condition`: SQL over the columns, "" for all.
@@ -102,13 +109,16 @@ class ResultStore {
 
  private:
   class Lock;
+  struct Adding;
   void create();
   std::string select_runs();
   void check_format();
   std::int64_t number_of_inputs(const std::string& inputs);
+  void insert(const StoredRow& row);
 
   std::unique_ptr<Lock> lock_;  // before the database, which it protects
   Database database_;
+  std::unique_ptr<Adding> adding_;                     ///< made by the first add()
   std::map<std::string, std::int64_t> input_numbers_;  ///< of those met so far
 };
 

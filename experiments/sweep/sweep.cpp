@@ -25,8 +25,9 @@ using Clock = std::chrono::steady_clock;
 
 double elapsed_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-constexpr double kBatchSeconds = 2;  // of a process: long enough for what it prepares to be worth it
-constexpr std::size_t kMostInBatch = 4096;
+// Of a process: long enough for what it prepares to be worth it, and short enough for all to end at about the same
+// time.
+constexpr double kLeastSeconds = 0.2, kMostSeconds = 10;
 
 /// Which scenarios are to be simulated by which process.
 class Batches {
@@ -58,10 +59,12 @@ class Batches {
       while (!waiting_.empty() && waiting_.front().empty()) waiting_.pop_front();
       if (waiting_.empty()) return std::nullopt;
       std::deque<std::size_t>& group = waiting_.front();
-      const double mean = simulated_ > 0 ? seconds_ / static_cast<double>(simulated_) : kBatchSeconds / 32;
-      const auto fitting = static_cast<std::size_t>(std::ceil(std::min(kBatchSeconds / mean, 1e6)));
-      const std::size_t fair = (left_ + 2 * parallel_ - 1) / (2 * parallel_);  // so that all end at about the same time
-      const std::size_t size = std::clamp<std::size_t>(std::min(fitting, fair), 1, kMostInBatch);
+      const double mean = simulated_ > 0 ? seconds_ / static_cast<double>(simulated_) : kLeastSeconds / 4;
+      const auto lasting = [&](double seconds) {
+        return static_cast<std::size_t>(std::clamp(std::ceil(seconds / mean), 1.0, 1e6));
+      };
+      const std::size_t fair = (left_ + 2 * parallel_ - 1) / (2 * parallel_);
+      const std::size_t size = std::clamp(fair, lasting(kLeastSeconds), lasting(kMostSeconds));
       while (!group.empty() && batch.indices.size() < size) {
         batch.indices.push_back(group.front());
         group.pop_front();
@@ -237,15 +240,22 @@ SweepState run_sweep(const std::vector<Scenario>& scenarios, ResultStore& store,
   if (!absent.empty()) store.add_members(run, absent);
 
   Batches batches(needs.missing, needs.groups, options.parallel);
-  const auto store_row = [&](const SweptScenario& swept) {
-    store.add(run, {{static_cast<std::int64_t>(swept.index),
-                     stored(scenarios[swept.index], needs.configs[swept.index], swept, names)}});
+  std::vector<std::pair<std::int64_t, StoredRow>> come;  // not stored yet
+  const auto take_row = [&](const SweptScenario& swept) {
+    come.emplace_back(static_cast<std::int64_t>(swept.index),
+                      stored(scenarios[swept.index], needs.configs[swept.index], swept, names));
     ++state.computed;
     count(state, swept.exit_code, swept.error);
   };
   const auto tell = [&] {
     state.seconds = elapsed_since(start);
     if (progress) progress(state);
+  };
+  const auto store_rows = [&] {
+    if (come.empty()) return;
+    store.add(run, come);
+    come.clear();
+    tell();
   };
   ForkedWork work;
   work.next = [&] { return batches.next(); };
@@ -259,9 +269,9 @@ SweepState run_sweep(const std::vector<Scenario>& scenarios, ResultStore& store,
     const SweptScenario swept = unpack_swept(text);
     batches.reported(number, swept);
     if (swept.wrong) return batches.again(swept.index);
-    store_row(swept);
-    tell();
+    take_row(swept);
   };
+  work.after_messages = store_rows;
   work.done = [&](int number, const JobOutcome& outcome) {
     const Batches::Batch& batch = batches.batch(number);
     if (batch.reported == batch.indices.size()) return;
@@ -273,8 +283,8 @@ SweepState run_sweep(const std::vector<Scenario>& scenarios, ResultStore& store,
     if (outcome.signal != SIGALRM && !batches.last_chance(at)) return batches.again(at);
     SweptScenario dead = after_end(scenarios[at], registries, outcome, options.limits);
     dead.index = at;
-    store_row(dead);
-    tell();
+    take_row(dead);
+    store_rows();
   };
   work.progress = [&](double) { tell(); };
   run_forked(work, options.parallel);
