@@ -11,6 +11,7 @@
 #include "experiments/cli/progress_line.hpp"
 #include "experiments/cli/word_option.hpp"
 #include "experiments/fork_pool.hpp"
+#include "experiments/sweep/rank.hpp"
 #include "experiments/sweep/sweep.hpp"
 #include "sim/text.hpp"
 #include "sim/words.hpp"
@@ -22,7 +23,7 @@ struct SweepArguments {
   std::string file;
   std::string store;
   std::vector<std::string> overrides;
-  std::string shard = "1/1";
+  std::string shard;
   std::string time_limit, memory_limit;
   bool exact = false, unfolded = false, retry = false, dry_run = false;
   int jobs = 0;
@@ -63,28 +64,13 @@ int dry_run(const Study& study, const std::filesystem::path& file, const SweepOp
   return kDone;
 }
 
-int sweep(const SweepArguments& arguments, const Registries& registries) {
-  std::vector<Override> overrides;
-  for (const std::string& text : arguments.overrides) overrides.push_back(parse_override(text));
-  const Study study = load_users_study(arguments.file, overrides);
-  for (const std::string& note : study.notes) std::cerr << "note: " << printable(note) << '\n';
-  SweepOptions options{.run = {.exact = arguments.exact, .fold = !arguments.unfolded},
-                       .parallel = arguments.jobs > 0 ? arguments.jobs : available_processors(),
-                       .shard = parse_shard(arguments.shard),
-                       .retry = arguments.retry,
-                       .version = program_version(),
-                       .folder = std::filesystem::path(arguments.file).parent_path()};
-  if (!arguments.time_limit.empty())
-    options.limits.seconds =
-        parse_option("--time-limit", arguments.time_limit, [](const auto& t) { return parse_seconds(t); }).value;
-  if (!arguments.memory_limit.empty())
-    options.limits.bytes =
-        parse_option("--memory-limit", arguments.memory_limit, [](const auto& t) { return parse_bytes(t); }).value;
-  const std::filesystem::path file =
-      arguments.store.empty() ? default_store(arguments.file) : std::filesystem::path(arguments.store);
-  if (arguments.dry_run) return dry_run(study, file, options, registries);
+std::string what_was_done(const SweepState& state) {
+  return fmt::format("{} simulated now, {} stored before, {} failed", state.computed, state.present, state.failed);
+}
 
-  ResultStore store(file, ResultStore::Use::write);
+/// Shows progress, then what failed. Throws Interrupted.
+SweepState watched_sweep(const Study& study, ResultStore& store, const SweepOptions& options,
+                         const Registries& registries) {
   ProgressLine line;
   SweepState state;
   std::optional<Interrupted> interrupted;
@@ -107,11 +93,68 @@ int sweep(const SweepArguments& arguments, const Registries& registries) {
                              state.present + state.computed, counted(state.of, "scenario"));
     throw *interrupted;
   }
-  std::cout << fmt::format("{}: {} in {}: {} simulated now, {} stored before, {} failed\n", study.name,
-                           counted(state.of, "scenario"), file.string(), state.computed, state.present, state.failed);
   if (state.computed > 0 && line.watched())
     std::cerr << fmt::format("{} at {:.3g} a second\n", to_string(Seconds(state.seconds)),
                              static_cast<double>(state.computed) / state.seconds);
+  return state;
+}
+
+/// This rank's scenarios. Only the one that completes the store exits with what went wrong: launchers end the other
+/// ranks when one exits with anything but 0.
+int sweep_part(const Study& study, const std::filesystem::path& file, const Rank& rank, SweepOptions options,
+               const Registries& registries) {
+  options.shard = rank.shard();
+  const std::filesystem::path part = part_of_store(file, options.shard);
+  {
+    ResultStore store(part, ResultStore::Use::write);
+    begin_part(study.scenarios, file, store, options);
+    const SweepState state = watched_sweep(study, store, options, registries);
+    std::cout << fmt::format("{}: rank {} of {}: {}: {}\n", study.name, options.shard.part, options.shard.of,
+                             counted(state.of, "scenario"), what_was_done(state));
+  }
+  int exit_code = kDone;
+  std::size_t failed = 0;
+  const StoredRun run = end_part(part, study.scenarios.front().study, file, [&](int code, const std::string& error) {
+    exit_code = std::max(exit_code, code);
+    failed += error.empty() ? 0 : 1;
+  });
+  if (run.stored < run.scenarios) return kDone;
+  std::cout << fmt::format("{}: all {} in {}, {} failed\n", study.name, counted(run.scenarios, "scenario"),
+                           file.string(), failed);
+  return exit_code;
+}
+
+int sweep(const SweepArguments& arguments, const Registries& registries) {
+  std::vector<Override> overrides;
+  for (const std::string& text : arguments.overrides) overrides.push_back(parse_override(text));
+  const Study study = load_users_study(arguments.file, overrides);
+  for (const std::string& note : study.notes) std::cerr << "note: " << printable(note) << '\n';
+  const Rank rank = arguments.shard.empty() ? launched_rank() : Rank();
+  SweepOptions options{.run = {.exact = arguments.exact, .fold = !arguments.unfolded},
+                       .parallel = arguments.jobs > 0 ? arguments.jobs : processors_of(rank),
+                       .shard = arguments.shard.empty() ? Shard() : parse_shard(arguments.shard),
+                       .retry = arguments.retry,
+                       .version = program_version(),
+                       .folder = std::filesystem::path(arguments.file).parent_path()};
+  if (!arguments.time_limit.empty())
+    options.limits.seconds =
+        parse_option("--time-limit", arguments.time_limit, [](const auto& t) { return parse_seconds(t); }).value;
+  if (!arguments.memory_limit.empty())
+    options.limits.bytes =
+        parse_option("--memory-limit", arguments.memory_limit, [](const auto& t) { return parse_bytes(t); }).value;
+  const std::filesystem::path file =
+      arguments.store.empty() ? default_store(arguments.file) : std::filesystem::path(arguments.store);
+  if (arguments.dry_run) {
+    if (rank.number > 0) return kDone;  // the first says it for all
+    options.parallel *= static_cast<int>(rank.of);
+    return dry_run(study, file, options, registries);
+  }
+  if (rank.of > 1) return sweep_part(study, file, rank, options, registries);
+
+  ResultStore store(file, ResultStore::Use::write);
+  const SweepState state = watched_sweep(study, store, options, registries);
+  std::cout << fmt::format("{}: {} in {}: {}\n", study.name, counted(state.of, "scenario"), file.string(),
+                           what_was_done(state));
   return state.exit_code;
 }
 
@@ -130,8 +173,7 @@ void add_sweep_command(CLI::App& app, CommandContext& context) {
       ->add_option("--set", arguments->overrides,
                    "change a key of the study, as in batch.per_worker=64; may be repeated")
       ->allow_extra_args(false);
-  command->add_option("--shard", arguments->shard, "only a part of the scenarios: the 3rd of 64 is 3/64")
-      ->capture_default_str();
+  command->add_option("--shard", arguments->shard, "only a part of the scenarios: the 3rd of 64 is 3/64");
   command->add_option("--time-limit", arguments->time_limit, "for a scenario, as in 30 s; one that takes longer fails");
   command->add_option("--memory-limit", arguments->memory_limit,
                       "for a scenario, as in 2 GB; one that wants more fails");
@@ -140,7 +182,9 @@ void add_sweep_command(CLI::App& app, CommandContext& context) {
   command->add_flag("--exact", arguments->exact,
                     "simulate all iterations instead of extrapolating from the steady state");
   command->add_flag("--unfolded", arguments->unfolded, "simulate every worker even where they are interchangeable");
-  command->add_option("--jobs", arguments->jobs, "scenarios at a time; default: one per processor")
+  command
+      ->add_option("--jobs", arguments->jobs,
+                   "scenarios at a time; default: one per processor; of each rank, under mpirun or srun")
       ->check(CLI::Range(1, 4096));
   command->callback([arguments, &context] {
     context.action = [arguments, &context] { return sweep(*arguments, context.registries); };
