@@ -4,8 +4,8 @@
 #include <cmath>
 #include <iostream>
 #include <memory>
-#include <numeric>
 #include <optional>
+#include <set>
 
 #include "experiments/cli/commands.hpp"
 #include "experiments/cli/progress_line.hpp"
@@ -53,15 +53,24 @@ int dry_run(const Study& study, const std::filesystem::path& file, const SweepOp
                            counted(needs.present.size() + needs.missing.size(), "scenario"), needs.present.size(),
                            file.string(), needs.missing.size());
   if (needs.missing.empty()) return kDone;
-  const std::vector<double> samples = sample_seconds(study.scenarios, needs.missing, registries, options);
+  const std::vector<SweptScenario> samples = sample(study.scenarios, needs.missing, registries, options);
   if (samples.empty()) return kDone;
-  const double mean = std::accumulate(samples.begin(), samples.end(), 0.0) / static_cast<double>(samples.size());
-  const double all = mean * static_cast<double>(needs.missing.size()) / options.parallel;
-  const auto [least, most] = std::ranges::minmax(samples);
+  double sum = 0;
+  int exit_code = kDone;
+  std::set<std::string> errors;
+  for (const SweptScenario& swept : samples) {
+    sum += swept.seconds;
+    exit_code = std::max(exit_code, swept.exit_code);
+    if (!swept.error.empty()) errors.insert(swept.error);
+  }
+  const double all =
+      sum / static_cast<double>(samples.size()) * static_cast<double>(needs.missing.size()) / options.parallel;
+  const auto [least, most] = std::ranges::minmax(samples, {}, &SweptScenario::seconds);
   std::cout << fmt::format("about {} with {}: {} of them took {} to {} each\n", to_string(Seconds(all)),
-                           counted(options.parallel, "job"), samples.size(), to_string(Seconds(least)),
-                           to_string(Seconds(most)));
-  return kDone;
+                           counted(options.parallel, "job"), samples.size(), to_string(Seconds(least.seconds)),
+                           to_string(Seconds(most.seconds)));
+  for (const std::string& error : errors) std::cerr << error << '\n';
+  return exit_code;
 }
 
 std::string what_was_done(const SweepState& state) {

@@ -296,13 +296,12 @@ SweepState run_sweep(const std::vector<Scenario>& scenarios, ResultStore& store,
   return state;
 }
 
-std::vector<double> sample_seconds(const std::vector<Scenario>& scenarios, const std::vector<std::size_t>& indices,
-                                   const Registries& registries, const SweepOptions& options) {
+std::vector<SweptScenario> sample(const std::vector<Scenario>& scenarios, const std::vector<std::size_t>& indices,
+                                  const Registries& registries, const SweepOptions& options) {
   constexpr std::size_t kSamples = 8;
   std::vector<std::size_t> chosen;
   const std::size_t samples = std::min(kSamples, indices.size());
   for (std::size_t s = 0; s < samples; ++s) chosen.push_back(indices[s * indices.size() / samples]);
-  std::vector<double> seconds;
   std::size_t next = 0;
   ForkedWork work;
   work.next = [&] { return next < chosen.size() ? std::optional<int>(static_cast<int>(next++)) : std::nullopt; };
@@ -313,12 +312,13 @@ std::vector<double> sample_seconds(const std::vector<Scenario>& scenarios, const
               [](const SweptScenario& swept) { send_message(pack(swept)); });
     return std::string();
   };
-  std::map<int, double> latest;
-  work.message = [&](int number, const std::string& text) { latest[number] = unpack_swept(text).seconds; };
+  std::map<int, SweptScenario> latest;
+  work.message = [&](int number, const std::string& text) { latest[number] = unpack_swept(text); };
   work.done = [](int, const JobOutcome&) {};
   run_forked(work, options.parallel);
-  for (const auto& [number, took] : latest) seconds.push_back(took);
-  return seconds;
+  std::vector<SweptScenario> out;
+  for (auto& [number, swept] : latest) out.push_back(std::move(swept));
+  return out;
 }
 
 }  // namespace epocast

@@ -61,8 +61,9 @@ SweepNeeds sweep_needs(const std::vector<Scenario>& scenarios, ResultStore* stor
 SweepState run_sweep(const std::vector<Scenario>& scenarios, ResultStore& store, const Registries& registries,
                      const SweepOptions& options, const SweepProgress& progress);
 
-/// Seconds that each of some scenarios, spread evenly over `indices`, takes to simulate; nothing is stored.
-std::vector<double> sample_seconds(const std::vector<Scenario>& scenarios, const std::vector<std::size_t>& indices,
-                                   const Registries& registries, const SweepOptions& options);
+/// What comes of some scenarios, spread evenly over `indices`; nothing is stored. Their seconds are those of scenarios
+/// among many.
+std::vector<SweptScenario> sample(const std::vector<Scenario>& scenarios, const std::vector<std::size_t>& indices,
+                                  const Registries& registries, const SweepOptions& options);
 
 }  // namespace epocast

@@ -212,6 +212,11 @@ TEST_CASE("a dry run says what there is to do, and does nothing") {
   const ProgramRun run = run_good({"sweep", "study.yaml", "--dry-run"}, folder);
   CHECK(run.out.find("many: 60 scenarios, 0 of them in study.sqlite, 60 to simulate\nabout ") == 0);
   CHECK(folder.names() == std::vector<std::string>{"study.yaml"});
+  // And what is wrong, if anything is.
+  const ProgramRun wrong =
+      run_program({"sweep", "study.yaml", "--dry-run", "--set", "sweep={wrokers: [1, 2]}"}, folder.path());
+  CHECK(wrong.exit_code == 2);
+  CHECK(wrong.err.find("unknown key 'wrokers' (did you mean 'workers'?)") != std::string::npos);
 }
 
 TEST_CASE("a sweep runs strategies with the software that run runs them with") {
