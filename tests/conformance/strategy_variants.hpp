@@ -154,6 +154,7 @@ inline std::map<std::string, std::vector<Variant>> strategy_variants() {
     pipeline.push_back({.options = std::string("{stages: 2, blocking_messages: true, schedule: ") + schedule + "}",
                         .min_workers = 2,
                         .workers = {2, 4}});
+  pipeline.push_back({.options = "{stages: 2, blocking_messages: false}", .min_workers = 2, .workers = {2}});
   pipeline.push_back({.options = "{schedule: threaded, in_flight: 3}", .max_workers = 5});
   // Stages with unequal numbers of replicas; 3 and 2 do not share samples at the same places.
   for (const std::string schedule : {"gpipe", "1f1b", "zb_h1", "pipedream", "2bw", "threaded, in_flight: 3"}) {
