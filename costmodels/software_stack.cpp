@@ -50,6 +50,7 @@ SoftwareStack::SoftwareStack(const ConfigNode& root) : name_(root.at("stack").as
   copies_ = root.get("copies", copies_, Range{0, 100});
   if (root.has("processor_rate"))
     processor_time_ = 1 / root.at("processor_rate").as_bytes_per_second(Range{1e3, 1e18}).value;
+  handshake_ = root.get("handshake", handshake_, Range{0, 10});
   collective_overhead_ = root.get("collective_overhead", collective_overhead_, Range{0, 10});
   interference_ = root.get("interference", interference_, Range{0, 0.99});
   spread_ = root.get("spread", spread_, Range{0, 1});
@@ -68,7 +69,8 @@ SoftwareStack::SoftwareStack(const ConfigNode& root) : name_(root.at("stack").as
 }
 
 void SoftwareStack::read_ranges(const ConfigNode& ranges, const ConfigNode& root) {
-  const std::vector<std::string> uncertain{"copies", "processor_rate", "collective_overhead", "interference", "spread"};
+  const std::vector<std::string> uncertain{"copies",    "processor_rate", "collective_overhead",
+                                           "handshake", "interference",   "spread"};
   for (const std::string& key : ranges.keys()) {
     const ConfigNode range = ranges.at(key);
     if (std::ranges::find(uncertain, key) == uncertain.end())
@@ -121,6 +123,7 @@ std::vector<std::pair<std::string, SoftwareStack>> SoftwareStack::without_each()
   add(fp32_gradients_, "gradients", [](SoftwareStack& s) { s.fp32_gradients_ = false; });
   add(copies_ > 0, "copies", [](SoftwareStack& s) { s.copies_ = 0; });
   add(processor_time_ > 0, "processor_rate", [](SoftwareStack& s) { s.processor_time_ = 0; });
+  add(handshake_ > 0, "handshake", [](SoftwareStack& s) { s.handshake_ = 0; });
   add(collective_overhead_.value > 0, "collective_overhead", [](SoftwareStack& s) { s.collective_overhead_ = {}; });
   add(interference_ > 0, "interference", [](SoftwareStack& s) { s.interference_ = 0; });
   add(spread_ > 0, "spread", [](SoftwareStack& s) { s.spread_ = 0; });

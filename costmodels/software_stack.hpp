@@ -9,8 +9,9 @@
 //       data_parallel: {first_bucket: 1 MiB, update: after_all}
 //     gradients: fp32                 # precision in which they travel: fp32, or as_weights
 //     copies: 4                       # accesses of device memory for each byte of a collective: into a bucket, and back
-//     processor_rate: 2 GB/s          # at which a processor would move bytes through the network's software if it did
+//     processor_rate: 2 GB/s          # at which one core would move bytes through the network's software if it did
 //                                     # nothing else; taken from computation while they move
+//     handshake: 1                    # latencies that each message of a collective waits for its receiver's notice
 //     collective_overhead: 30 us      # each collective: its launch, and waiting for ranks to wake up
 //     interference: 0.3               # share of its speed that computation loses while the device communicates
 //     spread: 0.02                    # coefficient of variation of a worker's step
@@ -50,7 +51,8 @@ class SoftwareStack {
   const std::string& name() const { return name_; }
   Seconds collective_overhead() const { return collective_overhead_; }
   double copies() const { return copies_; }
-  double processor_time() const { return processor_time_; }  ///< s per byte
+  double processor_time() const { return processor_time_; }  ///< s of one core per byte
+  double handshake() const { return handshake_; }            ///< latencies
   double interference() const { return interference_; }
   double spread() const { return spread_; }
   /// s that copies take for each byte on a device.
@@ -86,7 +88,8 @@ class SoftwareStack {
   std::vector<std::pair<std::string, std::vector<Default>>> strategies_;
   bool fp32_gradients_ = false;
   double copies_ = 0;
-  double processor_time_ = 0;  ///< s per byte
+  double processor_time_ = 0;  ///< s of one core per byte
+  double handshake_ = 0;
   Seconds collective_overhead_;
   double interference_ = 0;
   double spread_ = 0;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "experiments/calibrate/step_measurements.hpp"
@@ -192,11 +193,19 @@ void warn(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs, const s
                                        out.iteration_s, out.iteration_ci95));
 }
 
-/// What the stack makes communication cost. Copies take what they take on the slowest device.
+int fewest_cores(const ScenarioSetup& setup, const PhaseSettings& phase) {
+  int fewest = std::numeric_limits<int>::max();
+  for (const DeviceId worker : phase.workers)
+    fewest = std::min(fewest, setup.cluster.devices[static_cast<std::size_t>(worker)].cores);
+  return fewest;
+}
+
+/// What the stack makes communication cost: what it costs the slowest device, and the one with the fewest cores.
 CommunicationCosts communication_costs(const ScenarioSetup& setup, const PhaseSettings& phase) {
   CommunicationCosts costs{.overhead = setup.stack.collective_overhead().value,
                            .interference = setup.stack.interference(),
-                           .processor_time = setup.stack.processor_time()};
+                           .processor_time = setup.stack.processor_time() / fewest_cores(setup, phase),
+                           .handshake = setup.stack.handshake()};
   if (setup.stack.copies() > 0)
     for (const DeviceId worker : phase.workers)
       costs.copy_time =

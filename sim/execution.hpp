@@ -31,6 +31,7 @@ struct CommunicationCosts {
   double copy_time = 0;       ///< s per byte of its vector, on top
   double interference = 0;    ///< share of its speed that computation loses while its device communicates
   double processor_time = 0;  ///< s of the device's time per byte that it sends or receives, taken from computation
+  double handshake = 0;       ///< latencies that each message of a collective waits for its receiver's notice
 
   bool slows_computation() const { return interference > 0 || processor_time > 0; }
 };

@@ -24,6 +24,7 @@ ExecutionResult execute(const CyclicTaskGraph& graph, const Cluster& cluster, Si
   graph.validate(cluster);
   if (options.shards == Shards::stealing && !graph.ranks_are_independent())
     throw GraphError("ranks that wait for each other cannot take steps from a common pool");
+  engine.set_handshake(options.costs.handshake);
   const NetworkPlan network(graph, cluster, engine);
   const bool symmetric = !options.noise.any() && options.slow_devices.empty() && options.slow_links.empty() &&
                          slowed_alike(graph, options.slowdown);

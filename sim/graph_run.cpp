@@ -7,6 +7,7 @@
 namespace epocast {
 namespace {
 
+constexpr double kMostOfProcessors = 0.95;  // share that a communication takes; assumed: schedulers let nothing starve
 constexpr std::int64_t kFewestForEstimate = 100;  // iterations, where no noise tells how sure an estimate is
 
 // Upper 16 bits of an engine token: whose event it is.
@@ -125,7 +126,8 @@ void GraphRun::start_fused(Instance i) {
 
 /// A collective's plan for so many bytes, after the time that software takes before its first message.
 void GraphRun::start_collective(Instance i, const CollectivePlan& plan, double bytes) {
-  const double delay = overhead(std::get<Collective>(compiled_.task(i.task).work), bytes);
+  const auto& collective = std::get<Collective>(compiled_.task(i.task).work);
+  const double delay = overhead(collective, bytes) + (collective.measured ? 0 : processor_wait(i));
   if (delay == 0) {
     collectives_.start(plan, network_.team_hosts(i.task, i.rank), pack_instance(i));
     return;
@@ -139,15 +141,10 @@ double GraphRun::overhead(const Collective& collective, double bytes) const {
   return collective.measured ? 0 : options_.costs.overhead + options_.costs.copy_time * bytes;
 }
 
-/// Share of its devices that a communication takes from computation: more, the faster its bytes move.
-double GraphRun::processor_share(Instance i) const {
-  constexpr double kMost = 0.95;  // assumed: schedulers let nothing starve
-  const CommunicationCosts& costs = options_.costs;
-  if (costs.processor_time == 0) return costs.interference;
-  const double time = network_.idle_time(i.task, i.rank);
-  if (!(time > 0)) return 0;
+/// s that a device's processors work for a communication, on what it sends and receives.
+double GraphRun::processor_work(Instance i) const {
   const Task& task = compiled_.task(i.task);
-  double bytes = 0;  // that a device sends and receives
+  double bytes = 0;
   if (const auto* transfer = std::get_if<Transfer>(&task.work)) {
     bytes = transfer->bytes.value;
   } else {
@@ -155,7 +152,22 @@ double GraphRun::processor_share(Instance i) const {
     const double passes = collective.op == CollectiveOp::all_reduce ? 2 : 1;
     bytes = 2 * passes * (1 - 1.0 / compiled_.graph->ranks_of(static_cast<TaskId>(i.task))) * collective.bytes.value;
   }
-  return std::min(kMost, costs.interference + costs.processor_time * bytes / time);
+  return options_.costs.processor_time * bytes;
+}
+
+/// Share of its devices that a communication takes from computation: more, the faster its bytes move.
+double GraphRun::processor_share(Instance i) const {
+  const CommunicationCosts& costs = options_.costs;
+  if (costs.processor_time == 0) return costs.interference;
+  const double time = network_.idle_time(i.task, i.rank);
+  return time > 0 ? std::min(kMostOfProcessors, costs.interference + processor_work(i) / time) : 0;
+}
+
+/// s that a communication takes longer than its links need, as the processors move its bytes no faster.
+double GraphRun::processor_wait(Instance i) const {
+  if (options_.costs.processor_time == 0) return 0;
+  const double time = network_.idle_time(i.task, i.rank);
+  return time > 0 ? std::max(0.0, processor_work(i) / kMostOfProcessors - time) : 0;
 }
 
 /// Computations on the devices of a communication that begins or ends change their pace.
@@ -180,7 +192,7 @@ void GraphRun::start_work(Instance i) {
   if (const auto* transfer = std::get_if<Transfer>(&task.work)) {
     const auto [from, to] = network_.ends(*transfer, i.rank);
     at_once = from == to;
-    if (!at_once) date = durations_.start_of_transfer(i, now) + engine_.route(from, to).latency;
+    if (!at_once) date = durations_.start_of_transfer(i, now) + engine_.route(from, to).latency + processor_wait(i);
   } else {
     date = durations_.end_of_compute(i, iteration_of(i), now);
     at_once = date == now;

@@ -150,7 +150,7 @@ GroupNetwork examine_network(SimEngine& engine, const std::vector<int>& hosts, c
   const double first_bandwidth = engine.route(hosts[0], hosts[1]).bandwidth;
   for (std::size_t r = 0; r < ranks; ++r) {
     const Route& route = engine.route(hosts[r], hosts[(r + 1) % ranks]);
-    network.alpha = std::max(network.alpha, route.latency);
+    network.alpha = std::max(network.alpha, engine.collective_latency(route));
     network.uniform = network.uniform && nearly_equal(route.latency, first_latency);
     for (const int link : route.bottlenecks()) {
       const int flows = engine.link_sharing(link) == LinkSharing::kShared ? ++ring_flows[link] : 1;

@@ -178,7 +178,7 @@ void CollectiveRunner::enter_next_round(std::uint32_t slot, int rank) {
 void CollectiveRunner::start_message(std::uint32_t slot, std::uint32_t round, std::uint32_t index) {
   const Active& active = *active_[slot];
   const Message m = message_at(active, round, index);
-  const double latency = engine_.route((*active.hosts)[m.from], (*active.hosts)[m.to]).latency;
+  const double latency = engine_.collective_latency(engine_.route((*active.hosts)[m.from], (*active.hosts)[m.to]));
   engine_.start_timer(engine_.now() + latency, pack(timer_tag_, {false, slot, round, index}));
 }
 

@@ -39,7 +39,7 @@ IdleTime idle_time(const Round& round, const std::vector<int>& hosts, const Grou
   std::unordered_map<int, double> load;
   for_each_message(round, static_cast<int>(hosts.size()), [&](const Message& m) {
     const Route& route = engine.route(hosts[m.from], hosts[m.to]);
-    time.latency = std::max(time.latency, route.latency);
+    time.latency = std::max(time.latency, engine.collective_latency(route));
     time.reduction_bytes = std::max(time.reduction_bytes, m.reduce_bytes);
     for (const int link : route.bottlenecks()) {
       double& bytes = load[link];
@@ -54,7 +54,7 @@ double idle_time_of_messages(const CollectiveSchedule& schedule, const std::vect
                              SimEngine& engine) {
   return own_pace(schedule, gamma, [&](const Message& m) {
     const Route& route = engine.route(hosts[m.from], hosts[m.to]);
-    return route.latency + m.bytes / route.bandwidth;
+    return engine.collective_latency(route) + m.bytes / route.bandwidth;
   });
 }
 

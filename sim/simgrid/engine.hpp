@@ -94,6 +94,12 @@ class SimEngine {
   /// link joins the two (but Dijkstra routing crashes).
   const Route& route(int src, int dst);
 
+  /// From now on each message of a collective leaves only when its receiver's notice has come, which took so many of
+  /// the route's latencies. 0 at first.
+  void set_handshake(double latencies) { handshake_ = latencies; }
+  /// s before the bytes of a collective's message flow.
+  double collective_latency(const Route& route) const { return (1 + handshake_) * route.latency; }
+
   /// The same as SimGrid's own search finds it, for tests.
   Route route_by_simgrid(int src, int dst);
 
@@ -137,6 +143,7 @@ class SimEngine {
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
+  double handshake_ = 0;
 };
 
 }  // namespace epocast

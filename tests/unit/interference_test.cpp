@@ -97,6 +97,32 @@ TEST_CASE("bytes take the processor while they move, the more the faster they do
   }
 }
 
+TEST_CASE("bytes move no faster than processors move them") {
+  // 2 GB at 0.95 s a GB are 1.9 s of a processor, of which 95 % go into it at most: 2 s, where the link needs 1. A
+  // 0..1, all-reduce 1..3 takes 95 % of B: a tenth of a second is done then, and B ends at 3 + 3.9.
+  const Trial trial(std::nullopt);
+  for (const ExecutionResult& result : trial.run({.costs = {.processor_time = 0.95e-9}})) {
+    CHECK(interval(trial.graph, result, "sum").end == Approx(3));
+    CHECK(interval(trial.graph, result, "B").end == Approx(6.9));
+  }
+}
+
+TEST_CASE("a message of a collective waits for its receiver's notice") {
+  // A ring of 2 sums 1 GB in two messages of half a second, one after the other, each a latency of 0.1 s after both
+  // ranks are ready, and a second one with a handshake: 1.2 and 1.4 s after A.
+  const Trial trial(std::nullopt);
+  const testing::Star star(2, 1e9, 0.1);
+  for (const double handshake : {0.0, 1.0})
+    for (const CollectiveLevel level :
+         {CollectiveLevel::message, CollectiveLevel::flow, CollectiveLevel::closed_form}) {
+      CyclicTaskGraph graph = trial.graph;
+      graph.tune_collectives([&](Collective& work, const Group&) { work.level = level; });
+      const ExecutionResult result = testing::simulate(
+          star.cluster(), graph, {.exact = true, .costs = {.handshake = handshake}, .record_timeline = true});
+      CHECK(interval(graph, result, "sum").end == Approx(2.2 + 0.2 * handshake));
+    }
+}
+
 TEST_CASE("copies come before the messages, in proportion to bytes") {
   const Trial trial(std::nullopt);
   for (const ExecutionResult& result : trial.run({.costs = {.copy_time = 0.5e-9}}))
