@@ -358,9 +358,9 @@ ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registri
   const ConfigNode platform = required(
       written, "platform", "name a cluster, as in `platform: skylake_10gbe`; `epocast list platforms` shows them");
   setup.cluster = load_platform_once(without_running_costs(platform), data);
-  setup.stack = read_stack(scenario, written, setup, data);
-  const ConfigNode chosen = with_stack_defaults(written.without("stack"), setup.stack, registries.strategies);
-  const ConfigNode config = setup.steps ? setup.steps->apply(chosen.without("steps")) : chosen;
+  const ConfigNode stated = setup.steps ? setup.steps->apply(written.without("steps")) : written;
+  setup.stack = read_stack(scenario, stated, setup, data);
+  const ConfigNode config = with_stack_defaults(stated.without("stack"), setup.stack, registries.strategies);
   for (const char* read : {"study", "description", "platform"})
     if (config.has(read)) config.at(read).mark_all_read();
   setup.costs = read_running_costs(config, platform);

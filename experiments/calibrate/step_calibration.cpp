@@ -56,7 +56,11 @@ const std::vector<StepConstant>& step_constants() {
                                              {"compute.step_overhead", "s", 1e-3, 3, false},
                                              {"compute.kernel_overhead", "s", 5e-6, 2, false},
                                              {"network.efficiency", "", 0.9, 0.5, true},
-                                             {"network.message_overhead", "s", 1e-5, 2, false}};
+                                             {"network.message_overhead", "s", 1e-5, 2, false},
+                                             {"stack.spread", "", 0.02, 1, false, 1},
+                                             {"stack.interference", "", 0.5, 0.5, false, 0.95},
+                                             {"stack.collective_overhead", "s", 5e-5, 1.5, false, 10},
+                                             {"stack.copies", "", 4, 0.5, false, 100}};
   return all;
 }
 
@@ -129,6 +133,12 @@ ConfigNode StepConstants::apply(const ConfigNode& config) const {
   ConfigNode out = config;
   for (const Value& value : values_) {
     ConfigNode own = config;
+    if (value.key.starts_with("stack.")) {
+      if (!config.has("stack"))
+        throw value.node.error("is a constant of a software stack; the study must name it, as in `stack: pytorch_ddp`");
+      if (const ConfigNode stack = out.at("stack"); !stack.is_map())
+        out = out.without("stack").with("stack.name", stack);
+    }
     if (const ConfigNode* found = find_key(config, value.key, own))
       throw found->error(fmt::format("comes from steps calibration '{}'; remove it here, or the key steps", name_));
     out = out.with(value.key, value.node);

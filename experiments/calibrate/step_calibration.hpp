@@ -27,9 +27,12 @@ struct StepConstant {
   double expected = 1;   ///< where it lies if the steps say nothing (engineering estimate)
   double spread = 1;     ///< standard deviation of its logarithm before seeing any
   bool divides = false;  ///< a step's time is linear in 1 / value; else in the value
+  double most = 1e300;   ///< what a study may say
 };
 
-/// compute.scale, compute.step_overhead, compute.kernel_overhead, network.efficiency, network.message_overhead.
+/// compute.scale, compute.step_overhead, compute.kernel_overhead, network.efficiency, network.message_overhead, and
+/// constants of the software stack that a study names: stack.spread, stack.interference, stack.collective_overhead,
+/// stack.copies.
 const std::vector<StepConstant>& step_constants();
 /// Throws std::invalid_argument with the nearest key as a hint.
 const StepConstant& find_step_constant(const std::string& key);

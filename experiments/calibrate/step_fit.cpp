@@ -109,6 +109,11 @@ class Fit {
     return simulate_(trials);
   }
 
+  /// A value near this one that a study may have.
+  double moved(std::size_t c, double value) const {
+    return value * (1 + kMove) <= constants_[c].most ? value * (1 + kMove) : value / (1 + kMove);
+  }
+
   LinearPiece linearise(const std::vector<double>& values) {
     const std::size_t n = constants_.size();
     std::vector<StepTrial> trials;
@@ -116,7 +121,7 @@ class Fit {
       trials.push_back({s, values});
       for (std::size_t c = 0; c < n; ++c) {
         trials.push_back({s, values});
-        trials.back().values[c] *= 1 + kMove;
+        trials.back().values[c] = moved(c, values[c]);
       }
     }
     const std::vector<double> times = times_of(trials);
@@ -128,7 +133,7 @@ class Fit {
       auto& slopes = piece.slopes.emplace_back();
       for (std::size_t c = 0; c < n; ++c)
         slopes.push_back((times[first + 1 + c] - times[first]) /
-                         (basis(constants_[c], values[c] * (1 + kMove)) - piece.at[c]));
+                         (basis(constants_[c], moved(c, values[c])) - piece.at[c]));
     }
     return piece;
   }
@@ -140,7 +145,9 @@ class Fit {
         if (s != left_out) out.push_back(std::log(piece_.time(s, constants_, values) / measured_[s]));
       return out;
     };
-    return fit_robustly(parameters_, errors, scale_).values();
+    std::vector<double> values = fit_robustly(parameters_, errors, scale_).values();
+    for (std::size_t c = 0; c < values.size(); ++c) values[c] = std::min(values[c], constants_[c].most);
+    return values;
   }
 
   /// What fit_robustly() minimises, of simulated times.

@@ -67,6 +67,31 @@ TEST_CASE("constants of steps are found again, through the bends of hidden commu
   }
 }
 
+TEST_CASE("constants of a stack are found, and stay within what a study may say", "[calibration]") {
+  // Workers wait 0.56 and 1.42 times the spread for the slowest of 2 and 8, and lose a share of what they compute while
+  // they communicate for 0.1 s.
+  const std::vector<StepConstant> two = constants({"stack.spread", "stack.interference"});
+  const std::vector<double> waits{0, 0.56, 1.42, 0.56, 1.42}, kernels{1, 1, 1, 0.3, 0.3};
+  const auto time = [&](std::size_t s, double spread, double interference) {
+    return kernels[s] * (1 + waits[s] * spread) + (waits[s] > 0 ? 0.1 * interference : 0);
+  };
+  const SimulateSteps simulate = [&](const std::vector<StepTrial>& trials) {
+    std::vector<double> out;
+    for (const StepTrial& t : trials) {
+      REQUIRE(t.values[1] <= 0.95);
+      out.push_back(time(t.step, t.values[0], t.values[1]));
+    }
+    return out;
+  };
+  for (const auto& [spread, interference, found] : {std::tuple{0.05, 0.6, 0.6}, std::tuple{0.05, 1.5, 0.95}}) {
+    std::vector<double> steps;
+    for (std::size_t s = 0; s < waits.size(); ++s) steps.push_back(time(s, spread, interference));
+    const StepFit fit = fit_steps(two, steps, simulate);
+    CHECK(fit.constants[1].value == Approx(found).epsilon(0.03));
+    if (found == interference) CHECK(fit.constants[0].value == Approx(spread).epsilon(0.03));
+  }
+}
+
 TEST_CASE("one wild step moves neither the constants nor the other steps' predictions much", "[calibration]") {
   std::vector<double> times = measured(1.4, 0.03, 0.6);
   times[3] *= 2;
