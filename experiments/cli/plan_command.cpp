@@ -66,7 +66,7 @@ void add_plan_command(CLI::App& app, CommandContext& context) {
       "Find the best scenario of a study with sweep axes, simulating only those that could be it.\n"
       "Example: epocast plan experiments/studies/buyers_question.yaml --minimise cost --under 5d --fits");
   command->add_option("study", arguments->file, "a study (YAML) whose axes are the choices")->required();
-  command->add_option("--minimise", arguments->minimise, "cost, time, energy or co2")->capture_default_str();
+  command->add_option("--minimise", arguments->minimise, "cost, time, energy, co2 or target")->capture_default_str();
   command->add_option("--under", arguments->under, "training has to end within this time, as in 5d");
   command->add_option("--budget", arguments->budget, "it may cost this much, in the currency of the prices")
       ->check(CLI::PositiveNumber);

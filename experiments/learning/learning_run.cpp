@@ -106,6 +106,11 @@ void warn(const ScenarioSetup& setup, const std::vector<LearningOutcome>& outcom
 }  // namespace
 
 void learn(const ScenarioSetup& setup, SimEngine& engine, const std::vector<PhaseRun>& runs, ScenarioResult& out) {
+  if (const std::optional<Convergence>& given = setup.learning->given) {
+    out.epochs_to_target = given->epochs_with(out.global_batch, out.mean_staleness.value_or(0));
+    out.time_to_target_s = out.epoch_s * *out.epochs_to_target;
+    return;
+  }
   PhaseLogs logs(setup, engine, runs);
   std::vector<LearningOutcome> outcomes;
   for (int seed = 1; seed <= setup.learning->seeds; ++seed)

@@ -159,6 +159,13 @@ std::shared_ptr<const LearningSettings> read_learning(const ConfigNode& node, co
     throw node.error("write what is learned and how fast, as in `learning: {problem: digits, rate: 0.1}`");
   LearningSettings out;
   out.place = node.where();
+  if (node.has("given")) {
+    if (phases.size() > 1 || adaptive)
+      throw node.at("given").error("phases of a schedule have their own epochs; leave this out");
+    out.given = read_convergence(node.at("given"));
+    node.check_all_read();
+    return std::make_shared<const LearningSettings>(std::move(out));
+  }
   out.adaptive = std::move(adaptive);
   try {
     out.scheme = learning::scheme_of(strategy);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "experiments/learning/convergence.hpp"
 #include "learning/compression.hpp"
 #include "learning/problem.hpp"
 #include "learning/rate.hpp"
@@ -19,6 +20,7 @@ struct BatchDoubling;
 struct PhaseSettings;
 
 struct LearningSettings {
+  std::optional<Convergence> given = {};  ///< epochs to the target; then nothing is trained, and the rest is not read
   std::string problem;
   learning::ProblemOptions options;
   learning::Scheme scheme;

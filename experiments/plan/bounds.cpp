@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "experiments/costs/scenario_costs.hpp"
+#include "experiments/learning/settings.hpp"
 #include "experiments/memory_advice.hpp"
 #include "sim/compiled_graph.hpp"
 #include "sim/cycle_bound.hpp"
@@ -78,6 +79,11 @@ CheapBounds cheap_bounds(const ScenarioSetup& setup) {
     run.result.total = run.result.iteration * std::max(0.0, graph_iterations - 8);
     out.least.total_s += run.result.total;
     runs.push_back(std::move(run));
+  }
+  if (setup.learning && setup.learning->given) {
+    const PhaseSettings& phase = setup.phases.front();
+    out.least.time_to_target_s = out.least.total_s / static_cast<double>(phase.epochs) *
+                                 setup.learning->given->epochs_with(phase.global_batch, 0);
   }
   out.fits = !(out.excess > 0);
   if (out.least.total_s > 0) add_running_costs(setup, runs, out.least);

@@ -12,7 +12,7 @@ namespace epocast {
 struct CheapBounds {
   bool fits = true;      ///< in the memory of every device
   double excess = 0;     ///< B that the device that lacks most lacks
-  ScenarioResult least;  ///< total_s, cost, energy_j and co2_kg
+  ScenarioResult least;  ///< total_s, cost, energy_j, co2_kg, and time_to_target_s where its epochs are given
 };
 
 /// Each queue does one thing at a time, and each cycle of dependencies takes as long as its computations: with all

@@ -14,7 +14,7 @@
 
 namespace epocast {
 
-enum class Objective { cost, time, energy, co2 };
+enum class Objective { cost, time, energy, co2, target };
 /// "cost", "time", "energy", "co2".
 std::vector<std::string> objective_names();
 /// The value of a result; nothing if it has none.

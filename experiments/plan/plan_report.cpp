@@ -17,6 +17,7 @@ std::string objective_text(Objective objective, const ScenarioResult& r) {
   switch (objective) {
     case Objective::cost: return fmt::format("{:.2f} {}", value, r.currency);
     case Objective::time: return to_string(Seconds(value));
+    case Objective::target: return to_string(Seconds(value)) + " to the target";
     case Objective::energy: return fmt::format("{:.4g} kWh", value / 3.6e6);
     case Objective::co2: return fmt::format("{:.4g} kg of CO2", value);
   }

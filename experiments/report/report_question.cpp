@@ -25,6 +25,7 @@ std::string objective_column(Objective objective) {
     case Objective::time: return "total_s";
     case Objective::energy: return "energy_j";
     case Objective::co2: return "co2_kg";
+    case Objective::target: return "time_to_target_s";
   }
   return "";
 }

@@ -83,6 +83,23 @@ TEST_CASE("a plan says why, and writes the study that wins") {
     CHECK(again.at(column) == best.at(column));
 }
 
+TEST_CASE("a plan for a target weighs epochs against their time") {
+  const TemporaryFolder folder;
+  folder.write("study.yaml",
+               "study: target\nplatform: skylake_10gbe\nmodel: resnet20\nworkers: 4\ndataset: {samples: 50000}\n"
+               "learning: {given: {epochs: 100, batch: 128, critical_batch: 512}}\n"
+               "sweep: {batch.global: [64, 256, 1024, 4096]}\n");
+  auto all = nlohmann::json::parse(run_good({"run", "study.yaml", "--format", "json"}, folder).out)
+                 .get<std::vector<nlohmann::json>>();
+  const auto of = [](const nlohmann::json& row) { return row.at("time_to_target_s").get<double>(); };
+  std::ranges::sort(all, {}, of);
+  const nlohmann::json best = ranking(folder, {"--minimise", "target"})[0];
+  CHECK(best.at("global_batch") == all[0].at("global_batch"));
+  CHECK(of(best) == of(all[0]));
+  // The largest batch has the shortest epoch, and needs too many of them.
+  CHECK(ranking(folder, {"--minimise", "time"})[0].at("global_batch") > best.at("global_batch"));
+}
+
 TEST_CASE("plans that cannot be say what comes closest, or what is missing") {
   const TemporaryFolder folder;
   folder.write("study.yaml", kStudy);
