@@ -6,13 +6,12 @@
 #include <tuple>
 #include <utility>
 
-#include "strategies/placement/max_tree.hpp"
+#include "strategies/placement/memory_ledger.hpp"
 
 namespace epocast {
 namespace {
 
-constexpr std::size_t kMostMoments = 1 << 15;  // times told apart; what lies between two counts at both
-constexpr std::size_t kMostReaders = 8;        // that leave together
+constexpr std::size_t kMostReaders = 8;  // that leave together
 constexpr std::size_t kMostOfGroup = 64;
 constexpr std::size_t kMostTargets = 4;     // that a set tries
 constexpr std::size_t kMostFailures = 200;  // sets in a row that nobody can take, until a moment is given up
@@ -33,12 +32,9 @@ class OverflowRound {
         limit_(limit),
         placement_(placement),
         devices_(static_cast<std::size_t>(machine.devices)),
+        ledger_(graph, machine.devices, times, placement),
         moved_(graph.size(), 0),
-        mark_(graph.size(), 0) {
-    number_moments(times);
-    memory_.assign(devices_, MaxTree(moments_));
-    for (std::uint32_t n = 0; n < graph.size(); ++n) occupy(n, 1);
-  }
+        mark_(graph.size(), 0) {}
 
   /// Gives the number of sets of nodes that moved.
   std::size_t run() {
@@ -47,12 +43,12 @@ class OverflowRound {
     for (std::size_t relieved = 0; relieved < kMostMomentsRelieved; ++relieved) {
       std::size_t worst = devices_;
       for (std::size_t d = 0; d < devices_; ++d)
-        if (!hopeless[d] && memory_[d].max() > limit_ && (worst == devices_ || memory_[d].max() > memory_[worst].max()))
+        if (!hopeless[d] && ledger_.most(d) > limit_ && (worst == devices_ || ledger_.most(d) > ledger_.most(worst)))
           worst = d;
       if (worst == devices_) return moves;
-      const std::size_t moment = memory_[worst].argmax();
+      const std::size_t moment = ledger_.fullest_moment(worst);
       moves += relieve(worst, moment);
-      if (memory_[worst].max(moment, moment) > limit_) hopeless[worst] = 1;
+      if (ledger_.at(worst, moment) > limit_) hopeless[worst] = 1;
     }
     return moves;
   }
@@ -62,69 +58,6 @@ class OverflowRound {
     double cost, bytes;
     std::uint32_t holder;
   };
-
-  void number_moments(const ReplayResult& times) {
-    std::vector<Ticks> all(times.end);
-    for (std::size_t n = 0; n < graph_.size(); ++n)
-      if (graph_.time[n] > 0) all.push_back(times.start[n]);
-    std::sort(all.begin(), all.end());
-    all.erase(std::unique(all.begin(), all.end()), all.end());
-    const std::size_t step = all.size() / kMostMoments + 1;
-    std::vector<Ticks> borders;
-    for (std::size_t i = 0; i < all.size(); i += step) borders.push_back(all[i]);
-    moments_ = borders.size();
-    // Moment i lasts from border i up to border i + 1.
-    const auto moment = [&](Ticks t) {
-      const auto at = std::upper_bound(borders.begin(), borders.end(), t) - borders.begin();
-      return static_cast<std::uint32_t>(std::max<std::ptrdiff_t>(at, 1) - 1);
-    };
-    start_.resize(graph_.size());
-    end_.resize(graph_.size());
-    latest_send_.resize(graph_.size());
-    for (std::size_t n = 0; n < graph_.size(); ++n) {
-      start_[n] = moment(times.start[n]);
-      // The last moment in which it runs; nothing runs at its end.
-      end_[n] = std::max(start_[n], moment(std::max<Ticks>(0, times.end[n] - 1)));
-      latest_send_[n] = end_[n];
-    }
-    for (const OutputTransfer& t : times.transfers)
-      latest_send_[t.node] = std::max(latest_send_[t.node], moment(std::max<Ticks>(0, t.end - 1)));
-  }
-
-  /// Adds what node n's output occupies, everywhere, `sign` times.
-  void occupy(std::uint32_t n, int sign) {
-    const double own = graph_.memory[n];
-    const std::int16_t home = placement_[n];
-    std::uint32_t until = end_[n];
-    away_.clear();
-    bool goes_away = false;
-    for (std::uint32_t e = graph_.out_begin[n]; e < graph_.out_begin[n + 1]; ++e) {
-      const double bytes = graph_.bytes[e];
-      if (bytes <= 0) continue;
-      const std::uint32_t v = graph_.to[e];
-      if (placement_[v] == home) {
-        until = std::max(until, end_[v]);
-        continue;
-      }
-      goes_away = true;
-      const bool is_whole = bytes >= own;
-      auto found = std::find_if(away_.begin(), away_.end(), [&](const Away& a) { return a.device == placement_[v]; });
-      if (found == away_.end() || !is_whole) {
-        away_.push_back({placement_[v], bytes, end_[v]});
-      } else {
-        found->last = std::max(found->last, end_[v]);
-      }
-    }
-    for (const Away& a : away_)
-      memory_[static_cast<std::size_t>(a.device)].add(std::min(end_[n], a.last), a.last, sign * a.bytes);
-    if (own <= 0) return;
-    if (graph_.lifetime[n] == Lifetime::residual) {
-      memory_[static_cast<std::size_t>(home)].add(0, moments_ - 1, sign * own);
-    } else {
-      if (goes_away) until = std::max(until, latest_send_[n]);
-      memory_[static_cast<std::size_t>(home)].add(start_[n], until, sign * own);
-    }
-  }
 
   /// The nodes that must leave device d so that what it holds of node n at moment t need not be there; empty if that
   /// cannot be said.
@@ -150,11 +83,11 @@ class OverflowRound {
     }
     for (std::uint32_t e = graph_.out_begin[n]; e < graph_.out_begin[n + 1]; ++e) {
       const std::uint32_t v = graph_.to[e];
-      if (graph_.bytes[e] <= 0 || static_cast<std::size_t>(placement_[v]) != d || end_[v] < t) continue;
+      if (graph_.bytes[e] <= 0 || static_cast<std::size_t>(placement_[v]) != d || ledger_.end(v) < t) continue;
       if (graph_.group[v] >= 0 || moved_[v] || out.size() >= kMostReaders) return out.clear();
       if (std::find(out.begin(), out.end(), v) == out.end()) out.push_back(v);
     }
-    if (is_home && (out.empty() || start_[n] >= t)) {
+    if (is_home && (out.empty() || ledger_.start(n) >= t)) {
       if (graph_.group[n] >= 0 || moved_[n]) return out.clear();
       out.push_back(n);
     }
@@ -187,15 +120,16 @@ class OverflowRound {
     for (std::uint32_t n = 0; n < graph_.size(); ++n) {
       const bool is_home = static_cast<std::size_t>(placement_[n]) == d;
       const bool is_residual = graph_.lifetime[n] == Lifetime::residual;
-      if (is_home && (graph_.memory[n] <= 0 || (!is_residual && start_[n] > t))) continue;
-      if (!is_home && end_[n] > t) continue;
+      if (is_home && (graph_.memory[n] <= 0 || (!is_residual && ledger_.start(n) > t))) continue;
+      if (!is_home && ledger_.end(n) > t) continue;
       if (is_home && is_residual) {
         out.emplace_back(n, graph_.memory[n]);
         continue;
       }
-      double bytes = is_home && end_[n] >= t ? graph_.memory[n] : 0;
+      double bytes = is_home && ledger_.end(n) >= t ? graph_.memory[n] : 0;
       for (std::uint32_t e = graph_.out_begin[n]; e < graph_.out_begin[n + 1]; ++e) {
-        if (graph_.bytes[e] <= 0 || static_cast<std::size_t>(placement_[graph_.to[e]]) != d || end_[graph_.to[e]] < t)
+        if (graph_.bytes[e] <= 0 || static_cast<std::size_t>(placement_[graph_.to[e]]) != d ||
+            ledger_.end(graph_.to[e]) < t)
           continue;
         bytes = is_home ? graph_.memory[n] : std::max(bytes, graph_.bytes[e]);
       }
@@ -219,11 +153,11 @@ class OverflowRound {
     };
     std::priority_queue<Candidate, std::vector<Candidate>, decltype(by_ratio)> cheap(by_ratio, all);
     std::priority_queue<Candidate, std::vector<Candidate>, decltype(by_cost)> enough(by_cost);
-    const double overflow = memory_[d].max(t, t) - limit_;
+    const double overflow = ledger_.at(d, t) - limit_;
     for (const Candidate& c : all)
       if (c.bytes >= overflow) enough.push(c);
     std::size_t moves = 0, failures = 0;
-    while (memory_[d].max(t, t) > kMargin * limit_ && !(cheap.empty() && enough.empty())) {
+    while (ledger_.at(d, t) > kMargin * limit_ && !(cheap.empty() && enough.empty())) {
       Candidate next{};
       if (enough.empty() || (!cheap.empty() && cheap.top().cost <= enough.top().cost)) {
         next = cheap.top();
@@ -257,44 +191,25 @@ class OverflowRound {
     }
     for (std::size_t to = 0; to < devices_; ++to)
       if (to != d &&
-          memory_[to].max(t, t) + (static_cast<std::size_t>(placement_[of.holder]) == to ? 0 : of.bytes) <= limit_)
-        order.emplace_back(-traffic[to] - 1e-3 * (limit_ - memory_[to].max(t, t)), to);
+          ledger_.at(to, t) + (static_cast<std::size_t>(placement_[of.holder]) == to ? 0 : of.bytes) <= limit_)
+        order.emplace_back(-traffic[to] - 1e-3 * (limit_ - ledger_.at(to, t)), to);
     std::sort(order.begin(), order.end());
     if (order.empty()) return false;
-    // What changes place in memory: the set's outputs, and what it reads.
-    affected_ = set_;
-    for (const std::uint32_t n : set_)
-      for (const std::uint32_t e : graph_.in_edges(n))
-        if (graph_.bytes[e] > 0) affected_.push_back(graph_.from[e]);
-    std::sort(affected_.begin(), affected_.end());
-    affected_.erase(std::unique(affected_.begin(), affected_.end()), affected_.end());
-    const double before = memory_[d].max(t, t);
-    const double most_before = memory_[d].max();
+    const double before = ledger_.at(d, t);
+    const double most_before = ledger_.most(d);
     if (order.size() > kMostTargets) order.resize(kMostTargets);
     for (const auto& [minus, to] : order) {
-      shift(static_cast<std::int16_t>(to));
-      if (memory_[to].max() <= limit_ && memory_[d].max(t, t) < before && memory_[d].max() <= most_before) {
+      ledger_.move(set_, static_cast<std::int16_t>(to));
+      if (ledger_.most(to) <= limit_ && ledger_.at(d, t) < before && ledger_.most(d) <= most_before) {
         for (const std::uint32_t n : set_) moved_[n] = 1;
         return true;
       }
-      shift(static_cast<std::int16_t>(d));
+      ledger_.move(set_, static_cast<std::int16_t>(d));
     }
     return false;
   }
 
-  void shift(std::int16_t to) {
-    for (const std::uint32_t n : affected_) occupy(n, -1);
-    for (const std::uint32_t n : set_) placement_[n] = to;
-    for (const std::uint32_t n : affected_) occupy(n, 1);
-  }
-
   static constexpr double kSmall = 0.5;
-
-  struct Away {
-    std::int16_t device;
-    double bytes;
-    std::uint32_t last;
-  };
 
   const PlacementGraph& graph_;
   std::span<const Ticks> transfer_;
@@ -302,14 +217,11 @@ class OverflowRound {
   double limit_;
   Placement& placement_;
   std::size_t devices_;
-  std::size_t moments_ = 0;
-  std::vector<std::uint32_t> start_, end_, latest_send_;  ///< moments, both included
-  std::vector<MaxTree> memory_;                           ///< by device
+  MemoryLedger ledger_;
   std::vector<char> moved_;
   std::vector<std::uint32_t> mark_;
   std::uint32_t stamp_ = 0;
-  std::vector<Away> away_;
-  std::vector<std::uint32_t> set_, affected_;
+  std::vector<std::uint32_t> set_;
   std::vector<std::pair<std::uint32_t, double>> holders_;
 };
 

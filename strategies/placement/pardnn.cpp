@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "strategies/placement/list_placement.hpp"
+#include "strategies/placement/literal_overflow.hpp"
 #include "strategies/placement/refinement.hpp"
 
 namespace epocast {
@@ -91,7 +92,9 @@ class ParDnn {
   }
 
   PlacementStage resolved(const char* name, Placement placement) {
-    const OverflowResult result = resolve_overflow(graph_, machine_, options_.replay, placement);
+    const OverflowResult result = options_.literal
+                                      ? resolve_overflow_as_written(graph_, machine_, options_.replay, placement)
+                                      : resolve_overflow(graph_, machine_, options_.replay, placement);
     PlacementStage out = judge(graph_, machine_, options_.replay, name, std::move(placement));
     out.moved_nodes = result.moved_nodes;
     return out;

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "strategies/placement/list_placement.hpp"
+#include "strategies/placement/memory_ledger.hpp"
 #include "strategies/placement/pardnn.hpp"
 #include "strategies/placement/refinement.hpp"
 #include "tests/support/random_operators.hpp"
@@ -241,4 +242,30 @@ TEST_CASE("ParDNN's makespan is within a tenth of the optimum on average") {
   }
   INFO("mean of makespan over optimum: " << sum / kGraphs);
   CHECK(sum / kGraphs <= 1.10);
+}
+
+TEST_CASE("a ledger holds at least what a replay has in memory, and moves there and back change nothing") {
+  std::mt19937 random(8);
+  for (int trial = 0; trial < 50; ++trial) {
+    const PlacementGraph graph = random_operators(random, 20 + random() % 60, 20, true);
+    const PlacementMachine machine = unit_machine(3);
+    Placement placement(graph.size());
+    for (std::int16_t& device : placement) device = static_cast<std::int16_t>(random() % 3);
+    const Placement before = placement;
+    const ReplayResult result = replay(graph, machine, placement);
+    const std::vector<MemoryPeak> peaks = memory_peaks(residences(graph, placement, result), 3);
+    MemoryLedger ledger(graph, 3, result, placement);
+    std::vector<double> most;
+    for (std::size_t d = 0; d < 3; ++d) {
+      most.push_back(ledger.most(d));
+      CHECK(most.back() >= peaks[d].bytes);
+      CHECK(ledger.at(d, ledger.fullest_moment(d)) == most.back());
+    }
+    const std::vector<std::uint32_t> some{static_cast<std::uint32_t>(random() % graph.size())};
+    const std::int16_t home = placement[some.front()];
+    ledger.move(some, static_cast<std::int16_t>((home + 1) % 3));
+    ledger.move(some, home);
+    CHECK(placement == before);
+    for (std::size_t d = 0; d < 3; ++d) CHECK(ledger.most(d) == most[d]);  // whole bytes: sums are exact
+  }
 }

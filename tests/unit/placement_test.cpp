@@ -2,8 +2,11 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
+#include "strategies/placement/checkpointing.hpp"
 #include "strategies/placement/list_placement.hpp"
+#include "strategies/placement/literal_overflow.hpp"
 #include "strategies/placement/overflow.hpp"
+#include "strategies/placement/paging.hpp"
 #include "strategies/placement/pardnn.hpp"
 #include "strategies/placement/placement_graph.hpp"
 #include "strategies/placement/refinement.hpp"
@@ -240,4 +243,68 @@ TEST_CASE("bounds that show that nothing can fit") {
   CHECK(node.bytes == 10);
   CHECK(node.node == 2);
   CHECK(memory_bound(graph, unit_machine(2, 10)).kind == MemoryBound::Kind::none);
+}
+
+TEST_CASE("as written, readers of an output leave one after the other, the last first") {
+  // X has to wait for W, and C and D for X; A is there until both have run. At X's moment A and X hold 7 bytes where 6
+  // fit, and X may not move: D leaves, which is A's last reader, then C, and A's output with them, within a unit.
+  PlacementGraph graph = graph_of({{1, 3}, {2, 0}, {1, 4}, {1, 0}, {1, 0}}, {});
+  graph.groups = 1;
+  graph.group[2] = 0;
+  graph.set_edges(std::vector<PlacementEdge>{{1, 2, 0}, {0, 3, 3}, {2, 3, 0}, {0, 4, 3}, {2, 4, 0}});
+  PlacementMachine machine = unit_machine(2, 6);
+  machine.bytes_per_second *= 4;
+  Placement placement(5, 0);
+  const OverflowResult result = resolve_overflow_as_written(graph, machine, {}, placement);
+  CHECK(result.fits);
+  CHECK(result.moved_nodes == 2);
+  CHECK(placement == Placement{0, 0, 0, 1, 1});
+}
+
+TEST_CASE("recomputation: a segment's inside is computed again once gradients have left the segment behind it") {
+  // x, f1, f2 | f3, f4 and their gradients b4, b3, b2, b1, each of which reads the output before its own node. Only f1
+  // is inside its segment: it runs again between b3 and b2, and the step takes 9 units instead of 8.
+  PlacementGraph graph;
+  graph.add_node(0, 1, Lifetime::residual);
+  for (int n = 0; n < 8; ++n) graph.add_node(kUnit, 4);
+  const std::uint32_t x = 0, f1 = 1, f2 = 2, f3 = 3, f4 = 4, b4 = 5, b3 = 6, b2 = 7, b1 = 8;
+  graph.set_edges(std::vector<PlacementEdge>{{x, f1, 1},
+                                             {f1, f2, 4},
+                                             {f2, f3, 4},
+                                             {f3, f4, 4},
+                                             {f4, b4, 4},
+                                             {f3, b4, 4},
+                                             {b4, b3, 4},
+                                             {f2, b3, 4},
+                                             {b3, b2, 4},
+                                             {f1, b2, 4},
+                                             {b2, b1, 4},
+                                             {x, b1, 1}});
+  const Segments segments{{0, 0, 0, 1, 1, -1, -1, -1, -1}, {-1, -1, -1, -1, -1, 1, 1, 0, 0}, 2};
+  const PlacementGraph again = with_recomputation(graph, segments);
+  REQUIRE(again.size() == graph.size() + 1);
+  CHECK(replay(again, unit_machine(1), Placement(again.size(), 0)).makespan == 9 * kUnit);
+  // The copy is behind b3 in the new order, and b2 reads it instead of f1.
+  CHECK(again.in_edges(b2).size() == 2);
+  CHECK(again.in_edges(b2 + 1).size() == 2);
+  CHECK(again.from[again.in_edges(b2 + 1)[1]] == b2);
+}
+
+TEST_CASE("paging: the least recently used goes to the host, and is fetched when it is missed") {
+  // Three variables of 4 bytes, read in turn, where two fit: each has left when its turn comes again. 3 units of
+  // work and 12 bytes at a byte a unit.
+  PlacementGraph graph;
+  std::vector<PlacementEdge> edges;
+  for (int v = 0; v < 3; ++v) graph.add_node(0, 4, Lifetime::residual);
+  for (std::uint32_t n = 0; n < 3; ++n) {
+    graph.add_node(kUnit, 0);
+    edges.push_back({n, n + 3, 4});
+  }
+  graph.set_edges(edges);
+  const PagingLink link{kTicksPerSecond / static_cast<double>(kUnit), 0, 1};
+  const PagedStep two = page_step(graph, 8, link);
+  CHECK(two.fetched == 12);
+  CHECK(two.evicted == 0);  // the host has what nobody wrote
+  CHECK(two.makespan == 15 * kUnit);
+  CHECK(page_step(graph, 12, link).makespan == 3 * kUnit);
 }
