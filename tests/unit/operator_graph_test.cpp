@@ -24,11 +24,12 @@ Model zoo(const std::string& settings) {
   return load_model_named(ConfigNode::load_text("model: " + settings, "study.yaml").at("model"), kRoot);
 }
 
-OperatorGraph small(Optimizer optimizer = Optimizer::sgd, GradientUse gradients = GradientUse::direct) {
+OperatorGraph small(Optimizer optimizer = Optimizer::sgd, GradientUse gradients = GradientUse::direct,
+                    bool weight_decay = false) {
   return build_operator_graph(
       parse_model("model: small\ninput: {channels: 4}\nlayers: [{fc: f, units: 3, bias: false}, {softmax: s}]\n",
                   "m.yaml"),
-      2, {optimizer, gradients});
+      2, {optimizer, gradients, weight_decay});
 }
 
 std::size_t count(const OperatorGraph& graph, const std::string& operation) {
@@ -70,6 +71,62 @@ TEST_CASE("a fully connected layer and a softmax, node by node") {
   CHECK(small(Optimizer::sgd, GradientUse::minimize).size() == graph.size() + 3);
   // Momentum: the slot (1, value 1, assignments 2, checks 2, read 1) and its decay.
   CHECK(small(Optimizer::momentum).size() == graph.size() + 8);
+  // Weight decay: L2Loss, AddN, the rate, Mul, Add to the loss; gradients of both factors of the product, of L2Loss,
+  // and an AddN with what comes from MatMul.
+  CHECK(small(Optimizer::sgd, GradientUse::direct, true).size() == graph.size() + 5 + 4);
+}
+
+TEST_CASE("weights' squares have gradients before the backward pass has come to them") {
+  // The gradient of L2Loss waits for the weight and for the loss' own gradient only; so as many bytes as the weights
+  // have are there until AddN.
+  const OperatorGraph graph = small(Optimizer::sgd, GradientUse::direct, true);
+  for (std::size_t n = 0; n < graph.size(); ++n) {
+    if (graph.operation_of(n) != "Mul" || graph.phase[n] != OperatorPhase::backward) continue;
+    if (graph.output_bytes[n] == 4 * 12) return;
+  }
+  FAIL("no gradient of the squares");
+}
+
+TEST_CASE("a fused normalisation is one operation forward and one backward, and updates scale and shift") {
+  const Model model = parse_model(
+      "model: m\ninput: {channels: 2, height: 4, width: 4}\n"
+      "layers: [{conv: c, filters: 3, kernel: 3, padding: 1, bias: false}, {batch_norm: b}]\n",
+      "m.yaml");
+  const OperatorGraph graph = build_operator_graph(
+      model, 2, {.optimizer = Optimizer::sgd, .gradients = GradientUse::direct, .fused_norms = true});
+  CHECK(count(graph, "FusedBatchNorm") == 1);
+  CHECK(count(graph, "FusedBatchNormGrad") == 1);
+  CHECK(count(graph, "SquaredDifference") == 0);
+  CHECK(count(graph, "ApplyGradientDescent") == 3);  // filters, scale, shift
+  for (std::size_t n = 0; n < graph.size(); ++n) {
+    if (graph.operation_of(n) != "FusedBatchNormGrad") continue;
+    // The gradient, the input, scale and two moments of 3 channels; out come 2 x 3 x 16 values.
+    CHECK(graph.bytes_read[n] == 4 * (2 * 2 * 48 + 2 * 3));
+    CHECK(graph.output_bytes[n] == 4 * 2 * 48);
+  }
+}
+
+TEST_CASE("comparisons give a byte for a value, transposes that keep the order nothing") {
+  // 2 samples of 4 values: Less makes 8 bytes; its constant and the values are read.
+  const OperatorGraph leaky = build_operator_graph(
+      parse_model("model: m\ninput: {channels: 4}\nlayers: [{fc: f, units: 4}, leaky_relu]\n", "m.yaml"), 2,
+      {Optimizer::sgd, GradientUse::direct});
+  std::size_t seen = 0;
+  for (std::size_t n = 0; n < leaky.size(); ++n) {
+    if (leaky.operation_of(n) != "Less") continue;
+    ++seen;
+    CHECK(leaky.output_bytes[n] == 8);
+    CHECK(leaky.bytes_written[n] == 8);
+    CHECK(leaky.bytes_read[n] == 4 * 8 + 4);
+  }
+  CHECK(seen == 1);
+  // tf.tensordot: input and weight in the order that they have.
+  const OperatorGraph linear = build_operator_graph(
+      parse_model("model: m\ninput: {channels: 4, width: 3}\nlayers: [{linear: l, units: 2}]\n", "m.yaml"), 2,
+      {Optimizer::sgd, GradientUse::direct});
+  CHECK(count(linear, "Transpose") >= 3);  // of input and weight, and of the weight's gradient
+  for (std::size_t n = 0; n < linear.size(); ++n)
+    if (linear.operation_of(n) == "Transpose") CHECK(linear.bytes_written[n] == 0);
 }
 
 TEST_CASE("one more step of one more LSTM layer is 48 operations") {

@@ -107,6 +107,11 @@ Tensor Dataflow::transpose(const Tensor& a) {
   return add("Transpose", {a, order}, a.values);
 }
 
+Tensor Dataflow::transpose_in_place(const Tensor& a) {
+  const Tensor order = constant(4);
+  return view("Transpose", {a, order}, a.values);
+}
+
 Tensor Dataflow::reduce(const char* type, const Tensor& a, double values) {
   const Tensor axes = constant(4);
   return add(type, {a, axes}, values, a.values);

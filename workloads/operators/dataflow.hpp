@@ -84,6 +84,8 @@ class Dataflow {
   Tensor shape_of(const Tensor& a);  ///< a constant if the shape is static
   Tensor reshape(const Tensor& a, double values);
   Tensor transpose(const Tensor& a);
+  /// tf.tensordot's transpose into the order that the dimensions have already, for which the kernel hands its input on.
+  Tensor transpose_in_place(const Tensor& a);
   /// Mean or sum over some dimensions, given by a constant.
   Tensor reduce(const char* type, const Tensor& a, double values);
   Tensor concat(const Tensors& parts);

@@ -190,6 +190,8 @@ Tensors grad_reshape(const Context& c) {
 
 Tensors grad_transpose(const Context& c) {
   const Tensor order = c.graph.add("InvertPermutation", {c.in[1]}, 4);
+  if (c.graph.nodes()[static_cast<std::size_t>(c.node)].moves_no_data)
+    return {c.graph.view("Transpose", {c.g(), order}, c.in[0].values)};
   return {c.graph.add("Transpose", {c.g(), order}, c.in[0].values)};
 }
 
@@ -316,11 +318,21 @@ Tensors grad_cross_entropy(const Context& c) {
   return {d.add("Mul", {column, prevented}, c.in[0].values, c.in[0].values)};
 }
 
+/// One operation with three results; those of scale and shift are small.
+Tensors grad_fused_norm(const Context& c) {
+  const Tensor moments{c.node, 0, c.in[1].values};
+  const Tensor x = c.graph.add("FusedBatchNormGrad", {c.g(), c.in[0], c.in[1], moments}, c.in[0].values, 2 * c.work());
+  const Tensor of_channels{x.node, 0, c.in[1].values};
+  return {x, of_channels, of_channels};
+}
+
+Tensors grad_add_n(const Context& c) { return Tensors(c.in.size(), c.g()); }
 Tensors grad_l2_loss(const Context& c) { return {c.graph.binary("Mul", c.in[0], c.g())}; }
 
 const std::unordered_map<std::string, Rule>& rules() {
   static const std::unordered_map<std::string, Rule> table{
       {"Add", grad_add},
+      {"AddN", grad_add_n},
       {"Sub", grad_sub},
       {"Mul", grad_mul},
       {"RealDiv", grad_div},
@@ -366,6 +378,7 @@ const std::unordered_map<std::string, Rule>& rules() {
       {"Softmax", grad_softmax},
       {"SparseSoftmaxCrossEntropyWithLogits", grad_cross_entropy},
       {"L2Loss", grad_l2_loss},
+      {"FusedBatchNorm", grad_fused_norm},
   };
   return table;
 }

@@ -4,10 +4,11 @@
 
 namespace epocast {
 
-LayerOperators::LayerOperators(Dataflow& graph, const Model& model, double batch)
+LayerOperators::LayerOperators(Dataflow& graph, const Model& model, double batch, bool fused_norms)
     : graph_(graph),
       model_(model),
       batch_(batch),
+      fused_norms_(fused_norms),
       out_(model.layers.size()),
       weights_(model.layers.size()),
       biases_(model.layers.size()),
@@ -61,7 +62,7 @@ Tensor LayerOperators::placeholder(const Layer& layer) {
   return graph_.output_of(made.node);
 }
 
-Tensor LayerOperators::add_losses() {
+Tensor LayerOperators::add_losses(bool with_decay) {
   Tensor total;
   for (std::size_t l = 1; l < out_.size(); ++l) {
     if (is_read_[l]) continue;
@@ -69,7 +70,24 @@ Tensor LayerOperators::add_losses() {
     const Tensor loss = loss_on(l);
     total = total.exists() ? graph_.binary("Add", total, loss) : loss;
   }
-  return total;
+  if (!with_decay) return total;
+  const Tensor decay = weight_decay();
+  return decay.exists() ? scalar(graph_.binary("Add", total, decay)) : total;
+}
+
+Tensor LayerOperators::weight_decay() {
+  Tensors squares;
+  for (std::size_t l = 0; l < weights_.size(); ++l) {
+    const LayerKind kind = model_.layers[l].kind;
+    const bool has_product =
+        kind == LayerKind::convolution || kind == LayerKind::fully_connected || kind == LayerKind::linear;
+    if (!has_product || weights_[l].node < 0 || model_.layers[l].tied_to >= 0) continue;
+    graph_.layer = static_cast<std::uint32_t>(l);
+    squares.push_back(scalar(graph_.add("L2Loss", {weights_[l].value}, 1)));
+  }
+  if (squares.empty()) return {};
+  graph_.layer = static_cast<std::uint32_t>(model_.layers.size());
+  return scalar(graph_.with_constant("Mul", scalar(graph_.add("AddN", squares, 1))));
 }
 
 /// Says that the newest node's output has no batch.
@@ -181,6 +199,10 @@ void LayerOperators::batch_norm(const Layer& layer) {
     return;
   }
   const Variable scale = parameter(layer, 0, false), shift = parameter(layer, 1, false);
+  if (fused_norms_) {
+    current_->whole = normalize_fused(whole(layer), scale.value, shift.value);
+    return;
+  }
   current_->whole = normalize(whole(layer), static_cast<double>(layer.input.channels), scale.value, shift.value, true);
 }
 
@@ -210,6 +232,14 @@ Tensor LayerOperators::normalize(const Tensor& in, double means, const Tensor& s
   const Tensor inverse = d.add("Mul", {d.unary("Rsqrt", d.with_constant("Add", variance)), scale}, wide, wide);
   const Tensor scaled = d.binary("Mul", in, inverse);
   return d.binary("Add", scaled, d.binary("Sub", shift, d.binary("Mul", mean, inverse)));
+}
+
+Tensor LayerOperators::normalize_fused(const Tensor& in, const Tensor& scale, const Tensor& shift) {
+  Dataflow& d = graph_;
+  const Tensor no_mean = d.constant(), no_variance = d.constant();
+  const Tensor out = d.add("FusedBatchNorm", {in, scale, shift, no_mean, no_variance}, in.values, 8 * in.values);
+  for (int moment = 0; moment < 2; ++moment) moving_average({out.node, 0, scale.values});
+  return out;
 }
 
 /// moving_averages.assign_moving_average with its default, zero_debias: the average, a biased one, and a counter.

@@ -19,15 +19,17 @@ struct LayerValue {
 /// Adds a model's layers one by one.
 class LayerOperators {
  public:
-  LayerOperators(Dataflow& graph, const Model& model, double batch);
+  LayerOperators(Dataflow& graph, const Model& model, double batch, bool fused_norms);
   /// Adds layer `index`. REQUIRES that all before it have been added.
   void add(std::size_t index);
   /// Adds a loss on each result, which is a layer that no other reads; gives their sum, from which gradients start.
-  /// REQUIRES that all layers were added.
-  Tensor add_losses();
+  /// REQUIRES that all layers were added. `with_decay`: half the squares of all weights of convolutions and products
+  /// too, scaled, as research/resnet has it.
+  Tensor add_losses(bool with_decay);
 
  private:
   Tensor loss_on(std::size_t index);
+  Tensor weight_decay();
   Tensor scalar(Tensor t);
   // Simple layers: convolutions, pooling, activations, joins.
   void convolution(const Layer& layer);
@@ -50,6 +52,8 @@ class LayerOperators {
   Tensor dropout(const Tensor& in);
   /// Normalisation over some dimensions that leaves so many means and variances.
   Tensor normalize(const Tensor& in, double means, const Tensor& scale, const Tensor& shift, bool with_averages);
+  /// FusedBatchNorm, with the same averages.
+  Tensor normalize_fused(const Tensor& in, const Tensor& scale, const Tensor& shift);
   void moving_average(const Tensor& value);
   Tensor softmax(const Tensor& in, double rows);
   /// tf.layers.dense on a sequence: a product over the last dimension of any tensor.
@@ -72,6 +76,7 @@ class LayerOperators {
   Dataflow& graph_;
   const Model& model_;
   double batch_;
+  bool fused_norms_;
   std::vector<LayerValue> out_;
   std::vector<Variable> weights_;  ///< by layer: its first parameter
   Tensors biases_;                 ///< by layer, of convolutions

@@ -11,7 +11,13 @@
 namespace epocast {
 namespace {
 
-constexpr double kBytesPerValue = 4;  // fp32
+/// fp32, but for what comparisons give.
+double value_bytes(const std::string& type) {
+  return type == "Less" || type == "Greater" || type == "GreaterEqual" || type == "Equal" ? 1 : 4;
+}
+double input_bytes(const Dataflow& flow, const Tensor& input) {
+  return value_bytes(flow.type_of(input.node)) * input.values;
+}
 
 /// Texts come in all lengths, so graphs that unroll nothing are built for any; recurrent ones for one length.
 bool has_dynamic_shapes(const Model& model) {
@@ -68,22 +74,22 @@ std::vector<double> divide_flop(const Dataflow& flow, const Model& model, double
 
 double bytes_read(const Dataflow& flow, const DataflowNode& node, const std::string& type) {
   if (node.moves_no_data) return 0;
-  double values = 0;
-  for (std::uint32_t i = node.in_begin; i < node.in_end; ++i) values += flow.inputs()[i].values;
+  double bytes = 0;
+  for (std::uint32_t i = node.in_begin; i < node.in_end; ++i) bytes += input_bytes(flow, flow.inputs()[i]);
   if (type == "GatherV2" || type == "StridedSlice" || type == "Slice")
-    values = std::min(values, 2 * node.values);  // only what goes on, and where to find it
-  return kBytesPerValue * values;
+    bytes = std::min(bytes, 2 * value_bytes(type) * node.values);  // only what goes on, and where to find it
+  return bytes;
 }
 
 double bytes_written(const Dataflow& flow, const DataflowNode& node, const std::string& type) {
   if (node.moves_no_data || type == "VariableV2" || type == "Const") return 0;
-  if (node.lifetime != Lifetime::reference) return kBytesPerValue * node.values;
-  double values = 0;  // the variable and the optimizer's slots, which are passed as they lie in memory
+  if (node.lifetime != Lifetime::reference) return value_bytes(type) * node.values;
+  double bytes = 0;  // the variable and the optimizer's slots, which are passed as they lie in memory
   for (std::uint32_t i = node.in_begin; i < node.in_end; ++i) {
     const Tensor& input = flow.inputs()[i];
-    if (flow.type_of(input.node) == "VariableV2") values += input.values;
+    if (flow.type_of(input.node) == "VariableV2") bytes += input_bytes(flow, input);
   }
-  return kBytesPerValue * values;
+  return bytes;
 }
 
 OperatorGraph compact(const Dataflow& flow, const Model& model, std::int64_t batch) {
@@ -105,10 +111,10 @@ OperatorGraph compact(const Dataflow& flow, const Model& model, std::int64_t bat
     out.variable.push_back(node.variable);
     out.bytes_read.push_back(bytes_read(flow, node, type));
     out.bytes_written.push_back(bytes_written(flow, node, type));
-    out.output_bytes.push_back(node.lifetime == Lifetime::reference ? 0 : kBytesPerValue * node.values);
+    out.output_bytes.push_back(node.lifetime == Lifetime::reference ? 0 : value_bytes(type) * node.values);
     for (std::uint32_t i = node.in_begin; i < node.in_end; ++i) {
       out.producer.push_back(static_cast<std::uint32_t>(flow.inputs()[i].node));
-      out.edge_bytes.push_back(static_cast<float>(kBytesPerValue * flow.inputs()[i].values));
+      out.edge_bytes.push_back(static_cast<float>(input_bytes(flow, flow.inputs()[i])));
     }
     out.in_begin.push_back(static_cast<std::uint32_t>(out.producer.size()));
   }
@@ -148,9 +154,9 @@ OperatorGraph build_operator_graph(const Model& model, std::int64_t batch, const
   const auto none = static_cast<std::uint32_t>(model.layers.size());
   for (DataflowNode& node : flow.nodes()) node.layer = none;
   flow.is_dynamic = has_dynamic_shapes(model);
-  LayerOperators layers(flow, model, static_cast<double>(batch));
+  LayerOperators layers(flow, model, static_cast<double>(batch), options.fused_norms);
   for (std::size_t l = 0; l < model.layers.size(); ++l) layers.add(l);
-  const Tensor loss = layers.add_losses();
+  const Tensor loss = layers.add_losses(options.weight_decay);
   Tensors gradients = add_gradients(flow, loss, options.gradients == GradientUse::minimize);
   flow.layer = none;
   flow.phase = OperatorPhase::update;

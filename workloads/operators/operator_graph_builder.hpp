@@ -20,6 +20,8 @@ GradientUse parse_gradient_use(const std::string& word);
 struct OperatorGraphOptions {
   Optimizer optimizer = Optimizer::sgd;
   GradientUse gradients = GradientUse::minimize;
+  bool weight_decay = false;  ///< the squares of weights are part of the loss
+  bool fused_norms = false;   ///< batch normalisation is one operation, as tf.layers has it
 };
 
 /// Every layer's forward operations (docs/models.md lists them by kind; recurrent layers are unrolled), their gradients

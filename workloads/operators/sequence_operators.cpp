@@ -54,13 +54,13 @@ Tensor LayerOperators::sequence_product(const Tensor& in, const Tensor& weight, 
     const Tensor rows = d.reduce("Prod", free_sizes, 1), columns = d.reduce("Prod", axes_sizes, 1);
     const Tensor order = d.concat({free, axes});
     const Tensor size = d.add("Pack", {rows, columns}, 2);
-    const Tensor ordered = d.add("Transpose", {in, order}, in.values);
+    const Tensor ordered = d.view("Transpose", {in, order}, in.values);
     matrix = d.view("Reshape", {ordered, size}, in.values);
     rest = {free_sizes};
   } else {
-    matrix = d.reshape(d.transpose(in), in.values);
+    matrix = d.reshape(d.transpose_in_place(in), in.values);
   }
-  const Tensor factor = d.reshape(d.transpose(weight), weight.values);
+  const Tensor factor = d.reshape(d.transpose_in_place(weight), weight.values);
   Tensor product = d.add("MatMul", {matrix, factor}, out_values, work);
   product.is_dynamic = d.nodes().back().is_dynamic = in.is_dynamic;
   if (rest.empty()) return d.reshape(product, out_values);
