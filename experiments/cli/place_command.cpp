@@ -6,6 +6,7 @@
 
 #include "experiments/cli/commands.hpp"
 #include "experiments/cli/word_option.hpp"
+#include "experiments/place/place_plot.hpp"
 #include "experiments/place/place_report.hpp"
 #include "sim/config.hpp"
 #include "sim/error.hpp"
@@ -20,11 +21,12 @@ constexpr int kMostDevices = 1024;
 constexpr std::size_t kMostLoads = 1U << 28;  // nodes x devices that the load trees of a mapping may hold
 
 struct PlaceArguments {
-  std::string source, import_file, output_file, platform;
+  std::string source, import_file, output_file, platform, profile_plot, memory_plot;
   ModelGraphRequest model;
   std::string optimizer = "sgd", gradients = "minimize", times = "operators", links = "copy_engines", format = "table";
   std::string memory = "32GB", bandwidth = "150GB/s", latency = "3.4us";
   double reserve = 0.1;
+  bool alternatives = false;
   int devices = 4;
   std::vector<std::string> methods{"pardnn", "round_robin", "linear_clustering", "heft", "single"};
 };
@@ -89,6 +91,11 @@ int place(PlaceArguments arguments) {
     for (const std::string& method : arguments.methods)
       report.outcomes.push_back(place_by(method, graph, report.machine, report.options));
   }
+  if (arguments.alternatives) {
+    if (arguments.model.model.empty())
+      throw ConfigError("--alternatives: a graph of your own cannot be divided by samples; use a model");
+    report.alternatives = alternatives(arguments.model, report.machine);
+  }
   std::vector<PlacementStage> results;
   for (const MethodOutcome& outcome : report.outcomes) results.push_back(outcome.result());
   report.best = static_cast<std::size_t>(&best_of(results) - results.data());
@@ -97,6 +104,8 @@ int place(PlaceArguments arguments) {
     write_file(arguments.output_file, [&](std::ostream& out) { write_placement(out, graph, best); });
   if (!arguments.platform.empty())
     report.simulated = simulate_placement(graph, best, report.machine.devices, arguments.platform);
+  if (!arguments.profile_plot.empty()) write_file(arguments.profile_plot, placement_profile_svg(report));
+  if (!arguments.memory_plot.empty()) write_file(arguments.memory_plot, placement_memory_svg(report));
   if (format == 0) write_place_table(std::cout, report);
   if (format == 1) write_place_csv(std::cout, report);
   if (format == 2) write_place_json(std::cout, report);
@@ -144,16 +153,25 @@ void add_place_command(CLI::App& app, CommandContext& context) {
   command->add_option("--optimizer", arguments->optimizer, "for a model: sgd, momentum or adam")->capture_default_str();
   command->add_option("--gradients", arguments->gradients, "for a model: minimize, direct or clipped")
       ->capture_default_str();
+  command->add_flag("--weight-decay", arguments->model.options.weight_decay,
+                    "for a model: squares of its weights are part of the loss");
+  command->add_flag("--fused-norms", arguments->model.options.fused_norms,
+                    "for a model: a batch normalisation is one operation");
   command->add_option("--calibration", arguments->model.calibration, "of the device, for a model's times")
       ->capture_default_str();
   command
       ->add_option("--times", arguments->times,
                    "for a model: operators, each by itself; layers, scaled to what `fitted` says of layers")
       ->capture_default_str();
+  command->add_flag("--alternatives", arguments->alternatives,
+                    "for a model: data parallelism too, plain, with checkpointing, and with unified memory");
   command->add_option("--import", arguments->import_file, "replay this placement (columns node,device) instead");
   command->add_option("--simulate", arguments->platform,
                       "simulate the recommended placement on this platform too, message by message");
   command->add_option("--output", arguments->output_file, "write the recommended placement");
+  command->add_option("--plot-profile", arguments->profile_plot,
+                      "draw devices that compute, and transfers to computation, over time (SVG)");
+  command->add_option("--plot-memory", arguments->memory_plot, "draw each device's memory over time (SVG)");
   command->add_option("--format", arguments->format, "table, csv or json")->capture_default_str();
   command->callback([arguments, &context] { context.action = [arguments] { return place(*arguments); }; });
 }

@@ -50,10 +50,19 @@ class GraphDraft {
   std::unordered_map<std::string, std::uint32_t> index_;
 };
 
-/// Reads a graph from a .csv or .json file; docs/placement.md has the formats. Throws ConfigError with file and line.
+/// Reads a graph from a .csv or .json file; docs/placement.md has the formats: ours, and traces of PyTorch's profiler
+/// and of Chakra, told apart by their keys. Throws ConfigError with file and line.
 NamedGraph read_graph_file(const std::string& file);
 /// The same from text; `file` stands for its name.
+NamedGraph read_any_json(const std::string& text, const std::string& file);
 NamedGraph read_graph_csv(const std::string& text, const std::string& file);
 NamedGraph read_graph_json(const std::string& text, const std::string& file);
+
+/// An execution trace: PyTorch's observer's, linked with the profiler's durations, or one in Chakra's own schema
+/// (mlcommons/chakra, et_def.proto) as JSON. Tensors have numbers there, so that edges and memory are exact.
+NamedGraph read_chakra_trace(const std::string& text, const std::string& file);
+/// A Chrome trace of PyTorch's profiler (Kineto). It has no tensors' identities: operators form a chain in which each
+/// reads the largest of its inputs, and what autograd runs for an operator reads the operator's inputs too.
+NamedGraph read_profiler_trace(const std::string& text, const std::string& file);
 
 }  // namespace epocast

@@ -235,9 +235,18 @@ NamedGraph read_graph_json(const std::string& text, const std::string& file) {
   return draft.finish(file);
 }
 
+NamedGraph read_any_json(const std::string& text, const std::string& file) {
+  const auto has = [&](const char* key) { return text.find(key) != std::string::npos; };
+  if (has("\"traceEvents\"")) return read_profiler_trace(text, file);
+  if (has("\"edges\"")) return read_graph_json(text, file);
+  for (const char* key : {"\"ctrl_deps\"", "\"ctrlDeps\"", "\"data_deps\"", "\"dataDeps\"", "\"durationMicros\""})
+    if (has(key)) return read_chakra_trace(text, file);
+  return read_graph_json(text, file);
+}
+
 NamedGraph read_graph_file(const std::string& file) {
   const std::string text = read_input_file(file);
-  if (file.ends_with(".json")) return read_graph_json(text, file);
+  if (file.ends_with(".json")) return read_any_json(text, file);
   if (file.ends_with(".csv")) return read_graph_csv(text, file);
   throw ConfigError(file + ": an operator graph is a .csv or .json file; see docs/placement.md");
 }

@@ -76,6 +76,10 @@ void write_place_table(std::ostream& out, const PlaceReport& report) {
                     to_string(Bytes(s.peak_bytes)), s.fits ? "yes" : "no",
                     s.moved_nodes == 0 ? "" : std::to_string(s.moved_nodes), to_string(Seconds(outcome.seconds))});
   }
+  const double work = to_seconds(graph.total_time());
+  for (const Alternative& other : report.alternatives)
+    rows.push_back({other.name, to_string(Seconds(other.seconds)), fmt::format("{:.2f}", work / other.seconds), "",
+                    to_string(Bytes(other.peak_bytes)), other.fits ? "yes" : "no", "", ""});
   const double ideal = to_seconds(graph.total_time()) / report.machine.devices;
   rows.push_back({"ideal data parallelism", to_string(Seconds(ideal)), fmt::format("{}.00", report.machine.devices), "",
                   "", "", "", ""});
@@ -107,6 +111,10 @@ void write_place_csv(std::ostream& out, const PlaceReport& report) {
       out << fmt::format("{},\"{}\",{},{},{},{},{},{},{}\n", outcome.method, s.name, to_seconds(s.makespan),
                          speedup(report, s), transferred(report, s), s.peak_bytes, s.fits ? 1 : 0, s.moved_nodes,
                          s.seconds);
+  for (const Alternative& other : report.alternatives)
+    out << fmt::format("\"{}\",,{},{},,{},{},,\n", other.name, other.seconds,
+                       to_seconds(report.graph->graph.total_time()) / other.seconds, other.peak_bytes,
+                       other.fits ? 1 : 0);
 }
 
 void write_place_json(std::ostream& out, const PlaceReport& report) {
@@ -144,6 +152,11 @@ void write_place_json(std::ostream& out, const PlaceReport& report) {
                     {"methods", std::move(methods)},
                     {"recommended", report.outcomes[report.best].method},
                     {"devices", std::move(devices)}};
+  for (const Alternative& other : report.alternatives)
+    root["alternatives"].push_back({{"name", other.name},
+                                    {"makespan_s", other.seconds},
+                                    {"peak_memory_bytes", other.peak_bytes},
+                                    {"fits_memory", other.fits}});
   if (report.simulated) root["simulated_s"] = *report.simulated;
   out << root.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
 }

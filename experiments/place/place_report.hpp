@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "experiments/place/alternatives.hpp"
 #include "experiments/place/place_job.hpp"
 
 namespace epocast {
@@ -14,7 +15,8 @@ struct PlaceReport {
   PlacementMachine machine;
   ReplayOptions options;
   std::vector<MethodOutcome> outcomes;
-  std::size_t best = 0;                  ///< index into outcomes
+  std::size_t best = 0;  ///< index into outcomes
+  std::vector<Alternative> alternatives = {};
   std::optional<double> simulated = {};  ///< s an iteration of the best takes on a platform's own links
 };
 

@@ -1,5 +1,5 @@
-// Fuzz target: any bytes are an operator graph in CSV or JSON, or ConfigError; and a graph that is not too large can be
-// placed, and its placement read again. Links with clang's -fsanitize=fuzzer or with driver.cpp.
+// Fuzz target: any bytes are an operator graph in CSV or JSON, a trace, or ConfigError; and a graph that is not too
+// large can be placed, and its placement read again. Links with clang's -fsanitize=fuzzer or with driver.cpp.
 
 #include <cstddef>
 #include <cstdint>
@@ -40,7 +40,7 @@ void place(const NamedGraph& named) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
   for (const bool csv : {false, true}) try {
-      place(csv ? read_graph_csv(text, "fuzz.csv") : read_graph_json(text, "fuzz.json"));
+      place(csv ? read_graph_csv(text, "fuzz.csv") : read_any_json(text, "fuzz.json"));
     } catch (const ConfigError& error) {
       require(*error.what() != 0, "errors say something");
     }

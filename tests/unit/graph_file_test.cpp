@@ -91,3 +91,92 @@ TEST_CASE("what is wrong with a placement has its line") {
   CHECK_THAT(message("left,0\nleft,1\n"), Catch::Contains("p.csv:3:1: node: is placed twice"));
   CHECK_THAT(message("lift,0\n"), Catch::Contains("the graph has no node 'lift'"));
 }
+
+namespace {
+
+struct NamedEdge {
+  std::string from, to;
+  double bytes;
+  friend bool operator==(const NamedEdge& a, const NamedEdge& b) {
+    return a.from == b.from && a.to == b.to && a.bytes == b.bytes;
+  }
+};
+
+std::vector<NamedEdge> edges_of(const NamedGraph& named) {
+  std::vector<NamedEdge> out;
+  for (std::size_t e = 0; e < named.graph.edges(); ++e)
+    out.push_back({named.nodes[named.graph.from[e]], named.nodes[named.graph.to[e]], named.graph.bytes[e]});
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("a Chakra trace of PyTorch: who wrote a storage comes before who reads it") {
+  // linear calls mm, which is what runs. 6 and 8 values of 4 bytes were there before; relu_ works in mm's 12.
+  const NamedGraph named = read_any_json(R"({"schema": "1.1.1-chakra.0.0.4", "nodes": [
+    {"id": 1, "name": "process", "ctrl_deps": 1, "inputs": {"values": []}, "outputs": {"values": []}},
+    {"id": 2, "name": "aten::linear", "ctrl_deps": 1, "inputs": {"values": []}, "outputs": {"values": []}},
+    {"id": 3, "name": "aten::mm", "ctrl_deps": 2, "exclusive_dur": 5,
+     "inputs": {"values": [[10, 1, 0, 6, 4, "cuda:0"], [11, 2, 0, 8, 4, "cuda:0"]]},
+     "outputs": {"values": "[[12, 3, 0, 12, 4, 'cuda:0'], None]"}},
+    {"id": 4, "name": "aten::relu_", "ctrl_deps": 1, "exclusive_dur": 2,
+     "inputs": {"values": [[12, 3, 0, 12, 4, "cuda:0"]]}, "outputs": {"values": [[12, 3, 0, 12, 4, "cuda:0"]]}}]})",
+                                         "t.json");
+  CHECK(named.nodes == std::vector<std::string>{"storage/1", "storage/2", "aten::mm/3", "aten::relu_/4"});
+  CHECK(edges_of(named) == std::vector<NamedEdge>{{"storage/1", "aten::mm/3", 24},
+                                                  {"storage/2", "aten::mm/3", 32},
+                                                  {"aten::mm/3", "aten::relu_/4", 48}});
+  CHECK(named.graph.memory == std::vector<double>{24, 32, 48, 0});
+  CHECK(named.graph.lifetime[0] == Lifetime::residual);
+  CHECK(named.graph.lifetime[3] == Lifetime::reference);
+  CHECK(named.graph.group[2] == named.graph.group[3]);
+  CHECK(named.graph.time[2] == to_ticks(5e-6));
+}
+
+TEST_CASE("a trace in Chakra's own schema: nodes name those that they wait for") {
+  const NamedGraph named = read_any_json(R"({"version": "0.0.4"}
+{"id": "1", "name": "a", "durationMicros": "10", "attr": [{"name": "tensor_size", "uint64Val": "100"}]}
+{"id": "2", "name": "b", "durationMicros": "20", "dataDeps": ["1"]})",
+                                         "t.json");
+  CHECK(edges_of(named) == std::vector<NamedEdge>{{"a/1", "b/2", 100}});
+  CHECK(named.graph.time == std::vector<Ticks>{to_ticks(10e-6), to_ticks(20e-6)});
+}
+
+TEST_CASE("a trace of PyTorch's profiler: a chain of operators, and what autograd reads of the forward pass") {
+  // mm and relu launch a kernel each, the gradient of relu one within its backward function. relu reads 2 x 4 halves,
+  // which are mm's output; its gradient reads them too (sequence number 8), and 2 x 4 floats.
+  const NamedGraph named = read_any_json(R"({"traceEvents": [
+    {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 0, "dur": 10,
+     "args": {"External id": 1, "Sequence number": 7, "Input Dims": [[2, 3], [3, 4]], "Input type": ["float", "float"]}},
+    {"ph": "X", "cat": "cpu_op", "name": "aten::relu", "pid": 1, "tid": 1, "ts": 20, "dur": 5,
+     "args": {"External id": 2, "Sequence number": 8, "Input Dims": [[2, 4]], "Input type": ["c10::Half"]}},
+    {"ph": "X", "cat": "cpu_op", "name": "ReluBackward0", "pid": 1, "tid": 2, "ts": 30, "dur": 20,
+     "args": {"External id": 3, "Sequence number": 8, "Fwd thread id": 1, "Input Dims": [[2, 4]]}},
+    {"ph": "X", "cat": "cpu_op", "name": "aten::threshold_backward", "pid": 1, "tid": 2, "ts": 35, "dur": 10,
+     "args": {"External id": 4, "Input Dims": [[2, 4], [2, 4]]}},
+    {"ph": "X", "cat": "kernel", "name": "gemm", "ts": 5, "dur": 100, "args": {"External id": 1}},
+    {"ph": "X", "cat": "kernel", "name": "relu", "ts": 105, "dur": 50, "args": {"External id": 2}},
+    {"ph": "X", "cat": "kernel", "name": "threshold", "ts": 155, "dur": 60, "args": {"External id": 4}}]})",
+                                         "t.json");
+  CHECK(edges_of(named) == std::vector<NamedEdge>{{"aten::mm/0", "aten::relu/1", 16},
+                                                  {"aten::mm/0", "aten::threshold_backward/2", 16},
+                                                  {"aten::relu/1", "aten::threshold_backward/2", 32}});
+  CHECK(named.graph.time == std::vector<Ticks>{to_ticks(100e-6), to_ticks(50e-6), to_ticks(60e-6)});
+  CHECK(named.graph.memory == std::vector<double>{16, 32, 0});
+}
+
+TEST_CASE("what is wrong with a trace is said with its line") {
+  const auto message = [](const std::string& text) { return testing::message([&] { read_any_json(text, "t.json"); }); };
+  CHECK(message("{\"nodes\": [\n{\"id\": 1, \"name\": \"a\", \"data_deps\": []}]}") ==
+        "t.json:1: nodes: no node has a duration; link the trace with the profiler's (chakra_trace_link)");
+  CHECK(message("{\"nodes\": [\n{\"id\": 1, \"duration_micros\": 1, \"data_deps\": [7]}]}") ==
+        "t.json:2: data_deps: there is no node 7");
+  CHECK(message("{\"nodes\": [\n{\"id\": 1, \"dur\": -1, \"data_deps\": []}]}") ==
+        "t.json:2: dur: -1 us is no duration");
+  CHECK(message("{\"nodes\": [{\"id\": 1, \"dur\": 1, \"data_deps\": []},\n{\"id\": 1}]}") ==
+        "t.json:2: id: there is a node 1 already");
+  CHECK(message("{\"traceEvents\": [\n{\"ph\": \"X\", \"cat\": \"cpu_op\", \"ts\": 1}]}") ==
+        "t.json:2: traceEvents[0].dur: must be a number of microseconds");
+  CHECK(message("{\"traceEvents\": []}") == "t.json:1: traceEvents: holds no operators (\"cat\": \"cpu_op\")");
+  CHECK_THAT(message("{\"traceEvents\": ["), Catch::Contains("is the file cut off?"));
+}
