@@ -21,6 +21,7 @@ namespace {
 
 using TraceJson = nlohmann::json;
 
+constexpr int kMostNesting = 8;  // of lists of tensors
 constexpr double kMostMicroseconds = 1e12, kMostTensorBytes = 1e15;
 
 struct TraceTensor {
@@ -29,14 +30,14 @@ struct TraceTensor {
 };
 
 /// A tensor is a tuple [tensor, storage, offset, values, bytes of a value, device], in a list of arguments or deeper.
-void find_tensors(const TraceJson& value, std::vector<TraceTensor>& out) {
-  if (!value.is_array()) return;
+void find_tensors(const TraceJson& value, std::vector<TraceTensor>& out, int depth = 0) {
+  if (!value.is_array() || depth > kMostNesting) return;
   const bool is_tensor = value.size() == 6 && value.back().is_string() &&
                          std::all_of(value.begin(), value.begin() + 5, [](const TraceJson& v) {
                            return v.is_number_integer() || v.is_number_unsigned();
                          });
   if (!is_tensor) {
-    for (const TraceJson& part : value) find_tensors(part, out);
+    for (const TraceJson& part : value) find_tensors(part, out, depth + 1);
     return;
   }
   const double bytes = value[3].get<double>() * value[4].get<double>();
@@ -60,7 +61,7 @@ std::vector<TraceTensor> tensors_of(const TraceJson& io) {
   std::replace(text.begin(), text.end(), '\'', '"');
   std::replace(text.begin(), text.end(), '(', '[');
   std::replace(text.begin(), text.end(), ')', ']');
-  for (const auto& [python, json] : {std::pair("None", "null"), {"True", "true"}, {"False", "false"}})
+  for (const auto& [python, json] : {std::pair("None", "null"), std::pair("True", "true"), std::pair("False", "false")})
     for (std::size_t at = text.find(python); at != std::string::npos; at = text.find(python, at + 1))
       if (at == 0 || !std::isalpha(static_cast<unsigned char>(text[at - 1])))
         text.replace(at, std::string(python).size(), json);
@@ -130,8 +131,9 @@ class ChakraTrace {
         return std::stoll(digits);
     }
     fail(node, key,
-         fmt::format("'{}' is not a node's number",
-                     abridged(printable(value.dump(-1, ' ', true, TraceJson::error_handler_t::replace)))));
+         fmt::format("{} is not a node's number", value.is_string()
+                                                      ? '\'' + abridged(printable(value.get<std::string>())) + '\''
+                                                      : std::string("a ") + value.type_name()));
   }
 
   static const TraceJson* field(const TraceJson& of, std::initializer_list<const char*> names) {

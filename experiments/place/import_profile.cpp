@@ -91,6 +91,8 @@ class Profile {
       const auto line = 1 + std::count(text_.begin(), text_.begin() + read, '\n');
       throw ConfigError(Location{file_, static_cast<int>(line), 0}, "",
                         std::string("is not whole JSON; is the file cut off? ") + problem.what());
+    } catch (const ProfileJson::exception& problem) {  // a number beyond all range
+      throw ConfigError(Location{file_, 1, 0}, "", std::string("is no trace that can be read: ") + problem.what());
     }
     const auto events = trace.is_object() ? trace.find("traceEvents") : trace.end();
     if (!trace.is_object() || events == trace.end() || !events->is_array())
