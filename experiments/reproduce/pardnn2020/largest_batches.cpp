@@ -26,10 +26,11 @@ class Graphs {
   std::map<int, NamedGraph> graphs_;
 };
 
+/// With ParDNN as it is written: transfers do not wait for each other, and steps are kept whatever they do.
 bool fits(const NamedGraph& graph, int devices) {
   const PlacementMachine machine = dgx2(devices, devices == 1 ? kDeviceMemory : (1 - kReserve) * kDeviceMemory);
   if (memory_bound(graph.graph, machine).kind != MemoryBound::Kind::none) return false;
-  return pardnn(graph.graph, machine, {.replay = {.links = Links::copy_engines}, .search_nodes = 0}).back().fits;
+  return pardnn(graph.graph, machine, {.literal = true}).back().fits;
 }
 
 /// The largest power of two; 0 if not even one sample fits.
@@ -40,6 +41,27 @@ double largest_batch(Graphs& graphs, int devices) {
     (fits(graphs.at(middle), devices) ? fitting : too_large) = middle;
   }
   return fitting < 0 ? 0 : std::ldexp(1, fitting);
+}
+
+/// How many of the cells are exact, or within a factor of two; a zero where the table has a batch is neither.
+void add_shares(std::vector<TargetRow>& rows) {
+  double cells = 0, exact = 0, near = 0;
+  for (const TargetRow& row : rows) {
+    if (row.role != Role::predicted) continue;
+    ++cells;
+    if (row.simulated == *row.published) ++exact;
+    if (row.simulated >= *row.published / 2 && row.simulated <= *row.published * 2) ++near;
+  }
+  const auto add = [&](const char* quantity, double count) {
+    rows.push_back({.row = "all cells with a batch",
+                    .quantity = quantity,
+                    .unit = "%",
+                    .published = std::nullopt,
+                    .simulated = 100 * count / cells,
+                    .role = Role::stated});
+  };
+  add("exact", exact);
+  add("within a factor of two", near);
 }
 
 std::vector<TargetRow> run(const TargetContext&) {
@@ -64,8 +86,7 @@ std::vector<TargetRow> run(const TargetContext&) {
       if (cell.value > 0) {
         const int from = table.value({model, "1"}, "largest batch") > 0 ? 1 : 4;
         row.simulated = batch;
-        row.seen =
-            true;  // which program a network is, and that updates keep no state, was decided with the table known
+        row.seen = true;  // which program a network is was decided with the table known
         row.trivial = 8 * table.value({model, std::to_string(from)}, "largest batch") * devices / from;
       } else {
         row.quantity = "nothing fits";
@@ -79,6 +100,7 @@ std::vector<TargetRow> run(const TargetContext&) {
     }
     rows.push_back(std::move(row));
   }
+  add_shares(rows);
   return rows;
 }
 
@@ -93,11 +115,7 @@ Target largest_batches() {
           .mape_bound = {},
           .run = run,
           .trivial_rule = "8 x the printed reference x devices",
-          .known_misses = {{kMedian, 300, kWhy},
-                           {kNinetieth, 800, kWhy},
-                           {"wrn_2 on 1: nothing fits", 100, kWhy},
-                           {"wrn_2 on 2: nothing fits", 100, kWhy},
-                           {"trn_2 on 2: nothing fits", 100, kWhy}},
+          .known_misses = {{kMedian, 101, kWhy}, {kNinetieth, 310, kWhy}, {"wrn_2 on 2: nothing fits", 100, kWhy}},
           .bounds = {.median = 0.0, .ninetieth = 100.0, .share_of_trivial = {}}};
 }
 

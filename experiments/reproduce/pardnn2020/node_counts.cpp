@@ -17,13 +17,13 @@ constexpr std::int64_t kBatch = 1;  // changes no count
 std::vector<TargetRow> run(const TargetContext&) {
   const PublishedTable table =
       PublishedTable::load(data_directory() / "experiments" / "reproduce" / "pardnn2020" / "node_counts.csv",
-                           {"model", "optimizer", "gradients"});
+                           {"model", "optimizer", "gradients", "loss"});
   std::vector<TargetRow> rows;
   for (const PublishedCell& cell : table.cells()) {
     const Model model = load_model(data_directory() / "workloads" / "models" / (cell.keys[0] + ".yaml"));
     OperatorGraphOptions options;
     try {
-      options = {parse_optimizer(cell.keys[1]), parse_gradient_use(cell.keys[2])};
+      options = {parse_optimizer(cell.keys[1]), parse_gradient_use(cell.keys[2]), cell.keys[3] == "decayed"};
     } catch (const std::invalid_argument& problem) {
       throw ConfigError("node_counts.csv: " + cell.keys[0] + ": " + problem.what());
     }

@@ -26,7 +26,7 @@ struct Comparison {
   std::vector<double> round_robin;              ///< its makespan over ParDNN's
   std::vector<double> linear_clustering;        ///< ParDNN's makespan over its; both run the earliest start first
   std::vector<double> literal_gain, kept_gain;  ///< of the refinement over the mapping
-  std::vector<double> moved;                    ///< part of nodes, where memory was too small
+  std::vector<double> moved;                    ///< part of nodes, where memory was too small; as written
   double longest = 0;                           ///< s, memory included
   std::map<std::string, double> first_step, linear_seconds;  ///< s by model, the longest
 };
@@ -72,12 +72,11 @@ void compare(Comparison& out, const Program& program, int devices) {
       ratio(by_start.back().makespan, earliest_start_first(graph, machine, linear, levels.bottom)));
 
   const PlacementMachine limited = dgx2(devices, (1 - kReserve) * kDeviceMemory);
-  std::vector<PlacementStage> fitted;
-  const double all =
-      seconds_of([&] { fitted = pardnn(graph, limited, {.replay = contended, .search_nodes = kSearchNodes}); });
-  out.longest = std::max(out.longest, all);
-  if (fitted.back().fits && fitted.back().moved_nodes > 0)
-    out.moved.push_back(static_cast<double>(fitted.back().moved_nodes) / static_cast<double>(graph.size()));
+  out.longest = std::max(
+      out.longest, seconds_of([&] { pardnn(graph, limited, {.replay = contended, .search_nodes = kSearchNodes}); }));
+  const PlacementStage fitted = pardnn(graph, limited, {.literal = true, .replay = contended}).back();
+  if (fitted.fits && fitted.moved_nodes > 0)
+    out.moved.push_back(static_cast<double>(fitted.moved_nodes) / static_cast<double>(graph.size()));
 }
 
 double mean(const std::vector<double>& values) {
@@ -144,13 +143,15 @@ std::vector<TargetRow> run(const TargetContext&) {
 }  // namespace
 
 Target placement_facts() {
-  return {.paper = "pardnn2020",
-          .table = "placements",
-          .description = "what the text says of placements on 4, 8 and 16 devices",
-          .mape_bound = {},
-          .run = run,
-          .known_misses = {{"mean over all: moved nodes", 95,
-                            "a candidate here frees what it is chosen for, so that fewer nodes have to move"}}};
+  return {
+      .paper = "pardnn2020",
+      .table = "placements",
+      .description = "what the text says of placements on 4, 8 and 16 devices",
+      .mape_bound = {},
+      .run = run,
+      .known_misses = {{"mean over all: moved nodes", 75,
+                        "at the printed batches our placements overflow by less; where nothing fits in the end 7 to "
+                        "17 % move"}}};
 }
 
 }  // namespace epocast::pardnn2020

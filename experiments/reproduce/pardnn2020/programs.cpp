@@ -16,8 +16,11 @@ std::filesystem::path data(const char* file) {
 
 std::vector<Program> programs() {
   std::vector<Program> out;
-  const PublishedTable table = PublishedTable::load(data("node_counts.csv"), {"model", "optimizer", "gradients"});
-  for (const PublishedCell& cell : table.cells()) out.push_back({cell.keys[0], parse_gradient_use(cell.keys[2])});
+  const PublishedTable table =
+      PublishedTable::load(data("node_counts.csv"), {"model", "optimizer", "gradients", "loss"});
+  for (const PublishedCell& cell : table.cells())
+    out.push_back(
+        {cell.keys[0], {parse_optimizer(cell.keys[1]), parse_gradient_use(cell.keys[2]), cell.keys[3] == "decayed"}});
   return out;
 }
 
@@ -30,7 +33,7 @@ Program program_of(const std::string& model) {
 ModelGraphRequest program_request(const Program& program, std::int64_t batch) {
   return {.model = program.model,
           .batch = batch,
-          .options = {Optimizer::sgd, program.gradients},
+          .options = program.options,
           .calibration = "v100",
           .times = OperatorTimes::operators};
 }

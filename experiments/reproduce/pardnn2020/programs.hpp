@@ -8,17 +8,16 @@
 
 namespace epocast::pardnn2020 {
 
-/// A network of Table 5.1 and how its program makes gradients (node_counts.csv).
+/// A network of Table 5.1, and how its program gets from the loss to updates (node_counts.csv).
 struct Program {
   std::string model;
-  GradientUse gradients = GradientUse::minimize;
+  OperatorGraphOptions options;
 };
 std::vector<Program> programs();
 /// The one of this model. REQUIRES that there is one.
 Program program_of(const std::string& model);
 
-/// Its training step. Parameters are updated without state of an optimizer: section 6.2.1 counts one fp32 copy of them,
-/// about 8 GB for WRN. Times are those of single operations on a V100.
+/// Its training step, with the optimizer of the program. Times are those of single operations on a V100.
 NamedGraph training_graph(const Program& program, std::int64_t batch);
 ModelGraphRequest program_request(const Program& program, std::int64_t batch);
 
