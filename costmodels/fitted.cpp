@@ -112,7 +112,7 @@ Seconds Fitted::time(const Layer& layer, std::int64_t batch, KernelPass pass) co
 }
 
 Seconds Fitted::update(const Layer& layer) const {
-  if (layer.parameters.empty()) return Seconds(0);
+  if (layer.parameter_count() == 0) return Seconds(0);
   const std::int64_t parameters = update_kernels_.fused() ? update_kernels_.parameters() : layer.parameter_count();
   const Chosen measured_update =
       choose(calibration_,

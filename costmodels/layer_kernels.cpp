@@ -301,7 +301,7 @@ std::optional<KernelShape> layer_kernel(const Layer& layer, std::int64_t batch, 
     return product(layer.input.channels, layer.output.channels, batch * layer.input.positions(), pass);
   double values = d(batch) * d(layer.input_values + layer.output.values());
   // Of a table only the rows that are looked up.
-  const double parameters = d(layer.parameter_count());
+  const double parameters = d(layer.weight_count());
   values += layer.kind == LayerKind::embedding ? std::min(parameters, d(batch) * d(layer.output.values())) : parameters;
   return KernelShape{MemoryShape{to_string(layer.kind), at_least_one(values)}, pass};
 }

@@ -19,7 +19,7 @@ double activation_accesses(const Layer& layer) {
 /// Of a table only the rows that are looked up; of everything else each parameter once a step, shared and fixed ones
 /// too.
 double parameters_read(const Layer& layer, double samples) {
-  auto parameters = static_cast<double>(layer.parameter_count() + layer.fixed_values);
+  auto parameters = static_cast<double>(layer.weight_count());
   if (layer.tied_to >= 0) {
     const double taps =
         layer.kind != LayerKind::convolution

@@ -28,7 +28,7 @@ class UpdateKernels {
   /// One for each tensor.
   UpdateKernels() = default;
   /// One for all parameters.
-  explicit UpdateKernels(const Model& model) : parameters_(model.parameter_count()) {}
+  explicit UpdateKernels(const Model& model) : parameters_(model.trained_count()) {}
 
   bool fused() const { return parameters_ > 0; }
   /// Parameters that one kernel updates. REQUIRES: fused().

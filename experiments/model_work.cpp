@@ -34,7 +34,10 @@ ProductFlop product_flop(const Model& model, const MemorySettings& memory) {
     for (const LayerKernel& kernel : layer_kernels(model.layers[l], 1, KernelPass::forward))
       if (std::string_view(kernel.shape.family()) != "memory")
         forward += kernel.repeats * kernel_work(kernel.shape).flop;
-    out.model += 3 * forward;
+    // Of a network's backward products, half make gradients of activations and half those of weights.
+    const Layer& layer = model.layers[l];
+    const int passes = !layer.needs_gradient ? 1 : layer.frozen ? 2 : 3;
+    out.model += passes * forward;
     if (trace.layers[l].segment >= 0) out.recomputed += forward;
   }
   return out;

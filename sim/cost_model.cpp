@@ -33,8 +33,9 @@ LayerTrace trace_layer(const Layer& layer, std::int64_t batch, Precision precisi
   out.kind = layer.kind;
   out.inputs = layer.inputs;
   for (const auto& tensor : layer.parameters)
-    out.gradients.push_back({tensor.name, value_bytes(static_cast<double>(tensor.values))});
+    if (!layer.frozen) out.gradients.push_back({tensor.name, value_bytes(static_cast<double>(tensor.values))});
   out.parameters = value_bytes(static_cast<double>(layer.parameter_count()));
+  out.frozen = value_bytes(static_cast<double>(layer.weight_count() - layer.parameter_count()));
   out.output = value_bytes(samples * static_cast<double>(layer.output.values()));
   const Bytes masks(samples * static_cast<double>(layer.mask_values));
   out.kept_activations = value_bytes(samples * static_cast<double>(layer.kept_values())) + masks;
@@ -62,7 +63,8 @@ WorkloadTrace make_trace(const Model& model, const CostModel& cost, std::int64_t
   for (const auto& layer : model.layers) {
     trace.layers.push_back(trace_layer(layer, batch, precision));
     if (layer.kind == LayerKind::input) continue;
-    const PassTimes times = cost.times(layer, batch, device);
+    PassTimes times = cost.times(layer, batch, device);
+    if (layer.frozen) times.backward_weights = times.update = Seconds(0);
     check_times(times, layer);
     trace.layers.back().times = times;
   }

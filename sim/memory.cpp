@@ -51,6 +51,10 @@ double optimizer_bytes_per_value(Optimizer optimizer, Precision precision) {
   return 4.0 * optimizer_state_values(optimizer) + master_bytes_per_value(precision);
 }
 
+double optimizer_share(Optimizer optimizer, const WorkloadTrace& trace) {
+  return optimizer_bytes_per_value(optimizer, trace.precision) / bytes_per_value(trace.precision);
+}
+
 int optimizer_accesses(Optimizer optimizer) {
   const int plain = 3 + 2 * optimizer_state_values(optimizer);
   return optimizer == Optimizer::lamb ? plain + 6 : plain;

@@ -25,6 +25,9 @@ int optimizer_state_values(Optimizer optimizer);
 /// Bytes per parameter of the optimizer's state, which is fp32, and of its fp32 copy of parameters that are not.
 double optimizer_bytes_per_value(Optimizer optimizer, Precision precision);
 
+/// Bytes of that per byte of the trace's parameters.
+double optimizer_share(Optimizer optimizer, const WorkloadTrace& trace);
+
 /// Reads and writes of one value per parameter in one update: weight and gradient read, weight written, and each state
 /// value read and written. 3 for SGD, 5 with momentum and for Lion, 7 for Adam, 13 for LAMB, whose norms must be known
 /// before its step is: gradients once for their norm, Adam's accesses with the update written instead of the weight,
@@ -43,8 +46,11 @@ struct MemoryUse {
   Bytes activation_gradients = {};  ///< between the backward passes that make and that read them
   Bytes workspace = {};             ///< scratch memory of the running kernel
   Bytes reserve = {};               ///< what framework and driver keep for themselves
+  Bytes on_host = {};               ///< offloaded to the host's memory: no part of the total
   std::string moment = {};          ///< when it is so much: "backward conv1_2"; "" if always
 
+  /// Where the optimizer's state is counted for a device that trains like this.
+  Bytes& state_of(const WorkloadTrace& trace) { return trace.state_on_host ? on_host : optimizer_state; }
   Bytes total() const {
     return parameters + gradients + optimizer_state + activations + activation_gradients + workspace + reserve;
   }

@@ -16,6 +16,7 @@ struct Buffer {
   Purpose purpose = Purpose::activation;
   std::size_t layer = 0;  ///< whose output, inner values or gradient it holds
   std::size_t first = 0, last = 0;
+  std::size_t forward_last = 0, backward_first = 0;  ///< of what backward reads again
   bool touched = false;
 };
 
@@ -66,9 +67,14 @@ class Program {
   /// The current step, the last of steps_, touches a buffer.
   void touch(int buffer) {
     Buffer& b = buffers_[static_cast<std::size_t>(buffer)];
-    if (!b.touched) b.first = steps_.size() - 1;
+    const std::size_t now = steps_.size() - 1;
+    if (!b.touched) b.first = now;
     b.touched = true;
-    b.last = steps_.size() - 1;
+    b.last = now;
+    if (forward_end_ == 0)
+      b.forward_last = now;
+    else if (b.backward_first == 0)
+      b.backward_first = now;
   }
 
   int output_of(std::size_t layer) {
@@ -152,12 +158,14 @@ class Program {
 };
 
 MemoryUse resident(const WorkloadTrace& trace, Optimizer optimizer, const StageRange& stage) {
-  Bytes parameters;
-  for (std::size_t l = stage.first; l <= stage.last; ++l) parameters += trace.layers[l].parameters;
-  return {.parameters = parameters * stage.weight_versions,
-          .gradients = parameters,
-          .optimizer_state =
-              parameters * (optimizer_bytes_per_value(optimizer, trace.precision) / bytes_per_value(trace.precision))};
+  Bytes parameters, frozen;
+  for (std::size_t l = stage.first; l <= stage.last; ++l) {
+    parameters += trace.layers[l].parameters;
+    frozen += trace.layers[l].frozen;
+  }
+  MemoryUse use{.parameters = parameters * stage.weight_versions + frozen, .gradients = parameters};
+  use.state_of(trace) = parameters * optimizer_share(optimizer, trace);
+  return use;
 }
 
 }  // namespace
@@ -178,11 +186,19 @@ std::vector<MemoryMoment> memory_timeline(const WorkloadTrace& trace, Optimizer 
   const Program program(trace, stage.first, stage.last);
   MemoryUse use = resident(trace, optimizer, stage);
   std::vector<std::vector<const Buffer*>> begin(program.steps().size()), end(program.steps().size());
+  Bytes away;                                                   // of what is offloaded, that nobody reads at the moment
+  std::vector<Bytes> leaves(begin.size()), back(begin.size());  // after and before a step
   for (const Buffer& buffer : program.buffers()) {
     if (!buffer.touched) continue;
     begin[buffer.first].push_back(&buffer);
     end[buffer.last].push_back(&buffer);
-    if (program.is_kept(buffer)) use.activations += buffer.bytes * (stage.in_flight - 1);
+    if (!program.is_kept(buffer)) continue;
+    use.activations += buffer.bytes * (stage.in_flight - 1);
+    if (!(trace.staging.value > 0) || buffer.layer == 0) continue;
+    use.on_host += buffer.bytes * stage.in_flight;
+    away += buffer.bytes * (stage.in_flight - 1);
+    leaves[buffer.forward_last] += buffer.bytes;
+    back[buffer.backward_first] += buffer.bytes;
   }
   std::vector<MemoryMoment> timeline;
   timeline.reserve(program.steps().size());
@@ -192,8 +208,11 @@ std::vector<MemoryMoment> memory_timeline(const WorkloadTrace& trace, Optimizer 
       return b.purpose == Purpose::gradient ? use.activation_gradients : use.activations;
     };
     for (const Buffer* b : begin[s]) of(*b) += b->bytes;
+    away -= back[s];
     use.workspace = step.pass == Pass::update ? Bytes(0) : trace.layers[step.layer].workspace;
     timeline.push_back({step.pass, step.layer, use});
+    timeline.back().use.activations -= std::max(Bytes(0), away - trace.staging);
+    away += leaves[s];
     for (const Buffer* b : end[s]) of(*b) -= b->bytes;
   }
   return timeline;

@@ -6,7 +6,9 @@
 // there all the time. Views and activations in place share their input's memory. The gradient of an activation is alive
 // from the first backward pass that makes a part of it to the backward pass of the layer that made the activation.
 // Further parts, of other readers, are made beside it and added. Where layers hand the gradient on unchanged
-// (additions, views) their inputs share it as long as nobody changes it; activations in place change it in place.
+// (additions, views) their inputs share it as long as nobody changes it; activations in place change it in place. What
+// is kept for backward in the host's memory is away from the last reader of the forward pass to the first after that,
+// but for so much that is on its way.
 
 #include <string>
 #include <vector>

@@ -47,7 +47,9 @@ bool multiplies_weights(LayerKind kind) {
   }
 }
 
-std::int64_t Layer::parameter_count() const {
+std::int64_t Layer::parameter_count() const { return frozen ? 0 : weight_count(); }
+
+std::int64_t Layer::weight_count() const {
   std::int64_t sum = 0;
   for (const auto& tensor : parameters) sum += tensor.values;
   return sum;
@@ -59,11 +61,27 @@ const ParameterTensor* Layer::find_parameter(std::string_view suffix) const {
   return nullptr;
 }
 
+Model untrained(Model model) {
+  for (Layer& layer : model.layers) {
+    layer.frozen = layer.weight_count() > 0;
+    layer.backward_data_flop = layer.backward_weights_flop = 0;
+    layer.backward_reads_input = layer.backward_reads_output = layer.needs_gradient = layer.keeps_output = false;
+    layer.mask_values = 0;
+  }
+  return model;
+}
+
 bool is_transposed(const Layer& layer) { return layer.kind == LayerKind::convolution && layer.variant == "transposed"; }
 
 std::int64_t Model::parameter_count() const {
   std::int64_t sum = 0;
-  for (const auto& layer : layers) sum += layer.parameter_count() + layer.fixed_values;
+  for (const auto& layer : layers) sum += layer.weight_count();
+  return sum;
+}
+
+std::int64_t Model::trained_count() const {
+  std::int64_t sum = 0;
+  for (const auto& layer : layers) sum += layer.parameter_count();
   return sum;
 }
 

@@ -82,7 +82,7 @@ struct Layer {
   int neighbours = 0;                         ///< channels that local response normalisation sums over
   int steps = 1;                              ///< that must run one after the other: of recurrent layers
   int tied_to = -1;                           ///< index of the layer whose weight this one uses as its own, or -1
-  std::int64_t fixed_values = 0;              ///< parameters that training leaves as they are: no gradient, no update
+  bool frozen = false;                        ///< training leaves its parameters as they are: no gradient, no update
   double forward_flop = 0;                    ///< a multiply-add counts 2
   double backward_data_flop = 0;              ///< gradient of the input; 0 where nothing upstream is trained
   double backward_weights_flop = 0;           ///< gradient of the parameters
@@ -96,6 +96,7 @@ struct Layer {
   std::int64_t mask_values = 0;   ///< likewise, of a byte each in every precision: which values dropout kept
 
   std::int64_t parameter_count() const;  ///< of those that are trained
+  std::int64_t weight_count() const;     ///< trained or not
   /// The tensor whose name ends in `suffix`, such as "bias"; null if there is none.
   const ParameterTensor* find_parameter(std::string_view suffix) const;
   std::int64_t kept_values() const { return (keeps_output ? output.values() : 0) + inner_values; }
@@ -112,8 +113,12 @@ struct Model {
   std::string source;  ///< where the layer list comes from
 
   std::int64_t parameter_count() const;    ///< trained or not
+  std::int64_t trained_count() const;      ///< of those that are trained
   double forward_flop() const;             ///< per sample
   std::int64_t activation_values() const;  ///< per sample, what backward keeps
 };
+
+/// The network with nothing that is trained, and no dropout: its steps are forward passes, as for evaluation.
+Model untrained(Model model);
 
 }  // namespace epocast

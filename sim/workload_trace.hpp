@@ -59,7 +59,7 @@ struct LayerTrace {
   std::vector<int> inputs;  ///< indices into WorkloadTrace::layers
   LayerTimes times;
   std::vector<GradientTensor> gradients;
-  Bytes parameters;        ///< all of the layer's parameters
+  Bytes parameters;        ///< all of the layer's parameters that are trained
   Bytes output;            ///< the activation of the whole batch that the next layer reads
   Bytes kept_activations;  ///< what must stay in memory until this layer's backward pass
   Flop forward_flop;       ///< of the whole batch
@@ -73,6 +73,8 @@ struct LayerTrace {
   Bytes inner = {};       ///< made on the way and kept for backward: the part of kept_activations that is not output
   Bytes workspace = {};   ///< scratch memory of the layer's kernels while they run
   Bytes recomputed = {};  ///< what its second forward pass makes and keeps for backward, beside kept_activations
+  Bytes frozen = {};      ///< parameters that training leaves as they are
+  Bytes offloaded = {};   ///< kept for backward in the host's memory; not part of kept_activations
   int segment = -1;  ///< of layers that forget activations and compute them again, one after the other; -1: keeps them
 };
 
@@ -82,8 +84,10 @@ struct WorkloadTrace {
   std::int64_t batch = 0;
   std::vector<LayerTrace> layers;  ///< same order and indices as Model::layers; the input layer takes no time
   Precision precision = Precision::fp32;
+  bool state_on_host = false;  ///< the optimizer's state is in the host's memory, and so are updates
+  Bytes staging = {};          ///< of a device: offloaded activations on their way to the host or back
 
-  Bytes parameter_bytes() const;
+  Bytes parameter_bytes() const;  ///< of those that are trained
   Bytes kept_activation_bytes() const;
   DeviceTime compute_time() const;  ///< sum over layers and passes
 };

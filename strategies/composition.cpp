@@ -488,7 +488,7 @@ TrainingStep Composition::compile(const StrategyContext& whole) const {
   if (plan.by_layer)
     step.memory = {{"worker", context.workers, replica_memory(*plan.traces.front(), context.optimizer)}};
   else
-    step.memory = pipeline_memory(plan, context.optimizer, plan.traces.front()->precision);
+    step.memory = pipeline_memory(plan, context.optimizer);
   step.graph = step_graph(plan, context, *synchronisation_, step.memory);
   return step;
 }

@@ -139,10 +139,13 @@ class FilterGraphBuilder {
 
 MemoryUse memory_of(const WorkloadTrace& trace, const FilterParts& parts, const SpreadNetwork& network, int device,
                     int in_flight, Optimizer optimizer) {
-  Bytes parameters, activations, recomputed, segment;  // the largest segment is computed again for one batch at a time
+  Bytes parameters, frozen, offloaded, activations, recomputed,
+      segment;  // the largest segment is computed again for one batch at a time
   for (std::size_t l = 0; l < trace.layers.size(); ++l) {
     const LayerTrace& layer = trace.layers[l];
     parameters += layer.parameters * parts.share(l, device);
+    frozen += layer.frozen * parts.share(l, device);
+    offloaded += layer.offloaded * parts.share(l, device);
     // Input data is on every device.
     activations += layer.kept_activations * (layer.kind == LayerKind::input ? 1 : parts.share(l, device));
     if (l > 0 && layer.segment != trace.layers[l - 1].segment) segment = Bytes(0);
@@ -151,11 +154,12 @@ MemoryUse memory_of(const WorkloadTrace& trace, const FilterParts& parts, const 
   }
   for (const FilterLink& link : network.links)
     if (network.nodes[link.to.front()].device == device) activations += link.bytes;
-  return {.parameters = parameters,
-          .gradients = parameters,
-          .optimizer_state =
-              parameters * (optimizer_bytes_per_value(optimizer, trace.precision) / bytes_per_value(trace.precision)),
-          .activations = activations * in_flight + recomputed};
+  MemoryUse use{.parameters = parameters + frozen,
+                .gradients = parameters,
+                .activations = activations * in_flight + recomputed + std::min(trace.staging, offloaded),
+                .on_host = offloaded * in_flight};
+  use.state_of(trace) += parameters * optimizer_share(optimizer, trace);
+  return use;
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ void set_flop(Layer& layer, bool input_needs_gradient, double work_per_output) {
     case LayerKind::fully_connected:
     case LayerKind::linear:
       layer.forward_flop = backward_data = layer.backward_weights_flop = product_flop(layer);
-      if (layer.fixed_values > 0) layer.backward_weights_flop = 0;
+      if (layer.frozen) layer.backward_weights_flop = 0;
       break;
     case LayerKind::batch_norm:
       if (layer.variant == "frozen") {

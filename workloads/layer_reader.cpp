@@ -66,7 +66,7 @@ void read_transposition(const LayerAttributes& attributes, Window& window) {
 /// The convolution whose weight and bias are used instead of own ones.
 void share_parameters(LayerDraft& draft, std::int64_t weights) {
   const Layer& of = *draft.tied;
-  if (of.kind != LayerKind::convolution || of.parameters.empty() || of.parameters.front().values != weights ||
+  if (of.kind != LayerKind::convolution || of.parameter_count() == 0 || of.parameters.front().values != weights ||
       of.variant != draft.layer().variant)
     throw std::invalid_argument("cannot share the parameters of '" + of.name +
                                 "', which is no convolution of the same kind with a weight of " +
@@ -83,9 +83,7 @@ void add_parameters(LayerDraft& draft, std::int64_t weights) {
   if (draft.attributes.flag("bias", true)) draft.add_parameter("bias", filters);
   // Salimans and Kingma 2016: direction and length of each filter's weights.
   if (draft.attributes.flag("weight_norm", false)) draft.add_parameter("gain", filters);
-  if (draft.attributes.flag("trained", true)) return;
-  draft.layer().fixed_values = draft.layer().parameter_count();
-  draft.layer().parameters.clear();
+  draft.layer().frozen = !draft.attributes.flag("trained", true);
 }
 
 void read_convolution(LayerDraft& draft, std::size_t directions) {
@@ -109,7 +107,7 @@ void read_convolution(LayerDraft& draft, std::size_t directions) {
       checked_product(layer.kernel_depth, checked_product(window.kernel_height, window.kernel_width));
   const std::int64_t per_filter = checked_product(layer.input.channels / groups, taps);
   add_parameters(draft, checked_product(per_filter, layer.output.channels));
-  draft.spec.needs_input = layer.fixed_values == 0;  // the gradient of the weights does
+  draft.spec.needs_input = !layer.frozen;  // the gradient of the weights does
 }
 
 void read_conv1d(LayerDraft& draft) {
@@ -386,7 +384,7 @@ LayerSpec read_layer(const std::string& type, const std::string& name, const Lay
     throw attributes.node().error(problem.what());
   }
   set_flop(layer, draft.input_needs_gradient, draft.work_per_output);
-  draft.spec.needs_gradient = draft.input_needs_gradient || !layer.parameters.empty() || draft.tied != nullptr;
+  draft.spec.needs_gradient = draft.input_needs_gradient || layer.parameter_count() > 0 || draft.tied != nullptr;
   return std::move(draft.spec);
 }
 

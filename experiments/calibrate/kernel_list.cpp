@@ -24,7 +24,7 @@ std::optional<KernelShape> step_kernel(const Model& model, int index, std::int64
                                        Optimizer optimizer) {
   const Layer& layer = model.layers[static_cast<std::size_t>(index)];
   if (pass == "update") {
-    if (layer.parameters.empty()) return std::nullopt;
+    if (layer.parameter_count() == 0) return std::nullopt;
     return KernelShape{MemoryShape{std::string("update_") + to_string(optimizer),
                                    optimizer_accesses(optimizer) * layer.parameter_count()},
                        KernelPass::forward};

@@ -66,7 +66,7 @@ std::vector<ParameterShard> Division::shards() const {
   std::vector<ParameterShard> out;
   for (const std::size_t l : op().layers) {
     const Layer& layer = network_->model().layers[l];
-    if (layer.parameters.empty()) continue;
+    if (layer.parameter_count() == 0) continue;
     // Of the first layer's first tensor, where there is a reduction, a place has its part; of all others, all
     // channels'.
     const bool reduces = l == op().layers.front() && op().reduction > 1 && layer.tied_to < 0;

@@ -19,14 +19,13 @@ std::int64_t scaled(std::int64_t value, double factor) { return std::llround(sta
 
 /// All that a cost model may look at but names and neighbours.
 std::string signature(const Layer& layer, bool is_first) {
-  std::string out =
-      fmt::format("{} {} {} {} {} k{} {} {} s{} d{} g{} p{} {} h{} {} e{} {} n{} t{} {} f{} {} {} v{} {} {} {} {}",
-                  to_string(layer.kind), layer.variant, to_string(layer.input), to_string(layer.output),
-                  layer.input_values, layer.kernel_height, layer.kernel_width, layer.kernel_depth, layer.stride,
-                  layer.dilation, layer.groups, layer.padding_height, layer.padding_width, layer.heads, layer.kv_heads,
-                  layer.experts, layer.experts_per_position, layer.neighbours, layer.steps, layer.tied_to >= 0,
-                  layer.forward_flop, layer.backward_data_flop, layer.backward_weights_flop, layer.inner_values,
-                  layer.mask_values, layer.fixed_values, layer.needs_gradient, is_first);
+  std::string out = fmt::format(
+      "{} {} {} {} {} k{} {} {} s{} d{} g{} p{} {} h{} {} e{} {} n{} t{} {} f{} {} {} v{} {} {} {} {}",
+      to_string(layer.kind), layer.variant, to_string(layer.input), to_string(layer.output), layer.input_values,
+      layer.kernel_height, layer.kernel_width, layer.kernel_depth, layer.stride, layer.dilation, layer.groups,
+      layer.padding_height, layer.padding_width, layer.heads, layer.kv_heads, layer.experts, layer.experts_per_position,
+      layer.neighbours, layer.steps, layer.tied_to >= 0, layer.forward_flop, layer.backward_data_flop,
+      layer.backward_weights_flop, layer.inner_values, layer.mask_values, layer.frozen, layer.needs_gradient, is_first);
   out += fmt::format(" {}{}{}", layer.keeps_output, layer.backward_reads_input, layer.backward_reads_output);
   for (const ParameterTensor& tensor : layer.parameters) out += fmt::format(" {}", tensor.values);
   return out;

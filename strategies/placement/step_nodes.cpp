@@ -79,7 +79,7 @@ class Passes {
  public:
   Passes(const WorkloadTrace& trace, Optimizer optimizer)
       : layers_(trace.layers),
-        state_(optimizer_bytes_per_value(optimizer, trace.precision) / bytes_per_value(trace.precision)),
+        state_(optimizer_share(optimizer, trace)),
         forward_(layers_.size()),
         parameters_(layers_.size()),
         arrived_(layers_.size()) {}

@@ -42,8 +42,7 @@ bool fits(MicroBatch& micro_batch, StepPlan plan, const StageLayout& layout, con
   plan.traces.clear();
   for (const int replicas : layout.replicas) plan.traces.push_back(&micro_batch.share(replicas));
   plan.chunks = make_chunks(plan.traces, layout.boundaries, splits_backward(plan.schedule));
-  const std::vector<DeviceMemory> memory =
-      pipeline_memory(plan, limits.optimizer, micro_batch.share(layout.replicas.front()).precision);
+  const std::vector<DeviceMemory> memory = pipeline_memory(plan, limits.optimizer);
   return std::all_of(memory.begin(), memory.end(),
                      [&](const DeviceMemory& stage) { return stage.use.total() <= *limits.memory; });
 }
@@ -172,14 +171,15 @@ StageLayout split_by_time(MicroBatch& micro_batch, const StepPlan& plan, const s
   // One processor for all gradients needs what it needs wherever stages begin.
   if (fastest.fits || plan.gradients == GradientPlace::one_processor) return fastest;
 
-  const std::vector<ChunkNeed> needs = chunk_needs(plan, limits.optimizer, whole.precision);
+  const std::vector<ChunkNeed> needs = chunk_needs(plan, limits.optimizer, whole);
   options.memory = *limits.memory * (1.0 / static_cast<double>(chunks_per_stage));
   options.memory_of = [&](const StagePosition& position) {
     const LayerSums& sums = micro_batch.sums(position.replicas);
-    return needs[needs.size() - static_cast<std::size_t>(position.stages_from_here)](
-        sums.parameters(position.first, position.last),
-        sums.received(position.first) + sums.kept(position.first, position.last),
-        sums.recomputed(position.first, position.last));
+    const Bytes received = whole.staging.value > 0 ? Bytes(0) : sums.received(position.first);
+    return sums.frozen(position.first, position.last) + whole.staging +
+           needs[needs.size() - static_cast<std::size_t>(position.stages_from_here)](
+               sums.parameters(position.first, position.last), received + sums.kept(position.first, position.last),
+               sums.recomputed(position.first, position.last));
   };
   try {
     return layout_of(split());

@@ -90,11 +90,13 @@ std::vector<ParameterPiece> pieces_of_layers(const WorkloadTrace& trace, Bytes s
   std::vector<ParameterPiece> pieces;
   for (std::size_t l = 0; l < trace.layers.size(); ++l) {
     const LayerTrace& layer = trace.layers[l];
-    if (!(layer.parameters.value > 0)) continue;
-    if (pieces.empty() || pieces.back().bytes >= size) pieces.push_back({.name = layer.name, .layers = {}});
+    if (!((layer.parameters + layer.frozen).value > 0)) continue;
+    if (pieces.empty() || pieces.back().bytes + pieces.back().frozen >= size)
+      pieces.push_back({.name = layer.name, .layers = {}});
     ParameterPiece& piece = pieces.back();
     piece.layers.push_back(l);
     piece.bytes += layer.parameters;
+    piece.frozen += layer.frozen;
     piece.update += layer.times.update;
     if (const std::string& first = trace.layers[piece.layers.front()].name; first != layer.name)
       piece.name = first + ".." + layer.name;

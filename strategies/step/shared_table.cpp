@@ -30,14 +30,14 @@ std::vector<SharedTable> shared_tables(const StepPlan& plan, const Model* model)
 }
 
 void count_shared_tables(const StepPlan& plan, const StrategyContext& context, std::vector<DeviceMemory>& memory) {
-  const Precision precision = plan.traces.front()->precision;
-  const double state = optimizer_bytes_per_value(context.optimizer, precision) / bytes_per_value(precision);
+  const double state = optimizer_share(context.optimizer, *plan.traces.front());
   for (const auto& [original, copy, layer] : shared_tables(plan, context.model)) {
-    const Bytes table = plan.trace(plan.chunk(original).stage).layers[layer].parameters;
+    const WorkloadTrace& trace = plan.trace(plan.chunk(original).stage);
+    const Bytes table = trace.layers[layer].parameters;
     MemoryUse& use = memory[static_cast<std::size_t>(plan.chunk(copy).stage)].use;
-    use.parameters += table;
+    use.parameters += table + trace.layers[layer].frozen;
     use.gradients += table;
-    use.optimizer_state += table * state;
+    use.state_of(trace) += table * state;
   }
 }
 

@@ -48,11 +48,6 @@ std::string name_of(const StepPlan& plan, int stage) {
   return fmt::format("stage {} ({})", stage, layers);
 }
 
-/// Bytes of state per byte of parameters.
-double optimizer_share(Optimizer optimizer, Precision precision) {
-  return optimizer_bytes_per_value(optimizer, precision) / bytes_per_value(precision);
-}
-
 /// Of one chunk on a device.
 struct Held {
   int passes = 0;   ///< whose activations are kept for the backward pass
@@ -83,8 +78,8 @@ void follow(const StageProgram& program, Visitor&& at_peak) {
 
 }  // namespace
 
-ChunkNeed::ChunkNeed(int chunk, const StageProgram& program, int versions, double optimizer_share)
-    : copies_(versions + 1 + optimizer_share) {
+ChunkNeed::ChunkNeed(int chunk, const StageProgram& program, int versions, double state)
+    : copies_(versions + 1 + state) {
   follow(program, [&](const auto& held) {
     if (const auto own = held.find(chunk); own != held.end())
       peaks_[own->second.passes] = std::max(peaks_[own->second.passes], own->second.running);
@@ -97,44 +92,52 @@ Bytes ChunkNeed::operator()(Bytes parameters, Bytes kept, Bytes recomputed) cons
   return parameters * copies_ + peak;
 }
 
-std::vector<ChunkNeed> chunk_needs(const StepPlan& plan, Optimizer optimizer, Precision precision) {
+std::vector<ChunkNeed> chunk_needs(const StepPlan& plan, Optimizer optimizer, const WorkloadTrace& trace) {
   const std::vector<StageProgram> programs = programs_at_peak(plan);
   std::vector<ChunkNeed> needs;
   for (int c = 0; c < static_cast<int>(plan.chunks.size()); ++c) {
     const int s = c % plan.stages();
     needs.emplace_back(c, programs[static_cast<std::size_t>(s)], weight_versions(plan.schedule, plan.stages(), s),
-                       optimizer_share(optimizer, precision));
+                       trace.state_on_host ? 0 : optimizer_share(optimizer, trace));
   }
   return needs;
 }
 
-std::vector<DeviceMemory> pipeline_memory(const StepPlan& plan, Optimizer optimizer, Precision precision) {
+std::vector<DeviceMemory> pipeline_memory(const StepPlan& plan, Optimizer optimizer) {
   std::vector<DeviceMemory> memory;
   const std::vector<StageProgram> programs = programs_at_peak(plan);
   for (int s = 0; s < plan.stages(); ++s) {
     const auto stage = static_cast<std::size_t>(s);
-    Bytes parameters, peak;
+    const WorkloadTrace& trace = plan.trace(s);
+    Bytes parameters, frozen, peak, offloaded;
     for (const Chunk& chunk : plan.chunks)
-      if (chunk.stage == s) parameters += chunk.parameters;
+      if (chunk.stage == s) {
+        parameters += chunk.parameters;
+        frozen += chunk.frozen;
+      }
     follow(programs[stage], [&](const auto& held) {
-      Bytes now;
+      Bytes now, on_host;
       for (const auto& [c, own] : held) {
         const Chunk& chunk = plan.chunks[static_cast<std::size_t>(c)];
-        now += chunk.activations * own.passes + chunk.recomputed * own.running;
+        now += chunk.activations * own.passes + (chunk.recomputed + chunk.staging) * own.running;
+        on_host += chunk.offloaded * own.passes;
       }
       peak = std::max(peak, now);
+      offloaded = std::max(offloaded, on_host);
     });
     memory.push_back({name_of(plan, s),
                       plan.ranks[stage].devices,
-                      {.parameters = parameters * weight_versions(plan.schedule, plan.stages(), s),
+                      {.parameters = parameters * weight_versions(plan.schedule, plan.stages(), s) + frozen,
                        .gradients = parameters,
-                       .optimizer_state = parameters * optimizer_share(optimizer, precision),
-                       .activations = peak}});
+                       .activations = peak,
+                       .on_host = offloaded}});
+    memory.back().use.state_of(trace) += parameters * optimizer_share(optimizer, trace);
     if (plan.gradients != GradientPlace::one_processor || s + 1 < plan.stages()) continue;
     // The one that computes all gradients has a copy of all others' weights, and makes their gradients.
     MemoryUse& use = memory.back().use;
     for (int other = 0; other < s; ++other) {
       use.parameters += plan.chunks[static_cast<std::size_t>(other)].parameters;
+      use.parameters += plan.chunks[static_cast<std::size_t>(other)].frozen;
       use.gradients += plan.chunks[static_cast<std::size_t>(other)].parameters;
       use.activations += plan.chunks[static_cast<std::size_t>(other)].activations;
     }
@@ -153,6 +156,7 @@ void add_memory(std::vector<DeviceMemory>& memory, const DeviceMemory& more) {
     own.use.parameters += more.use.parameters;
     own.use.gradients += more.use.gradients;
     own.use.optimizer_state += more.use.optimizer_state;
+    own.use.on_host += more.use.on_host;
     std::erase(holder->devices, device);
     if (holder->devices.empty()) memory.erase(holder);
   }

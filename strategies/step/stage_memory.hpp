@@ -14,7 +14,8 @@ namespace epocast {
 class ChunkNeed {
  public:
   /// `program` is the stage's work for one batch; see stage_programs_for_memory.
-  ChunkNeed(int chunk, const StageProgram& program, int versions, double optimizer_share);
+  /// `state`: bytes of the optimizer's state for a byte of parameters.
+  ChunkNeed(int chunk, const StageProgram& program, int versions, double state);
 
   /// Of a chunk with so many bytes of parameters, activations that it keeps, what comes in included, and activations
   /// that it computes again.
@@ -26,10 +27,11 @@ class ChunkNeed {
 };
 
 /// Memory of chunks that are not made yet, by chunk. Of the plan, its chunks and devices only count.
-std::vector<ChunkNeed> chunk_needs(const StepPlan& plan, Optimizer optimizer, Precision precision);
+/// `trace`: any of the network.
+std::vector<ChunkNeed> chunk_needs(const StepPlan& plan, Optimizer optimizer, const WorkloadTrace& trace);
 
 /// Of each stage, as the plan's schedule works.
-std::vector<DeviceMemory> pipeline_memory(const StepPlan& plan, Optimizer optimizer, Precision precision);
+std::vector<DeviceMemory> pipeline_memory(const StepPlan& plan, Optimizer optimizer);
 
 /// Adds what one device holds besides. If it trains, it holds that on top of what its entry says, and gets an entry of
 /// its own.

@@ -184,8 +184,9 @@ std::size_t StageWriter::mark(const std::string& name) {
 std::pair<Lanes, Lanes> StageWriter::end(const std::string& rest) {
   if (!pass_.chunk.empty() && first_.empty()) is_pending_ = true;  // takes no time, but its place in the order
   flush(cut_ ? rest : "");
-  if (first_.empty())
-    throw SimulationError(fmt::format("no layer of the network takes time in the {} pass", pass_.operation));
+  if (first_.empty() && pass_.operation == std::string_view("forward"))
+    throw SimulationError("no layer of the network takes time in the forward pass");
+  if (first_.empty()) first_ = last_ = write({}, {pass_.operation, rest, pass_.micro_batch}, "", pass_.priority);
   return {first_, last_};
 }
 

@@ -78,6 +78,7 @@ LayerSums::LayerSums(const WorkloadTrace& trace, bool at_once) {
   for (std::size_t l = 0; l < trace.layers.size(); ++l) {
     const LayerTrace& layer = trace.layers[l];
     parameters_.push_back(parameters_.back() + layer.parameters);
+    frozen_.push_back(frozen_.back() + layer.frozen);
     kept_.push_back(kept_.back() + layer.kept_activations);
     recomputed_.push_back(recomputed_.back() + layer.recomputed);
     const bool ends = l + 1 == trace.layers.size() || trace.layers[l + 1].segment != layer.segment;
@@ -181,11 +182,17 @@ std::vector<Chunk> make_chunks(const std::vector<const WorkloadTrace*>& traces,
       chunk.backward_weights += times.backward_weights;
       chunk.recompute += times.recompute;
       chunk.update += times.update;
+      chunk.offloaded += traces[stage]->layers[l].offloaded;
     }
     chunk.parameters = sums[stage].parameters(chunk.first, chunk.last);
+    chunk.frozen = sums[stage].frozen(chunk.first, chunk.last);
     chunk.received = sums[stage].received(chunk.first);
     chunk.sent = sums[stage].received(chunk.last);
-    chunk.activations = sums[stage].kept(chunk.first, chunk.last) + chunk.received;
+    chunk.activations = sums[stage].kept(chunk.first, chunk.last);
+    // What comes in is kept like the rest.
+    const bool offloads = traces[stage]->staging.value > 0;
+    (offloads ? chunk.offloaded : chunk.activations) += chunk.received;
+    if (offloads) chunk.staging = std::min(traces[stage]->staging, chunk.offloaded);
     chunk.recomputed = sums[stage].recomputed(chunk.first, chunk.last);
     chunks.push_back(chunk);
   }

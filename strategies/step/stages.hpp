@@ -26,9 +26,12 @@ struct Chunk {
   DeviceTime forward, backward_data, backward_weights;
   DeviceTime recompute;  ///< of its layers' second forward passes, before the backward pass
   DeviceTime update;     ///< of all its parameters, once
-  Bytes parameters;      ///< of its layers
+  Bytes parameters;      ///< of its layers, such as are trained
+  Bytes frozen;          ///< of its layers, the others
   Bytes activations;     ///< kept from the forward to the backward pass, what comes in included
   Bytes recomputed;      ///< on top of them while a forward or backward pass runs: see LayerSums::recomputed
+  Bytes offloaded;       ///< kept likewise, but in the host's memory
+  Bytes staging;         ///< on the device while a pass runs: of what is offloaded, what is on its way
   Bytes received;        ///< activations from the chunk before
   Bytes sent;            ///< activations to the chunk after; as many bytes of gradients come back
 };
@@ -40,6 +43,7 @@ class LayerSums {
   /// gradients of weights come later than those of activations.
   LayerSums(const WorkloadTrace& trace, bool at_once);
   Bytes parameters(std::size_t first, std::size_t last) const { return parameters_[last] - parameters_[first]; }
+  Bytes frozen(std::size_t first, std::size_t last) const { return frozen_[last] - frozen_[first]; }
   /// Kept for the backward pass, without what comes in.
   Bytes kept(std::size_t first, std::size_t last) const { return kept_[last] - kept_[first]; }
   /// What comes in.
@@ -48,7 +52,8 @@ class LayerSums {
   Bytes recomputed(std::size_t first, std::size_t last) const;
 
  private:
-  std::vector<Bytes> parameters_{Bytes(0)}, kept_{Bytes(0)}, crossing_{Bytes(0)}, recomputed_{Bytes(0)};
+  std::vector<Bytes> parameters_{Bytes(0)}, frozen_{Bytes(0)}, kept_{Bytes(0)}, crossing_{Bytes(0)},
+      recomputed_{Bytes(0)};
   std::vector<std::size_t> segment_ends_;  ///< ascending, one past the last layer of each; none if all are at once
 };
 

@@ -335,6 +335,13 @@ class StepBuilder {
       }
   }
 
+  /// Whether something up to the end of a chunk is trained.
+  bool returns_gradients(int c) const {
+    const std::vector<LayerTrace>& all = layers(chunk(c).stage);
+    return std::any_of(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(chunk(c).last),
+                       [](const LayerTrace& layer) { return layer.needs_gradient; });
+  }
+
   void add_activations() {
     find_stops();
     for (int c = 0; c < chunks(); ++c)
@@ -345,8 +352,9 @@ class StepBuilder {
           send(forward.last, forward_[at(c + 1)][at(k)].first, here, forward_stage(c + 1), chunk(c).sent, activations_,
                {"send activations", chunk(c).name, shown(k)}, forward_stop_[at(c)][at(k)]);
           const int from = backward_stage(c + 1);
-          send(backward_[at(c + 1)][at(k)].last, backward.first, from, there, chunk(c + 1).received, gradients_,
-               {"send gradients", chunk(c + 1).name, shown(k)}, backward_stop_[at(c + 1)][at(k)]);
+          if (returns_gradients(c))
+            send(backward_[at(c + 1)][at(k)].last, backward.first, from, there, chunk(c + 1).received, gradients_,
+                 {"send gradients", chunk(c + 1).name, shown(k)}, backward_stop_[at(c + 1)][at(k)]);
         }
         // Computing it again needs what the chunk received.
         const Bytes kept = chunk(c).activations - (chunk(c).recompute.any() ? Bytes(0) : chunk(c).received);
@@ -381,6 +389,7 @@ class StepBuilder {
     for (const auto& [original, copy, layer] : shared_tables(plan_, context_.model)) {
       const int first = chunk(original).stage, last = chunk(copy).stage;
       const LayerTrace& table = layers(first)[layer];
+      if (!(table.parameters.value > 0)) continue;  // frozen
       std::vector<DeviceId> devices = plan_.ranks[at(first)].devices;
       const auto ranks = static_cast<std::uint32_t>(devices.size());
       devices.insert(devices.end(), plan_.ranks[at(last)].devices.begin(), plan_.ranks[at(last)].devices.end());

@@ -30,17 +30,14 @@ struct ParameterPlace {
   /// What the names of the place's tasks begin with.
   std::string name() const { return by_layer ? "" : chunk.name + " "; }
   /// What the optimizer keeps for the parameters on one device.
-  Bytes optimizer_state() const {
-    return chunk.parameters *
-           (optimizer_bytes_per_value(context.optimizer, trace.precision) / bytes_per_value(trace.precision));
-  }
+  Bytes optimizer_state() const { return chunk.parameters * optimizer_share(context.optimizer, trace); }
   /// The trace with no other layers' gradients and times.
   WorkloadTrace own_trace() const {
     WorkloadTrace own = trace;
     for (std::size_t l = 0; l < own.layers.size(); ++l)
       if (l < chunk.first || l >= chunk.last) {
         own.layers[l].gradients.clear();
-        own.layers[l].parameters = Bytes(0);
+        own.layers[l].parameters = own.layers[l].frozen = Bytes(0);
         own.layers[l].times = {};  // the passes of the chunk begin with its own layers
       }
     return own;

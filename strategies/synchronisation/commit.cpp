@@ -95,7 +95,7 @@ class CommittedPlace final : public PlaceSynchronisation {
   void change(MemoryUse& use) const override {
     const Bytes own = place_.chunk.parameters;
     const bool updates_locally = !rule_.sends_gradients || period_ > 1;
-    if (!updates_locally) use.optimizer_state -= place_.optimizer_state();
+    if (!updates_locally) use.state_of(place_.trace) -= place_.optimizer_state();
     if (rule_.sends_gradients && period_ > 1) use.gradients += own;  // their sum
     if (rule_.exchange != push_then_pull) use.parameters += own;     // the centre
   }

@@ -42,7 +42,7 @@ class SharedMemoryPlace final : public PlaceSynchronisation {
   void change(MemoryUse& use) const override {
     const double others = 1 - 1.0 / place_.replicas();
     use.parameters -= place_.chunk.parameters * others;
-    use.optimizer_state -= place_.optimizer_state() * others;
+    use.state_of(place_.trace) -= place_.optimizer_state() * others;
   }
 
  private:

@@ -90,7 +90,7 @@ class ServedPlace final : public PlaceSynchronisation {
   }
 
   void change(MemoryUse& use) const override {
-    use.optimizer_state -= place_.optimizer_state();  // the servers keep it
+    use.state_of(place_.trace) -= place_.optimizer_state();  // the servers keep it
   }
 
   std::vector<DeviceMemory> elsewhere() const override {

@@ -83,7 +83,7 @@ class PartialPlace final : public PostedPlace {
 
   void change(MemoryUse& use) const override {
     if (replicas() == 1) return;
-    use.optimizer_state -= place().optimizer_state() * (1 - 1 / replicas());
+    use.state_of(place().trace) -= place().optimizer_state() * (1 - 1 / replicas());
     if (!adds_up_itself()) return;
     Bytes received;
     for (std::size_t u = 0; u < units_.size(); ++u) {

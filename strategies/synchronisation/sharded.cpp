@@ -10,12 +10,16 @@
 namespace epocast {
 namespace {
 
-/// The most bytes that `count` neighbouring units have together.
-Bytes largest_window(const std::vector<ParameterPiece>& units, std::size_t count) {
+/// Gathered with a unit's parameters are those that are not trained.
+Bytes gathered_bytes(const ParameterPiece& unit) { return unit.bytes + unit.frozen; }
+
+/// The most bytes, counted by `of`, that `count` neighbouring units have together.
+template <class Of>
+Bytes largest_window(const std::vector<ParameterPiece>& units, std::size_t count, Of of) {
   Bytes most;
   for (std::size_t u = 0; u < units.size(); ++u) {
     Bytes sum;
-    for (std::size_t v = u; v < std::min(units.size(), u + count); ++v) sum += units[v].bytes;
+    for (std::size_t v = u; v < std::min(units.size(), u + count); ++v) sum += of(units[v]);
     most = std::max(most, sum);
   }
   return most;
@@ -73,7 +77,7 @@ class ShardedPlace final : public PlaceSynchronisation {
 
   void after_backward(std::size_t layer, const Turn& turn) override {
     const std::size_t u = unit_starting_at_[layer];
-    if (u == kNone || shards_ == 1) return;
+    if (u == kNone || shards_ == 1 || !(units_[u].bytes.value > 0)) return;
     if (!turn.last && settings_.stage < 2) return;
     scatters_.push_back({u, turn, compression_.any() ? encode(units_[u]) : place_.stage.cut(units_[u].name)});
   }
@@ -116,10 +120,12 @@ class ShardedPlace final : public PlaceSynchronisation {
     if (shards_ == 1) return;
     const Bytes own = place_.chunk.parameters;
     const double share = 1.0 / shards_;
-    use.optimizer_state -= place_.optimizer_state() * (1 - share);
-    if (settings_.stage >= 2) use.gradients += largest_window(units_, 1) - own * (1 - share);
+    use.state_of(place_.trace) -= place_.optimizer_state() * (1 - share);
+    const auto trained = [](const ParameterPiece& unit) { return unit.bytes; };
+    if (settings_.stage >= 2) use.gradients += largest_window(units_, 1, trained) - own * (1 - share);
     if (settings_.stage < 3) return;
-    use.parameters += largest_window(units_, settings_.reshard ? ahead() : units_.size()) - own * (1 - share);
+    use.parameters += largest_window(units_, settings_.reshard ? ahead() : units_.size(), gathered_bytes) -
+                      (own + place_.chunk.frozen) * (1 - share);
   }
 
  private:
@@ -170,10 +176,11 @@ class ShardedPlace final : public PlaceSynchronisation {
 
   TaskId communicate(CollectiveOp op, const char* operation, std::size_t u, const Turn& turn) {
     const int shown = place_.micro_batches > 1 ? turn.micro_batch : -1;
-    return place_.stage.collective(
-        op, sharers_, communication_,
-        op == CollectiveOp::all_gather ? units_[u].bytes : compression_.compressed(units_[u].bytes),
-        {operation, place_.name() + units_[u].name, shown});
+    return place_.stage.collective(op, sharers_, communication_,
+                                   op != CollectiveOp::all_gather ? compression_.compressed(units_[u].bytes)
+                                   : in_pass()                    ? gathered_bytes(units_[u])
+                                                                  : units_[u].bytes,
+                                   {operation, place_.name() + units_[u].name, shown});
   }
 
   /// The gradients of a unit's shares, of which each copy has summed its own replicas'.
@@ -205,6 +212,7 @@ class ShardedPlace final : public PlaceSynchronisation {
     std::optional<TaskId> before;
     for (std::size_t i = 0; i < pass.marks.size(); ++i) {
       const std::size_t u = pass.backward ? units_.size() - 1 - i : i;
+      if (!in_pass() && !(units_[u].bytes.value > 0)) continue;  // nothing changed
       const TaskId gathered =
           communicate(CollectiveOp::all_gather, pass.backward ? "all-gather again" : "all-gather", u, pass.turn);
       if (before) graph_.after(*before, gathered);

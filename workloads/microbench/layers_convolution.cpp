@@ -61,7 +61,7 @@ void build_windows(StepBuilder& b, int index, dnnl::algorithm algorithm) {
   Shape out_shape = l.output;
   if (l.input.depth > 1 && out_shape.depth == 1) return b.leave_out(index);  // another number of dimensions
   // Weights that are another layer's or do not change, and rows behind the output of a transposed convolution.
-  if (l.parameters.empty() || std::ranges::any_of(w.after, [](auto side) { return side < 0; }))
+  if (l.parameter_count() == 0 || std::ranges::any_of(w.after, [](auto side) { return side < 0; }))
     return b.leave_out(index);
 
   const Desc src(b.dims(l.input), kFloat, kAnyTag);

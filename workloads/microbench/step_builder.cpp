@@ -27,7 +27,7 @@ StepBuilder::StepBuilder(ExecutedStep& step, Optimizer optimizer) : step_(step),
   backward_.resize(n);
   gradients_.resize(n);
   for (const Layer& l : step_.model().layers) {
-    bool needed = !l.parameters.empty() || l.tied_to >= 0;
+    bool needed = l.parameter_count() > 0 || l.tied_to >= 0;
     for (const int input : l.inputs) needed = needed || needs_gradient_[static_cast<std::size_t>(input)];
     needs_gradient_.push_back(needed);
   }

@@ -116,7 +116,7 @@ Tensor LayerOperators::loss_on(std::size_t index) {
 }
 
 Variable LayerOperators::parameter(const Layer& layer, std::size_t p, bool is_random) {
-  const Variable v = graph_.variable(static_cast<double>(layer.parameters[p].values), is_random);
+  const Variable v = graph_.variable(static_cast<double>(layer.parameters[p].values), is_random, !layer.frozen);
   if (p == 0) weights_[index_] = v;
   return v;
 }
@@ -144,7 +144,7 @@ Tensors LayerOperators::unrolled(const Layer& layer, std::size_t i, int steps) {
 Tensor LayerOperators::filters(const Layer& layer) {
   Dataflow& d = graph_;
   if (layer.tied_to >= 0) return weights_[static_cast<std::size_t>(layer.tied_to)].value;
-  if (layer.fixed_values > 0) return d.constant(static_cast<double>(layer.fixed_values));
+  if (layer.frozen) return d.constant(static_cast<double>(layer.weight_count()));
   const Tensor weight = parameter(layer, 0, true).value;
   const ParameterTensor* gain = layer.find_parameter(".gain");
   if (gain == nullptr) return weight;
@@ -166,7 +166,7 @@ void LayerOperators::convolution(const Layer& layer) {
   current_->whole = graph_.add(type.c_str(), in, values(layer.output), batch_ * layer.forward_flop);
   Tensor& bias = biases_[index_];
   if (layer.tied_to >= 0) bias = biases_[static_cast<std::size_t>(layer.tied_to)];
-  if (const ParameterTensor* own = layer.find_parameter(".bias"))
+  if (const ParameterTensor* own = layer.find_parameter(".bias"); own != nullptr && !layer.frozen)
     bias = graph_.variable(static_cast<double>(own->values), false).value;
   if (bias.exists()) current_->whole = graph_.binary("BiasAdd", current_->whole, bias);
 }
