@@ -186,6 +186,7 @@ void warn(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs, const s
                          runs.size() > 1 ? fmt::format(" of phase {}", p + 1) : "", worker.steps * runs[p].step.steps,
                          runs[p].iterations)});
   for (const PhaseRun& run : runs) add(run.result.doubts);
+  for (const PhaseRun& run : runs) add(run.step.notes);
   const bool doubtful =
       std::any_of(runs.begin(), runs.end(), [](const PhaseRun& run) { return !run.result.doubts.empty(); });
   if (!out.exact && (!doubtful || out.iteration_ci95 > 0))

@@ -74,6 +74,7 @@ struct TrainingStep {
   std::vector<DeviceMemory> memory;  ///< at least of the devices that need the most
   std::int64_t steps = 1;        ///< of every worker in one iteration of the graph, each of them global_batch samples
   std::string composition = {};  ///< what it was put together from, for people; empty if nothing was
+  std::vector<std::string> notes = {};  ///< what is not quite as the study says, such as padding
 };
 
 /// Compiles (trace, cluster, options) to a cyclic task graph. One iteration of the graph is one step of every worker,

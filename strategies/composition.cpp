@@ -164,6 +164,11 @@ Composition::Bodies Composition::read_bodies(const ConfigNode& options, const Me
 std::unique_ptr<Strategy> Composition::compose(const ConfigNode& options, const BodyRegistry& bodies,
                                                const SynchronisationRegistry& synchronisations) {
   const Mesh mesh(options.at("mesh"));
+  for (const ConfigNode& node : {options, options.has("synchronisation") ? options.at("synchronisation") : options})
+    if (node.is_map() && node.has("accumulation"))
+      throw node.at("accumulation")
+          .error("micro-batches are accumulated by the schedule; write schedule: {micro_batches: " +
+                 node.at("accumulation").flow_text() + "} in the strategy");
   const Part synchronisation = read_part(options, "synchronisation", "all_reduce");
   const Part schedule = read_part(options, "schedule", "1f1b");
   if (mesh.extent("pipeline") > 1) refuse_piecewise_updates(synchronisation.options);
@@ -314,8 +319,10 @@ SplitLimits Composition::limits(const StrategyContext& context) const {
 /// No framework that trains transformers cuts their layers into stages but as whole blocks; unequal devices need it.
 bool Composition::splits_blocks(const WorkloadTrace& passes, int chunks) const {
   if (options_.has("split")) return split_ == SplitRule::blocks;
-  return mesh_ && !options_.has("split_bandwidth") && passes.compute_time().is_same() &&
-         static_cast<int>(block_copies(passes).size()) >= chunks;
+  if (!mesh_ || options_.has("split_bandwidth") || !passes.compute_time().is_same()) return false;
+  // More stages than blocks are a mistake; chunks of them may be smaller.
+  const auto copies = static_cast<int>(block_copies(passes).size());
+  return copies >= chunks || (copies > 0 && chunks_per_stage_ == 1);
 }
 
 StageLayout Composition::given_layout(const StrategyContext& context, MicroBatch& micro_batch, const StepPlan& plan,
@@ -332,10 +339,12 @@ StageLayout Composition::given_layout(const StrategyContext& context, MicroBatch
     return split_by_time(micro_batch, plan, replicas, sum(replicas), limits(context));
   } catch (const SplitError& problem) {
     const char* key = chunks_per_stage_ > 1 && options_.has("virtual_stages") ? "virtual_stages" : "stages";
-    throw place(!replicas_.empty() && !options_.has(key) ? "replicas" : key)
-        .error(fmt::format("{} stages{} are too many: {}", chunks,
-                           chunks_per_stage_ > 1 ? fmt::format(" ({} of them on each device)", chunks_per_stage_) : "",
-                           problem.what()));
+    const bool of_mesh = mesh_ && !options_.has(key) && mesh_->place().has("pipeline");
+    throw(of_mesh ? mesh_->place().at("pipeline") : place(!replicas_.empty() && !options_.has(key) ? "replicas" : key))
+        .error(fmt::format(
+            "{} stages{} are too many: {}{}", chunks,
+            chunks_per_stage_ > 1 ? fmt::format(" ({} of them on each device)", chunks_per_stage_) : "", problem.what(),
+            mesh_ && !options_.has("split") ? "; use fewer, or schedule.split: time, which divides blocks" : ""));
   }
 }
 
@@ -483,6 +492,7 @@ TrainingStep Composition::compile(const StrategyContext& whole) const {
   const TrainingRound round = synchronisation_->round(layout.replicas.front());
   check_round(plan, round);
   TrainingStep step;
+  if (divided) step.notes = divided->notes;
   step.steps = round.steps;
   step.composition = text(plan);
   if (plan.by_layer)

@@ -43,12 +43,16 @@ struct DividedModel {
   /// By layer: if its experts are divided (its first tensor of parameters), how often each position is there, once for
   /// every expert that it goes to; else 0.
   std::vector<double> dispatched;
+  std::vector<std::string> notes = {};  ///< what was padded, for people
 
   /// A network that nothing divides yet.
   static DividedModel whole(const Model& model) {
     const std::size_t layers = model.layers.size();
-    return {std::make_shared<Model>(model), std::vector<SampleExchanges>(layers), std::vector<bool>(layers, false),
-            std::vector<double>(layers, 0)};
+    return {std::make_shared<Model>(model),
+            std::vector<SampleExchanges>(layers),
+            std::vector<bool>(layers, false),
+            std::vector<double>(layers, 0),
+            {}};
   }
 };
 

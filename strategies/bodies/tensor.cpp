@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "strategies/bodies/layer_part.hpp"
 
@@ -30,6 +31,7 @@ class TensorDivision {
         part_(std::make_shared<Model>(model_)),
         exchanges_(divided_.exchanges),
         spread_(model_.layers.size(), Spread::whole),
+        padding_(model_.layers.size(), 1),
         entered_(model_.layers.size(), false),
         readers_(model_.layers.size()) {
     for (std::size_t l = 0; l < model_.layers.size(); ++l)
@@ -53,6 +55,28 @@ class TensorDivision {
   const Layer& whole(std::size_t l) const { return model_.layers[l]; }
   Layer& part(std::size_t l) { return part_->layers[l]; }
   std::int64_t share(std::int64_t n) const { return largest_share(n, parts_); }
+  /// Of n with padding.
+  std::int64_t share(std::int64_t n, double padding) const {
+    return share(padding == 1 ? n : std::llround(std::ceil(static_cast<double>(n) * padding - 1e-6)));
+  }
+  /// Says that so many of something are padded, once.
+  void note_padding(std::int64_t n, const char* what) {
+    if (n % parts_ == 0) return;
+    std::string note = fmt::format("{} {}, which a tensor axis of {} does not divide, are padded to {}", n, what,
+                                   parts_, share(n) * parts_);
+    if (std::ranges::find(divided_.notes, note) == divided_.notes.end()) divided_.notes.push_back(std::move(note));
+  }
+
+  /// Of the columns of a product: where an attention reads them, directly or through others, its heads are padded.
+  double column_padding(std::size_t l) const {
+    for (const std::size_t reader : readers_[l]) {
+      const Layer& layer = whole(reader);
+      if (layer.kind == LayerKind::attention) return static_cast<double>(share(layer.heads)) * parts_ / layer.heads;
+      const bool passes_on = goes_by_channel(layer) || adds_adapter(layer);
+      if (const double padding = passes_on ? column_padding(reader) : 1; padding != 1) return padding;
+    }
+    return 1;
+  }
 
   static bool is_product(const Layer& layer) {
     return layer.kind == LayerKind::linear || layer.kind == LayerKind::fully_connected;
@@ -61,13 +85,18 @@ class TensorDivision {
     return layer.kind == LayerKind::activation || layer.kind == LayerKind::dropout || layer.kind == LayerKind::multiply;
   }
 
+  bool adds_adapter(const Layer& layer) const {
+    return layer.kind == LayerKind::add &&
+           std::ranges::any_of(layer.inputs, [&](int input) { return whole(at(input)).variant == "adapter"; });
+  }
+
   /// Whether a layer can go on with some of the channels.
   bool takes_channels(std::size_t l) const {
     const Layer& layer = whole(l);
     if (is_product(layer)) return true;
     if (layer.kind == LayerKind::attention) return layer.parameters.empty();
     if (layer.kind == LayerKind::softmax) return readers_[l].empty();
-    if (layer.kind == LayerKind::multiply)
+    if (layer.kind == LayerKind::multiply || adds_adapter(layer))
       return all_read_channels(l) && std::ranges::all_of(layer.inputs, [&](int input) {
                return spread_[at(input)] == Spread::channels || is_product(whole(at(input))) ||
                       goes_by_channel(whole(at(input)));
@@ -100,15 +129,24 @@ class TensorDivision {
     }
   }
 
+  /// The first product of an adapter is too small to be divided by columns: it works on what each device has.
+  static bool starts_adapter(const Layer& layer) {
+    return layer.variant == "adapter" && layer.output.channels < layer.input.channels;
+  }
+
   void divide_product(std::size_t l) {
     const Layer& layer = whole(l);
     const auto input = at(layer.inputs.front());
     if (spread_[input] == Spread::channels) {
       any_ = true;
       divide_rows(l);
+    } else if (starts_adapter(layer)) {
+      follow(l);
     } else if (!readers_[l].empty() && all_read_channels(l)) {
       any_ = true;
       divide_columns(l);
+    } else if (layer.variant == "adapter") {
+      follow(l);
     } else {
       stay_whole(l);
     }
@@ -118,11 +156,16 @@ class TensorDivision {
     const Layer& layer = whole(l);
     Layer& own = part(l);
     enter(l, at(layer.inputs.front()));
-    own.output.channels = share(layer.output.channels);
+    padding_[l] = column_padding(l);
+    if (padding_[l] == 1)
+      note_padding(
+          layer.output.channels,
+          readers_[l].size() == 1 && whole(readers_[l].front()).kind == LayerKind::softmax ? "words" : "columns");
+    own.output.channels = share(layer.output.channels, padding_[l]);
     // A router, which the first of a chain of experts has too, is everywhere.
     const bool routes = layer.variant == "experts";
     for (ParameterTensor& tensor : own.parameters)
-      if (!routes || &tensor == own.parameters.data()) tensor.values = share(tensor.values);
+      if (!routes || &tensor == own.parameters.data()) tensor.values = share(tensor.values, padding_[l]);
     const double divided = ratio(own.output.channels, layer.output.channels), router = routes ? router_share(layer) : 0;
     scale_work(own, divided * (1 - router) + router);
     spread_[l] = Spread::channels;
@@ -154,11 +197,14 @@ class TensorDivision {
     if (gathers) {
       if (divided_.dispatched[l] > 0) divide_exchanges(l);
       own.before_forward.push_back({"all-gather", CollectiveOp::all_gather, values});
-      if (gather_again_)
+      if (!(whole(l).backward_weights_flop > 0)) {
+        // Only the gradient of weights reads it again.
+      } else if (gather_again_) {
         (beside ? own.beside_backward_data : own.before_backward)
             .push_back({"all-gather again", CollectiveOp::all_gather, values});
-      else
+      } else {
         part(l).inner_values += whole(input).output.values() - part(input).output.values();
+      }
       if (sums) behind.insert(behind.begin(), {"reduce-scatter", CollectiveOp::reduce_scatter, values});
     } else if (sums) {
       behind.insert(behind.begin(), {"all-reduce", CollectiveOp::all_reduce, values});
@@ -168,15 +214,22 @@ class TensorDivision {
   void divide_rows(std::size_t l) {
     const Layer& layer = whole(l);
     Layer& own = part(l);
-    own.input.channels = share(layer.input.channels);
-    own.input_values = share(layer.input_values);
-    if (!own.parameters.empty()) own.parameters.front().values = share(layer.parameters.front().values);
+    const double padding = padding_[at(layer.inputs.front())];
+    own.input.channels = share(layer.input.channels, padding);
+    own.input_values = share(layer.input_values, padding);
+    if (!own.parameters.empty()) own.parameters.front().values = share(layer.parameters.front().values, padding);
     scale_work(own, ratio(own.input.channels, layer.input.channels));
     add_up(l);
   }
 
   /// The parts' outputs are summed.
   void add_up(std::size_t l) {
+    if (const Shape& out = whole(l).output;
+        by_positions_ && out.height == 1 && out.depth == 1 && out.width > 1 && out.width % parts_ != 0)
+      throw place_.error(
+          fmt::format("a tensor axis of {} does not divide the {} positions of '{}', as sequence_parallel: true "
+                      "needs; use a divisor, or leave that out",
+                      parts_, out.width, whole(l).name));
     const double values = copies(l) * static_cast<double>(whole(l).output.values());
     auto& forward = exchanges_[l].after_forward;  // before what experts have made is sent home
     if (by_positions_ && is_sequence(whole(l).output)) {
@@ -195,6 +248,7 @@ class TensorDivision {
     any_ = true;
     for (ParameterTensor& tensor : part(l).parameters) {
       const std::int64_t rows = tensor.values / whole(l).output.channels;
+      note_padding(rows, "words");
       tensor.values = share(rows) * whole(l).output.channels;
     }
     add_up(l);
@@ -204,9 +258,10 @@ class TensorDivision {
     const Layer& layer = whole(l);
     const auto divided = [&](int input) { return spread_[at(input)] == Spread::channels; };
     if (!std::ranges::all_of(layer.inputs, divided)) return stay_whole(l);
-    if (layer.heads % parts_ != 0)
-      throw place_.error(fmt::format("a tensor axis of {} does not divide the {} heads of '{}'; use a divisor of them",
+    if (layer.heads < parts_)
+      throw place_.error(fmt::format("a tensor axis of {} is more than the {} heads of '{}'; use a divisor of them",
                                      parts_, layer.heads, layer.name));
+    note_padding(layer.heads, "heads");
     by_channels(l);
   }
 
@@ -220,15 +275,15 @@ class TensorDivision {
   void by_channels(std::size_t l) {
     Layer& own = part(l);
     divide_exchanges(l);
-    own.input.channels = share(own.input.channels);
-    own.output.channels = share(own.output.channels);
-    own.input_values = share(own.input_values);
-    own.inner_values = share(own.inner_values);
-    own.mask_values = share(own.mask_values);
+    const double padding = padding_[at(own.inputs.front())];
+    padding_[l] = padding;
+    for (std::int64_t* n :
+         {&own.input.channels, &own.output.channels, &own.input_values, &own.inner_values, &own.mask_values})
+      *n = share(*n, padding);
     // Heads of keys and values that are fewer than devices are copied.
     own.heads = static_cast<int>(share(own.heads));
     own.kv_heads = static_cast<int>(share(own.kv_heads));
-    scale_work(own, 1.0 / parts_);
+    scale_work(own, padding / parts_);
     spread_[l] = Spread::channels;
   }
 
@@ -281,7 +336,9 @@ class TensorDivision {
   std::shared_ptr<Model> part_;
   std::vector<SampleExchanges> exchanges_;
   std::vector<Spread> spread_;  ///< of a layer's output
-  std::vector<bool> entered_;   ///< by layer: its output's gradient is summed by the first layer that reads it
+  std::vector<double>
+      padding_;  ///< of a layer's output: channels with those that nobody reads, over those that are there
+  std::vector<bool> entered_;  ///< by layer: its output's gradient is summed by the first layer that reads it
   std::vector<std::vector<std::size_t>> readers_;
   bool any_ = false;  ///< something is divided
 };

@@ -203,7 +203,7 @@ TEST_CASE("meshes and parts that do not go together say why", "[composition]") {
   CHECK_THAT(problem("{mesh: {data: 4}}"), Contains("data 4 make 4 devices, but the study has 8"));
   CHECK_THAT(problem("{mesh: {data: rest, tensor: 3}}"), Contains("tensor 3 do not divide 8 workers"));
   CHECK_THAT(problem("{mesh: {dta: 8}}"), Contains("unknown axis 'dta' (did you mean 'data'?)"));
-  CHECK_THAT(problem("{mesh: {tensor: 8}}"), Contains("a tensor axis of 8 does not divide the 4 heads of 'h.0.attn'"));
+  CHECK_THAT(problem("{mesh: {tensor: 8}}"), Contains("a tensor axis of 8 is more than the 4 heads of 'h.0.attn'"));
   CHECK_THAT(problem("{mesh: {tensor: 8}, body: whole}"), Contains("has no use for this axis"));
   CHECK_THAT(problem("{mesh: {data: 8}, body: tensor}"), Contains("the mesh has no axis 'tensor'"));
   CHECK_THAT(problem("{mesh: {data: 8}, body: tenzor}"), Contains("unknown body 'tenzor'"));

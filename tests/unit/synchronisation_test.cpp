@@ -106,7 +106,7 @@ TEST_CASE("synchronisations that a schedule or a mesh cannot have are refused, w
     CHECK(refusal("{name: " + name + "}", "1f1b", "{data: 4, context: 2}").find("use synchronisation: all_reduce") !=
           std::string::npos);
   CHECK(refusal("{name: parameter_server, mode: backup}", "1f1b").find("use mode: stale") != std::string::npos);
-  CHECK(refusal("{name: gossip}", "1f1b", "{pipeline: 4, tensor: 2}").find("use all_reduce") != std::string::npos);
+  CHECK(refusal("{name: gossip}", "1f1b", "{pipeline: 2, tensor: 4}").find("use all_reduce") != std::string::npos);
   CHECK(refusal("{name: average, period: 5000}", "1f1b").find("at most 1000 steps") != std::string::npos);
   CHECK(refusal("{name: parameter_server, servers: 5}", "1f1b").find("for each stage") != std::string::npos);
 }
