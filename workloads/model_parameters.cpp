@@ -4,10 +4,10 @@
 
 namespace epocast {
 
-std::vector<ParameterOverride> read_overrides(const ConfigNode& map, const std::string& except) {
+std::vector<ParameterOverride> read_overrides(const ConfigNode& map, const std::vector<std::string>& except) {
   std::vector<ParameterOverride> out;
   for (const std::string& name : map.keys())
-    if (name != except) out.emplace_back(name, map.at(name));
+    if (std::ranges::find(except, name) == except.end()) out.emplace_back(name, map.at(name));
   return out;
 }
 

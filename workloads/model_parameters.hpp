@@ -13,8 +13,8 @@ namespace epocast {
 /// A value for a parameter from outside the file that declares it.
 using ParameterOverride = std::pair<std::string, ConfigNode>;
 
-/// The entries of a map as overrides, in order, but the key `except`.
-std::vector<ParameterOverride> read_overrides(const ConfigNode& map, const std::string& except = "");
+/// The entries of a map as overrides, in order, but those of the keys `except`.
+std::vector<ParameterOverride> read_overrides(const ConfigNode& map, const std::vector<std::string>& except = {});
 
 class ModelParameters {
  public:

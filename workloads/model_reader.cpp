@@ -8,6 +8,7 @@
 #include "sim/data_directory.hpp"
 #include "sim/data_file.hpp"
 #include "workloads/activation_lifetime.hpp"
+#include "workloads/lora.hpp"
 #include "workloads/model_builder.hpp"
 #include "workloads/opaque_model.hpp"
 #include "workloads/shape_inference.hpp"
@@ -56,10 +57,17 @@ void check_totals(const Model& model, const ConfigNode& layers) {
     throw layers.error("the model has more than 2^53 parameters or activation values; make it smaller");
 }
 
-Model read_model(const ConfigNode& root, std::vector<ParameterOverride> overrides, int bases = 0);
+/// What a study wants to be different.
+struct ModelChange {
+  std::vector<ParameterOverride> overrides = {};
+  std::optional<LoraSettings> lora = {};
+};
+
+Model read_model(const ConfigNode& root, ModelChange change, int bases = 0);
 
 /// The model that another file describes, with some of its parameters set.
-Model read_variant(const ConfigNode& root, std::vector<ParameterOverride> overrides, int bases) {
+Model read_variant(const ConfigNode& root, ModelChange change, int bases) {
+  std::vector<ParameterOverride>& overrides = change.overrides;
   const ConfigNode base = root.at("based_on");
   if (bases >= kMaxBases) throw base.error("more than 8 files are based on one another; is it a circle?");
   if (root.has("parameters"))
@@ -71,15 +79,16 @@ Model read_variant(const ConfigNode& root, std::vector<ParameterOverride> overri
   if (!std::filesystem::exists(folder / (base.as_string() + ".yaml"), ignored))
     folder = data_directory() / "workloads" / "models";
   const std::filesystem::path file = find_data_file(base, {"model", folder, ".yaml"});
-  return read_model(ConfigNode::load_file(file), std::move(overrides), bases + 1);
+  return read_model(ConfigNode::load_file(file), std::move(change), bases + 1);
 }
 
-std::vector<Layer> read_layers(const ConfigNode& root, const std::vector<ParameterOverride>& overrides) {
-  const ModelParameters parameters(root, overrides);
+std::vector<Layer> read_layers(const ConfigNode& root, const ModelChange& change) {
+  const ModelParameters parameters(root, change.overrides);
   ModelBuilder builder(read_input_shape(root.at("input"), parameters), parameters, read_blocks(root));
   builder.read_layers(root.at("layers"));
   parameters.check_all_used();
   std::vector<LayerSpec> specs = builder.layers();
+  if (change.lora) add_adapters(specs, *change.lora);
   mark_kept_outputs(specs);
   std::vector<Layer> layers;
   layers.reserve(specs.size());
@@ -87,14 +96,13 @@ std::vector<Layer> read_layers(const ConfigNode& root, const std::vector<Paramet
   return layers;
 }
 
-Model read_model(const ConfigNode& root, std::vector<ParameterOverride> overrides, int bases) {
+Model read_model(const ConfigNode& root, ModelChange change, int bases) {
   if (!root.is_map()) throw root.error("must be a model: a map with the keys model, input and layers");
   Model model;
   model.name = root.at("model").as_string();
   model.description = root.get("description", "");
   model.source = root.get("source", "");
-  model.layers =
-      root.has("based_on") ? read_variant(root, std::move(overrides), bases).layers : read_layers(root, overrides);
+  model.layers = root.has("based_on") ? read_variant(root, std::move(change), bases).layers : read_layers(root, change);
   root.check_all_read();
   check_totals(model, root.has("layers") ? root.at("layers") : root);
   return model;
@@ -120,9 +128,12 @@ Model load_model_named(const ConfigNode& value, const std::filesystem::path& dat
   if (!value.is_map()) return load_model(find_data_file(value, kind));
   if (value.has("opaque")) return opaque_model(value);
   const ConfigNode file = value.at("name");
-  const std::vector<ParameterOverride> overrides = read_overrides(value, "name");
-  Model model = read_model(ConfigNode::load_file(find_data_file(file, kind)), overrides);
+  ModelChange change{read_overrides(value, {"name", "lora"})};
+  const std::vector<ParameterOverride> overrides = change.overrides;
+  if (value.has("lora")) change.lora = read_lora(value.at("lora"));
+  Model model = read_model(ConfigNode::load_file(find_data_file(file, kind)), std::move(change));
   model.name = changed_name(model.name, overrides);
+  if (value.has("lora")) model.name += " lora=" + value.at("lora").flow_text();
   return model;
 }
 
