@@ -18,7 +18,7 @@ ordered_json device_names(const std::vector<DeviceId>& devices, const Cluster& c
 
 ordered_json memory_section(const std::vector<DeviceMemory>& memory, const Cluster& cluster) {
   ordered_json section = ordered_json::array();
-  for (const DeviceMemory& m : memory)
+  for (const DeviceMemory& m : memory) {
     section.push_back({{"holder", m.holder},
                        {"devices", device_names(m.devices, cluster)},
                        {"total", m.use.total().value},
@@ -30,6 +30,8 @@ ordered_json memory_section(const std::vector<DeviceMemory>& memory, const Clust
                        {"workspace", m.use.workspace.value},
                        {"reserve", m.use.reserve.value},
                        {"moment", m.use.moment}});
+    if (m.use.on_host.value > 0) section.back()["on_host"] = m.use.on_host.value;
+  }
   return section;
 }
 

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <string>
 #include <utility>
 
 namespace epocast {
@@ -82,6 +84,24 @@ std::string advice(const ScenarioSetup& setup, const PhaseSettings& phase, const
 
 }  // namespace
 
+std::string host_memory_advice(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs) {
+  const Bytes capacity = setup.memory.offload.capacity;
+  if (!(capacity.value > 0)) return "";
+  std::pair<Bytes, std::string> most;
+  for (const PhaseRun& run : runs) {
+    std::map<std::string, Bytes> by_node;
+    for (const DeviceMemory& memory : run.step.memory)
+      for (const DeviceId device : memory.devices)
+        by_node[setup.cluster.devices[static_cast<std::size_t>(device)].node] += memory.use.on_host;
+    for (const auto& [node, bytes] : by_node) most = std::max(most, {bytes, node});
+  }
+  if (most.first <= capacity) return "";
+  return fmt::format(
+      "the devices of {} offload {} to its memory, {} more than memory.offload.capacity; offload less, or use "
+      "more nodes",
+      most.second, to_string(most.first), to_string(most.first - capacity));
+}
+
 Bytes memory_excess(const TrainingStep& step, const Cluster& cluster) { return find_shortage(step, cluster).excess; }
 
 std::vector<StudyChange> memory_changes(const ConfigNode& study) {
@@ -93,6 +113,8 @@ std::vector<StudyChange> memory_changes(const ConfigNode& study) {
       study.has("memory") && study.at("memory").is_map() && study.at("memory").get("recompute", "none") != "none";
   if (!recomputes)
     for (const char* how : {"selective", "full", "sqrt"}) add("memory.recompute", how);
+  if (!study.has("memory") || !study.at("memory").is_map() || !study.at("memory").has("offload"))
+    for (const char* what : {"optimizer", "activations", "[optimizer, activations]"}) add("memory.offload", what);
   if (!study.has("strategy") || !study.at("strategy").is_map() || !study.at("strategy").has("mesh")) return out;
   const ConfigNode strategy = study.at("strategy");
   const ConfigNode mesh = strategy.at("mesh");
@@ -104,6 +126,14 @@ std::vector<StudyChange> memory_changes(const ConfigNode& study) {
   if (strategy.has("schedule") && strategy.at("schedule").is_map() && strategy.at("schedule").has("micro_batches"))
     add("strategy.schedule.micro_batches",
         std::to_string(2 * strategy.at("schedule").at("micro_batches").as_int(Range{1, 1e5})));
+  if (extent("pipeline") > 1) {
+    // Stages with as many layers as their memory takes, instead of equally many.
+    const bool map = strategy.has("schedule") && strategy.at("schedule").is_map();
+    const bool says = map && (strategy.at("schedule").has("split") || strategy.at("schedule").has("first_layers"));
+    const std::string name = strategy.has("schedule") && !map ? strategy.at("schedule").as_string() : "1f1b";
+    if (map && !says) add("strategy.schedule.split", "time");
+    if (!map) add("strategy.schedule", "{name: " + name + ", split: time}");
+  }
   const bool sharded = strategy.has("synchronisation") &&
                        (strategy.at("synchronisation").is_scalar()
                             ? strategy.at("synchronisation").as_string()

@@ -79,6 +79,41 @@ std::optional<Bytes> read_workspace(const ConfigNode& node) {
   throw node.error("unknown workspace '" + word + "'; use " + kWorkspaceWords + name_hint(word, {"im2col", "none"}));
 }
 
+void read_offloaded(const ConfigNode& node, HostOffload& offload) {
+  if (node.is_list()) {
+    for (const ConfigNode& item : node.items()) read_offloaded(item, offload);
+    return;
+  }
+  const std::string word = node.as_string();
+  bool& chosen = word == "optimizer" ? offload.optimizer : offload.activations;
+  if (word != "optimizer" && word != "activations" && word != "none")
+    throw node.error("unknown thing to offload '" + word + "'" + name_hint(word, {"none", "optimizer", "activations"}));
+  if (word != "none") chosen = true;
+}
+
+HostOffload read_offload(const ConfigNode& node) {
+  HostOffload offload;
+  if (!node.is_map()) {
+    read_offloaded(node, offload);
+    return offload;
+  }
+  read_offloaded(node.at("what"), offload);
+  if (node.has("link")) offload.link = node.at("link").as_bytes_per_second(Range{1, 1e15});
+  offload.devices_per_link =
+      static_cast<int>(node.get("devices_per_link", std::int64_t{offload.devices_per_link}, Range{1, 1000}));
+  if (node.has("host_memory")) offload.host_memory = node.at("host_memory").as_bytes_per_second(Range{1, 1e15});
+  offload.overlap = node.get("overlap", offload.overlap);
+  offload.buffer = node.get("buffer", offload.buffer, Range{0, 1e15});
+  offload.capacity = node.get("capacity", offload.capacity, Range{1, 1e18});
+  if (node.has("buffer") && !offload.activations)
+    throw node.at("buffer").error("is for activations on their way; leave it out, or offload them too");
+  if (node.has("host_memory") && !offload.optimizer)
+    throw node.at("host_memory")
+        .error("is what the host updates parameters with; leave it out, or offload the optimizer too");
+  node.check_all_read();
+  return offload;
+}
+
 }  // namespace
 
 void MemorySettings::apply(WorkloadTrace& trace) const {
@@ -109,6 +144,7 @@ MemorySettings read_memory_settings(const ConfigNode& node) {
     settings.of_layers = read_layer_recompute(node.at("recompute"));
   }
   if (node.has("workspace")) settings.workspace = read_workspace(node.at("workspace"));
+  if (node.has("offload")) settings.offload = read_offload(node.at("offload"));
   settings.reserve = node.get("reserve", Bytes(0), Range{0, 1e15});
   settings.reserve_share = node.get("reserve_share", 0.0, Range{0, 1});
   return settings;

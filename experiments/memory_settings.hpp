@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "costmodels/host_offload.hpp"
 #include "sim/cluster.hpp"
 #include "sim/config.hpp"
 #include "sim/recompute.hpp"
@@ -20,6 +21,7 @@ struct MemorySettings {
   std::optional<Bytes> workspace;  ///< of every kernel that multiplies weights; none: as LayerTrace::workspace has it
   double reserve_share = 0;        ///< of a device's memory
   Bytes reserve;                   ///< on top of that
+  HostOffload offload;
 
   /// Puts workspace and recomputation into a worker's trace.
   void apply(WorkloadTrace& trace) const;

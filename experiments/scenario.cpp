@@ -178,6 +178,7 @@ void warn(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs, const s
   for (const MeasuredCollectives& measured : setup.measured_collectives)
     for (const PhaseRun& run : runs) add(measured.caveats(run.step.graph, setup.cluster));
   if (out.fits_memory && !*out.fits_memory) out.warnings.push_back(memory_advice(setup, runs, remedies));
+  if (const std::string advice = host_memory_advice(setup, runs); !advice.empty()) out.warnings.push_back(advice);
   for (std::size_t p = 0; p < runs.size(); ++p)
     for (std::size_t w = 0; w < runs[p].result.workers.size(); ++w)
       if (const WorkerReport& worker = runs[p].result.workers[w]; worker.stopped)

@@ -299,6 +299,18 @@ void check_shards(const ScenarioSetup& setup, const ConfigNode& shards) {
                          "asynchronous strategy");
 }
 
+/// Refuses to offload what the strategy does not leave to the devices' own traces.
+void check_offload(const ScenarioSetup& setup, const ConfigNode& node) {
+  if (setup.strategy_name == "layerwise" || setup.strategy_name == "operators")
+    throw node.error("strategy " + setup.strategy_name + " places every tensor by itself; leave this out");
+  if (!setup.memory.offload.optimizer) return;
+  const auto serves = [](const Queue& queue) { return queue.role == QueueRole::server; };
+  for (const PhaseSettings& phase : setup.phases)
+    if (std::ranges::any_of(setup.compile(setup.context(phase)).graph.queues(), serves))
+      throw node.error("strategy " + setup.strategy_name +
+                       " updates parameters on servers or in the host's memory already; offload activations only");
+}
+
 /// A precision that all workers have a rate for.
 Precision read_precision(const ConfigNode& node, const ScenarioSetup& setup) {
   const Precision precision = parse_name(node, parse_precision);
@@ -429,4 +441,5 @@ ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registri
   return setup;
 }
 
+  if (setup.memory.offload.any()) check_offload(setup, config.at("memory").at("offload"));
 }  // namespace epocast

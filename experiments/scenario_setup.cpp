@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -53,10 +54,28 @@ StrategyContext ScenarioSetup::lone_context(const PhaseSettings& phase) const {
 StrategyContext ScenarioSetup::context(const PhaseSettings& phase, const MemorySettings& settings,
                                        std::set<AskedTrace>* asked, std::int64_t team) const {
   const auto kinds = std::make_shared<const DeviceKinds>(cluster, phase.workers);
-  const auto traced = [this, settings, asked, team](const Model& of, std::int64_t batch, DeviceId device) {
+  const auto on_node_of = [this, workers = phase.workers, team](DeviceId device) {
+    const std::string& node = cluster.devices[static_cast<std::size_t>(device)].node;
+    const auto same = std::ranges::count_if(
+        workers, [&](DeviceId other) { return cluster.devices[static_cast<std::size_t>(other)].node == node; });
+    return team == 1 ? 1 : std::max(1, static_cast<int>(same));
+  };
+  const auto wait_for_longest = [this,
+                                 replicas = strategy->batch_divisor(static_cast<std::int64_t>(phase.workers.size())),
+                                 batch = phase.global_batch](WorkloadTrace& made) {
+    const double slowest =
+        lengths->slowest(static_cast<double>(replicas), static_cast<double>(batch) / static_cast<double>(replicas));
+    for (LayerTrace& layer : made.layers)
+      if (layer.kind == LayerKind::attention)
+        layer.times = each_pass([&](DeviceTime LayerTimes::*pass) { return (layer.times.*pass) * slowest; });
+  };
+  const auto traced = [this, settings, asked, team, on_node_of, wait_for_longest](const Model& of, std::int64_t batch,
+                                                                                  DeviceId device) {
     if (asked != nullptr) asked->insert({batch, device});
     WorkloadTrace made = trace(of, device, batch, settings);
     stack.apply(made, team, in_step);
+    if (lengths && in_step && team > 1) wait_for_longest(made);
+    if (settings.offload.any()) settings.offload.apply(made, optimizer, on_node_of(device));
     return made;
   };
   const auto on_device = [this, traced](std::int64_t batch, DeviceId device) { return traced(model, batch, device); };
