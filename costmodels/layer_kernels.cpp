@@ -85,18 +85,22 @@ struct AttentionParts {
   LayerKernel sum(std::int64_t batch, KernelPass pass) const {
     return {{GemmShape{value_features / heads, queries, keys(), false, false, batch * heads}, pass}, 1};
   }
+  /// Where positions have fewer before them than there are, samples are packed of sequences: as many of equal length.
   LayerKernel whole(std::int64_t batch, KernelPass pass) const {
-    return {{AttentionShape{.batch = batch,
+    const std::int64_t seen = causal ? at_least_one(2 * pairs / d(queries)) : keys();
+    const bool packed = causal && seen < queries;
+    const double sequences = packed ? d(batch) * d(queries) / d(seen) : d(batch);
+    return {{AttentionShape{.batch = at_least_one(sequences),
                             .heads = heads,
                             .kv_heads = kv_heads,
-                            .queries = queries,
-                            .keys = causal ? at_least_one(2 * pairs / d(queries)) : keys(),
+                            .queries = packed ? seen : queries,
+                            .keys = seen,
                             .key_features = key_features / heads,
                             .value_features = value_features / heads,
                             .causal = causal,
                             .cached = false},
              pass == KernelPass::forward ? pass : KernelPass::backward},
-            1};
+            sequences / d(at_least_one(sequences))};
   }
 };
 

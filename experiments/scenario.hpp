@@ -16,6 +16,7 @@
 #include "experiments/costs/running_costs.hpp"
 #include "experiments/disturbance_reader.hpp"
 #include "experiments/memory_settings.hpp"
+#include "experiments/packed_lengths.hpp"
 #include "experiments/phase_run.hpp"
 #include "experiments/result.hpp"
 #include "experiments/ring_setting.hpp"
@@ -70,7 +71,8 @@ struct ScenarioSetup {
   bool fused_updates = true;  ///< all parameters by one kernel a step
   Precision precision = Precision::fp32;
   MemorySettings memory;
-  std::int64_t samples = 0;  ///< of the data set
+  std::optional<PackedLengths> lengths;  ///< of sequences in a sample; the model is packed already
+  std::int64_t samples = 0;              ///< of the data set
   std::vector<PhaseSettings> phases;
   Irregularity irregularity;
   Shards shards = Shards::fixed;

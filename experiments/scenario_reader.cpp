@@ -409,6 +409,10 @@ ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registri
   if (setup.strategy->needs_model() || config.has("model")) {
     setup.model = load_model_once(
         required(config, "model", "name a network, as in `model: vgg16`; `epocast list models` shows them"), data);
+    if (dataset.has("lengths")) {
+      setup.lengths.emplace(dataset.at("lengths"));
+      setup.model = setup.lengths->packed(std::move(setup.model));
+    }
     const ConfigNode compute = read_compute(config);
     setup.cost_model = make_cost_model(compute, cost_model_context(setup, compute, data));
     setup.launches = read_launches(compute);
@@ -430,7 +434,7 @@ ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registri
     throw adaptive->place.at("every").error(
         "learning decides when the batch doubles, but the study has no `learning` block; add one or give epochs");
   config.check_all_read();
-  if (setup.stack.spread() > 0 && setup.strategy->needs_model()) {
+  if ((setup.stack.spread() > 0 || setup.lengths) && setup.strategy->needs_model()) {
     setup.in_step = false;  // what is compiled for this decision takes no longer than it has to
     setup.in_step = !setup.compile(setup.context(setup.phases.front())).graph.ranks_are_independent();
   }
