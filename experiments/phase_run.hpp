@@ -23,6 +23,7 @@ struct PhaseRun {
   ExecutionResult result;
   double single_step = 0;  ///< s: the fastest kind of worker doing the whole `batch` alone; 0 without a model
   std::optional<double> lone_step = {};       ///< s: one device doing its share of a step; none where that does not fit
+  double evaluation_step = 0;                 ///< s: a forward pass of a whole batch, if training is evaluated
   std::optional<OverlapReport> overlap = {};  ///< if asked for, see measure_overlap
 
   /// Of something per iteration of the graph, the share of one step.

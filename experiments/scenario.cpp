@@ -186,8 +186,8 @@ void warn(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs, const s
                          setup.cluster.devices[static_cast<std::size_t>(worker.device)].name, *worker.stopped,
                          runs.size() > 1 ? fmt::format(" of phase {}", p + 1) : "", worker.steps * runs[p].step.steps,
                          runs[p].iterations)});
-  for (const PhaseRun& run : runs) add(run.result.doubts);
   for (const PhaseRun& run : runs) add(run.step.notes);
+  for (const PhaseRun& run : runs) add(run.result.doubts);
   const bool doubtful =
       std::any_of(runs.begin(), runs.end(), [](const PhaseRun& run) { return !run.result.doubts.empty(); });
   if (!out.exact && (!doubtful || out.iteration_ci95 > 0))
@@ -255,6 +255,24 @@ std::vector<PhaseRun> run_phases(const ScenarioSetup& setup, SimEngine& engine, 
     runs.push_back(std::move(run));
   }
   return runs;
+}
+
+/// A forward pass of the batch in each phase, as the same strategy does it [s].
+void add_evaluation(ScenarioSetup& setup, SimEngine& engine, const RunOptions& options, std::vector<PhaseRun>& runs) {
+  if (!setup.costs.pauses || !setup.costs.pauses->evaluation) return;
+  const Model trained = std::exchange(setup.model, untrained(setup.model));
+  RunOptions quiet = options;
+  quiet.details = quiet.exact = false;
+  std::vector<PhaseRun> passes;
+  try {
+    passes = run_phases(setup, engine, quiet, setup.irregularity.seeds.front(), nullptr, {});
+  } catch (const std::runtime_error& problem) {
+    throw setup.costs.pauses->evaluation->place.error("strategy " + setup.strategy_name +
+                                                      " has no forward passes by themselves: " + problem.what());
+  }
+  setup.model = trained;
+  for (std::size_t p = 0; p < runs.size(); ++p)
+    runs[p].evaluation_step = passes[p].per_step(passes[p].result.iteration);
 }
 
 /// An iteration with other software [s].
@@ -358,6 +376,7 @@ ScenarioResult run_scenario(const Scenario& scenario, const Registries& registri
     std::vector<PhaseRun> made =
         run_phases(setup, engine, options, seed, first && !options.trace_file.empty() ? &trace : nullptr,
                    options.progress ? std::function<void(double)>(progress) : nullptr);
+    add_evaluation(setup, engine, options, made);
     ScenarioResult& one = by_seed.emplace_back();
     one.study = scenario.study;
     one.scenario = scenario.name;

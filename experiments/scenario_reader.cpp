@@ -441,9 +441,9 @@ ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registri
   if (config.has("collective")) check_collectives(setup, config.at("collective"));
   for (const PhaseSettings& phase : setup.phases)
     if (setup.rings.is_count()) setup.rings.check(setup.compile(phase).graph);
+  if (setup.memory.offload.any()) check_offload(setup, config.at("memory").at("offload"));
   if (setup.shards == Shards::stealing) check_shards(setup, dataset.at("shards"));
   return setup;
 }
 
-  if (setup.memory.offload.any()) check_offload(setup, config.at("memory").at("offload"));
 }  // namespace epocast

@@ -11,7 +11,7 @@
 namespace epocast {
 namespace {
 
-constexpr const char* kBlocks[] = {"price", "power", "failures"};
+constexpr const char* kBlocks[] = {"price", "power", "failures", "pauses"};
 constexpr double kHour = 3600;
 constexpr double kMostSeconds = 1e12;
 
@@ -108,6 +108,10 @@ RunningCosts read_running_costs(const ConfigNode& study, const ConfigNode& platf
   read_block(study, platform, "price", read_price, out.price);
   read_block(study, platform, "power", read_power_setting, out.power);
   read_block(study, platform, "failures", read_failures, out.failures);
+  read_block(study, platform, "pauses", read_pauses, out.pauses);
+  if (out.failures && out.pauses && out.pauses->checkpoint)
+    throw study.at(study.has("pauses") ? "pauses" : "failures")
+        .error("checkpoints that failures make necessary are in `failures` already; leave out pauses.checkpoint");
   return out;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// What training costs beside time: money, energy, and what failures take. Read from a scenario's blocks `price`,
-// `power` and `failures`; docs/what-if.md.
+// What training costs beside time: money, energy, and what failures and pauses take. Read from a scenario's blocks
+// `price`, `power`, `failures` and `pauses`; docs/what-if.md.
 
 #include <functional>
 #include <optional>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "experiments/costs/failures.hpp"
+#include "experiments/costs/pauses.hpp"
 #include "sim/cluster.hpp"
 #include "sim/config.hpp"
 
@@ -47,6 +48,7 @@ struct RunningCosts {
   std::optional<Price> price;
   std::optional<PowerSetting> power;
   std::optional<FailureSetting> failures;
+  std::optional<Pauses> pauses;
 };
 
 /// The blocks of a study; what it lacks is taken from `platform`, where a map may have them too. Throws ConfigError.

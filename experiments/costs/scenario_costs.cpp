@@ -34,11 +34,27 @@ double lengthened(const ScenarioSetup& setup, double useful, double nodes) {
       counted(nodes, "node"), to_string(Seconds(failures.node_mtbf / nodes))));
 }
 
+/// s that training stands still in a phase.
+double paused(const ScenarioSetup& setup, const PhaseSettings& phase, const PhaseRun& run, const Machines& machines) {
+  if (!setup.costs.pauses) return 0;
+  const auto steps = static_cast<double>(run.iterations);
+  const double seconds = run.result.total, epochs = static_cast<double>(phase.epochs);
+  double out = 0;
+  if (const auto& evaluation = setup.costs.pauses->evaluation) {
+    const double passes = std::ceil(static_cast<double>(evaluation->samples) / static_cast<double>(run.batch));
+    out += evaluation->every.times_in(seconds, steps, epochs) * passes * run.evaluation_step;
+  }
+  if (const auto& checkpoint = setup.costs.pauses->checkpoint)
+    if (const double times = checkpoint->every.times_in(seconds, steps, epochs); times > 0)
+      out += times * checkpoint->seconds(checkpoint_bytes(setup), machines.nodes, machines.devices, seconds / times);
+  return out;
+}
+
 }  // namespace
 
 double checkpoint_bytes(const ScenarioSetup& setup) {
   constexpr double kBytesPerValue = 4;
-  return kBytesPerValue * static_cast<double>(setup.model.parameter_count()) *
+  return kBytesPerValue * static_cast<double>(setup.model.trained_count()) *
          (1 + optimizer_state_values(setup.optimizer));
 }
 
@@ -48,7 +64,8 @@ void add_running_costs(const ScenarioSetup& setup, const std::vector<PhaseRun>& 
   for (std::size_t p = 0; p < runs.size(); ++p) {
     const PhaseRun& run = runs[p];
     const PhaseMachines machines = phase_machines(setup, setup.phases[p], run);
-    const double seconds = costs.failures ? lengthened(setup, run.result.total, machines.all.nodes) : run.result.total;
+    const double working = run.result.total + paused(setup, setup.phases[p], run, machines.workers);
+    const double seconds = costs.failures ? lengthened(setup, working, machines.all.nodes) : working;
     useful += run.result.total;
     total += seconds;
     if (costs.price) money += rent(*costs.price, machines.all, seconds);
@@ -58,7 +75,7 @@ void add_running_costs(const ScenarioSetup& setup, const std::vector<PhaseRun>& 
                            machines.all.nodes - machines.workers.nodes};
     joules += energy(*costs.power, machines.workers, seconds, busy) + energy(*costs.power, serving, seconds, 0);
   }
-  if (costs.failures) {
+  if (costs.failures || costs.pauses) {
     out.goodput = useful / total;
     out.epoch_s *= total / out.total_s;
     out.total_s = total;

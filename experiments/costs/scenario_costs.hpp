@@ -8,11 +8,12 @@
 namespace epocast {
 
 /// Fills the columns cost, energy_j, co2_kg and goodput as far as the scenario asks for them, and lengthens total_s and
-/// epoch_s by what failures take. `runs`: its phases, from which `out` was made.
+/// epoch_s by what pauses and failures take. `runs`: its phases, from which `out` was made.
 /// Throws SimulationError where failures come too often for training to end.
 void add_running_costs(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs, ScenarioResult& out);
 
-/// B that a checkpoint holds: parameters and the optimizer's state, in fp32, once, however many devices hold copies.
+/// B that a checkpoint holds: parameters that are trained and the optimizer's state, in fp32, once, however many
+/// devices hold copies.
 double checkpoint_bytes(const ScenarioSetup& setup);
 
 }  // namespace epocast

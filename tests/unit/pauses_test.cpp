@@ -1,0 +1,86 @@
+// How often training stands still, and for how long.
+#include <catch2/catch.hpp>
+
+#include <string>
+
+#include "experiments/costs/pauses.hpp"
+#include "experiments/scenario.hpp"
+#include "experiments/study.hpp"
+#include "tests/support/error_message.hpp"
+#include "tests/support/in_child.hpp"
+
+using namespace epocast;
+
+namespace {
+
+Pauses pauses(const std::string& text) { return read_pauses(ConfigNode::load_text(text, "pauses")); }
+
+ScenarioResult run(const std::string& lines) {
+  const std::string base =
+      "study: pauses\nplatform: skylake_10gbe\nworkers: 2\nmodel: mlp_mnist\ndataset: {samples: 6400, epochs: 2}\n"
+      "batch: {per_worker: 32}\nstrategy: data_parallel\noptimizer: momentum\n";
+  return deserialize(testing::in_child([&] {
+    return serialize(run_scenario(parse_study(base + lines, "study.yaml").scenarios.front(), builtin_registries(), {}));
+  }));
+}
+
+}  // namespace
+
+TEST_CASE("pauses: after times, steps or epochs", "[pauses]") {
+  using enum PauseInterval::Of;
+  CHECK(PauseInterval{seconds, 10}.times_in(95, 1000, 3) == 9);
+  CHECK(PauseInterval{steps, 100}.times_in(95, 1000, 3) == 10);
+  CHECK(PauseInterval{epochs, 2}.times_in(95, 1000, 3) == 1);
+  CHECK(PauseInterval{steps, 0.1}.times_in(95, 3, 3) == 30);  // not 29, whatever 3 / 0.1 is
+  const Pauses read =
+      pauses("{evaluation: {every: 2 epochs, samples: 10}, checkpoint: {every: 500 steps, rate: 1 GB/s}}");
+  CHECK(read.evaluation->every.of == epochs);
+  CHECK(read.evaluation->every.count == 2);
+  CHECK(read.checkpoint->every.of == steps);
+  CHECK(read.checkpoint->every.count == 500);
+  CHECK(pauses("{checkpoint: {every: 5 min, rate: 1 GB/s}}").checkpoint->every.count == 300);
+}
+
+TEST_CASE("pauses: storage or the nodes' links limit a checkpoint; in the background only copies stop training",
+          "[pauses]") {
+  // 100 GB at 10 GB/s take 10 s; four nodes with 1 GB/s each need 25 s.
+  CHECK(CheckpointPause{.rate = 10e9}.seconds(100e9, 4, 8, 60) == Approx(10));
+  CheckpointPause slow{.rate = 10e9, .node_rate = 1e9};
+  CHECK(slow.seconds(100e9, 4, 8, 60) == Approx(25));
+  // Eight devices copy 12.5 GB each at 25 GB/s; every 20 s is too often by 5 s.
+  slow.background = true;
+  slow.copy_rate = 25e9;
+  CHECK(slow.seconds(100e9, 4, 8, 60) == Approx(0.5));
+  CHECK(slow.seconds(100e9, 4, 8, 20) == Approx(5.5));
+}
+
+TEST_CASE("pauses lengthen epochs by what they take", "[pauses]") {
+  const ScenarioResult without = run(""), with = run("pauses: {checkpoint: {every: 20 steps, rate: 1 MB/s}}");
+  // 200 steps: ten checkpoints of parameters and momentum, 8 B for each of 784 x 512 + 512 + 512 x 512 + 512 + 512 x 10
+  // + 10.
+  const double pause = 10 * 8 * 669706 / 1e6;
+  CHECK(with.total_s - without.total_s == Approx(pause));
+  CHECK(with.epoch_s == Approx(with.total_s / 2));
+  CHECK(with.iteration_s == without.iteration_s);
+  CHECK(*with.goodput == Approx(without.total_s / with.total_s));
+  const ScenarioResult twice = run("pauses: {checkpoint: {every: 10 steps, rate: 1 MB/s}}");
+  CHECK(twice.total_s - without.total_s == Approx(2 * pause));
+
+  // A pass over 640 samples is ten forward passes of the batch, each shorter than a step.
+  const ScenarioResult evaluated = run("pauses: {evaluation: {samples: 640}}");
+  const double pass = (evaluated.total_s - without.total_s) / 2 / 10;
+  CHECK(pass > 0);
+  CHECK(pass < 0.5 * without.iteration_s);
+  const ScenarioResult longer = run("pauses: {evaluation: {samples: 1270}}");  // twenty passes, the last one not full
+  CHECK((longer.total_s - without.total_s) / 2 == Approx(20 * pass));
+}
+
+TEST_CASE("pauses that make no sense are refused", "[pauses]") {
+  using testing::message;
+  CHECK_THAT(message([] { pauses("{}"); }), Catch::Contains("write `pauses:"));
+  CHECK_THAT(message([] { pauses("{evaluation: {every: 0 steps, samples: 3}}"); }),
+             Catch::Contains("more than nothing"));
+  CHECK_THAT(message([] { pauses("{evaluation: {every: 5, samples: 3}}"); }), Catch::Contains("missing unit"));
+  CHECK_THAT(message([] { pauses("{checkpoint: {rate: 1 GB/s, copy_rate: 1 GB/s}}"); }),
+             Catch::Contains("background: true"));
+}
