@@ -72,6 +72,7 @@ CheapBounds cheap_bounds(const ScenarioSetup& setup) {
     const bool faster = std::ranges::any_of(irregular.slowdown, [](double s) { return s < 1; });
     const bool quorum = std::ranges::any_of(run.step.graph.tasks(), [](const Task& task) { return task.quorum > 0; });
     const double sure = faster || quorum || setup.shards != Shards::fixed ? 0 : irregular.noise.any() ? kOfNoise : 1;
+    run.batch = phase.global_batch;
     run.iterations = phase.iterations;
     run.result.iteration = sure * computing_bound(run.step.graph);
     // The last iterations may overlap with those before them: a cycle over several needs them all to begin.

@@ -54,6 +54,19 @@ TEST_CASE("a plan finds what all simulations find") {
   }
 }
 
+TEST_CASE("a plan of a study that pauses for evaluation has bounds") {
+  // What evaluations take is known from simulations only: bounds leave it out, and the fastest is found all the same.
+  const TemporaryFolder folder;
+  folder.write(
+      "study.yaml",
+      "study: paused\nplatform: skylake_10gbe\nmodel: alexnet\ndataset: {samples: 51200}\nbatch: {global: 64}\n"
+      "pauses: {evaluation: {every: 100 steps, samples: 512}}\nsweep: {workers: [1, 2, 4]}\n");
+  const nlohmann::json quick = ranking(folder, {"--minimise", "time"}),
+                       slow = ranking(folder, {"--minimise", "time", "--exhaustive"});
+  CHECK(quick[0] == slow[0]);
+  CHECK(quick[0].at("workers") == 4);
+}
+
 TEST_CASE("a plan of a shipped study ends as early as the best of all its runs") {
   for (const char* name :
        {"resnet50_scaling", "vgg16_skylake", "which_overlap", "pipeline_schedules", "ring_allreduce"}) {
