@@ -52,8 +52,9 @@ void add_report_command(CLI::App& app, CommandContext& context) {
           "--memory`")
       ->required();
   command->add_option("--write", arguments->write, "the page")->capture_default_str();
-  command->add_option("--minimise", arguments->minimise,
-                      "what the best scenario has least of: cost, time, energy, co2 or target; default: cost if there are any");
+  command->add_option(
+      "--minimise", arguments->minimise,
+      "what the best scenario has least of: cost, time, energy, co2 or target; default: cost if there are any");
   command->add_option("--under", arguments->under, "all of training takes at most this, as in 5d or 100h");
   command->add_option("--budget", arguments->budget, "it costs at most this")->check(CLI::PositiveNumber);
   command->callback([arguments, &context] { context.action = [arguments] { return report(*arguments); }; });

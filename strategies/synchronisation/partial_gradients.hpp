@@ -7,7 +7,8 @@
 //                   after_all`, `after_backward` or `before_forward`;
 //   reduce_scatter  each replica gets the sum of 1/P, updates that part, and all_gather spreads it (Intel Caffe; Lee
 //                   2020, 4.3); as many bytes as all_reduce;
-//   all_to_all      the same, but each gets P parts by all_to_all and sums them by all of its threads (Lee 2020, 5.2.2);
+//   all_to_all      the same, but each gets P parts by all_to_all and sums them by all of its threads (Lee 2020,
+//                   5.2.2);
 //   pcnn            Lee 2020, 4.1. Fully connected: activations are scattered by all_to_all, errors gathered, each
 //                   replica computes N x N'/P of the whole batch's gradient, updates it, and all_gather spreads the
 //                   parameters (equations 4.2 to 4.4). Other layers: all_to_all of gradients, the P parts summed by all
@@ -23,11 +24,11 @@
 //
 // Scope: any network. Parameters of a normalisation travel with the convolution before it. With `gradients: all_reduce`
 // and `all_to_all` collectives are carried out by the study's collective.algorithm; else all_to_all and reduce_scatter
-// by pairwise exchange, all_gather by a ring (table 4.1). Limits: a partial gradient takes 1/P of one worker's time for the whole batch's; a sum reads n bytes and writes
-// n/P at the device's memory bandwidth; a sharded update takes 1/P of the whole one. Memory: gathered errors of fully
-// connected layers and the largest layer's received gradients are added; the optimizer's state is sharded where updates
-// are. Validation: tests/unit/layerwise_data_parallel_test.cpp (timelines by hand),
-// tests/published/lee2020_equations_test.cpp (bytes and times of equations 4.2 to 4.9).
+// by pairwise exchange, all_gather by a ring (table 4.1). Limits: a partial gradient takes 1/P of one worker's time for
+// the whole batch's; a sum reads n bytes and writes n/P at the device's memory bandwidth; a sharded update takes 1/P of
+// the whole one. Memory: gathered errors of fully connected layers and the largest layer's received gradients are
+// added; the optimizer's state is sharded where updates are. Validation: tests/unit/layerwise_data_parallel_test.cpp
+// (timelines by hand), tests/published/lee2020_equations_test.cpp (bytes and times of equations 4.2 to 4.9).
 
 #include "strategies/step/synchronisation.hpp"
 

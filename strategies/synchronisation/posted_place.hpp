@@ -30,10 +30,10 @@ class PostedPlace : public PlaceSynchronisation {
 
   /// The program computes. No task is made for a duration of 0.
   void compute(const DeviceTime& time, const char* operation, const std::string& layer);
-  /// The program posts a collective of all replicas, by the study's algorithm if none is given, called after it and `what` it carries. No task is made for no
-  /// bytes, or if a single replica has nobody to communicate with.
-  std::optional<TaskId> post(CollectiveOp op, std::optional<CollectiveAlgorithm> algorithm, Bytes bytes, const std::string& what,
-                             const std::string& layer, int micro_batch = -1);
+  /// The program posts a collective of all replicas, by the study's algorithm if none is given, called after it and
+  /// `what` it carries. No task is made for no bytes, or if a single replica has nobody to communicate with.
+  std::optional<TaskId> post(CollectiveOp op, std::optional<CollectiveAlgorithm> algorithm, Bytes bytes,
+                             const std::string& what, const std::string& layer, int micro_batch = -1);
   /// What the program does next waits for this one.
   void wait(std::optional<TaskId> posted) {
     if (posted) place_.stage.wait(*posted);
