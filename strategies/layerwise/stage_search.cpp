@@ -102,8 +102,7 @@ class StageSearch {
           if (run(s, i, j).fits || !must_fit) slowest.push_back(run(s, i, j).cost);
         });
       std::ranges::sort(slowest);
-      const auto repeated = std::ranges::unique(slowest);
-      slowest.erase(repeated.begin(), repeated.end());
+      slowest.erase(std::unique(slowest.begin(), slowest.end()), slowest.end());
       for (const double longest : slowest) {
         if (out && (request_.micro_batches - 1) * longest >= out->cost) break;
         if (std::optional<StagedChoice> found = within(longest, must_fit); found && (!out || found->cost < out->cost))
