@@ -64,7 +64,8 @@ TEST_CASE("a plan of a study that pauses for evaluation has bounds") {
   const nlohmann::json quick = ranking(folder, {"--minimise", "time"}),
                        slow = ranking(folder, {"--minimise", "time", "--exhaustive"});
   CHECK(quick[0] == slow[0]);
-  CHECK(quick[0].at("workers") == 4);
+  // AlexNet's gradients, 244 MB, take longer over 10 GbE than all of its computation.
+  CHECK(quick[0].at("workers") == 1);
 }
 
 TEST_CASE("a plan of a shipped study ends as early as the best of all its runs") {
