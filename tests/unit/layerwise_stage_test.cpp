@@ -128,7 +128,8 @@ TEST_CASE("micro-batches on one stage: the same work, gradients exchanged once",
   const testing::LayerwiseSetting setting(testing::shipped_model("vgg16"), testing::cluster_of(4), 4, 16);
   const auto work_of = [&](const std::string& options) {
     double compute = 0, reduced = 0;
-    for (const Task& task : setting.compile(options).graph.tasks()) {
+    const TrainingStep step = setting.compile(options);
+    for (const Task& task : step.graph.tasks()) {
       if (const auto* passes = std::get_if<Compute>(&task.work)) compute += passes->duration.longest().value;
       if (const auto* sum = std::get_if<Collective>(&task.work)) reduced += sum->bytes.value;
     }
