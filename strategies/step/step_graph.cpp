@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "strategies/step/message.hpp"
+#include "strategies/step/message_stops.hpp"
 #include "strategies/step/parameter_part.hpp"
 #include "strategies/step/shared_table.hpp"
 #include "strategies/step/stage_memory.hpp"
@@ -28,7 +29,7 @@ class StepBuilder {
         written_as_one_(plan.by_layer && plan.exchanges.empty() && round_.quiet ? round_.steps - 1 : 0),
         programs_(programs_of(plan)) {
     for (auto* passes : {&forward_, &backward_})
-      passes->assign(plan.chunks.size(), std::vector<Pass>(at(plan.micro_batches)));
+      passes->assign(plan.chunks.size(), std::vector<PassTasks>(at(plan.micro_batches)));
     gradient_.assign(plan.chunks.size(), std::vector<Lanes>(at(plan.micro_batches)));
     update_.resize(plan.chunks.size());
     last_.resize(plan.chunks.size());
@@ -58,9 +59,6 @@ class StepBuilder {
   }
 
  private:
-  struct Pass {
-    Lanes first, last;
-  };
   /// Of a chunk: its parameters in parts that have replicas along different axes.
   using Places = std::vector<std::unique_ptr<PlaceSynchronisation>>;
   using Lane = StageWriter::Lane;
@@ -274,44 +272,11 @@ class StepBuilder {
       for (const TaskId other : after) graph_.after(one, other, lag);
   }
 
-  /// Where messages block: the pass that they leave after, if not their own, and the one that waits for them.
-  struct Stop {
-    Lanes leaves, resumes;
-  };
-
-  /// Of every pass of a stage with messages. As Megatron-LM has it (p2p_communication.py: wait, then synchronise), each
-  /// pass is followed by its messages; interleaved, a forward and a backward pass in turn by those of both.
-  void find_stops() {
-    for (auto* stops : {&forward_stop_, &backward_stop_})
-      stops->assign(plan_.chunks.size(), std::vector<Stop>(at(plan_.micro_batches)));
-    if (!plan_.blocking) return;
-    for (const StageProgram& program : programs_) {
-      const auto pass = [&](std::size_t i) -> const Pass& {
-        const PipelineWork& work = program[i];
-        const bool forward = work.pass == PipelinePass::forward;
-        return (forward ? forward_ : backward_)[at(work.chunk)][at(work.micro_batch)];
-      };
-      const auto leads_pair = [&](std::size_t i) {
-        return plan_.schedule == PipelineSchedule::interleaved && i + 1 < program.size() &&
-               program[i].pass == PipelinePass::forward && program[i + 1].pass != PipelinePass::forward;
-      };
-      int pairs = 0;
-      for (std::size_t i = 0; i < program.size(); ++i) pairs += leads_pair(i) ? 1 : 0;
-      for (std::size_t i = 0; i < program.size(); ++i) {
-        const bool paired = pairs > 1 && leads_pair(i);  // a single one is where forward passes end
-        const bool forward = program[i].pass == PipelinePass::forward;
-        Stop& stop = (forward ? forward_stop_ : backward_stop_)[at(program[i].chunk)][at(program[i].micro_batch)];
-        if (paired) stop.leaves = pass(i + 1).last;
-        if (const std::size_t next = i + (paired ? 2 : 1); next < program.size()) stop.resumes = pass(next).first;
-      }
-    }
-  }
-
   /// Messages from one stage to another, or only the order if they are one. Each replica has a share of the samples, in
   /// rank order: of m replicas, r has those from r/m to (r+1)/m. Where n others divide them anew, each gets what it
   /// lacks from whoever has it. `bytes` is what one of the senders has; `label`, up to the lane.
   void send(const Lanes& before, const Lanes& after, int from, int to, Bytes bytes, std::map<GroupId, QueueId>& queues,
-            const Label& label, const Stop& stop = {}) {
+            const Label& label, const MessageStop& stop = {}) {
     if (from == to) {
       this->after(before, after);
       return;
@@ -343,18 +308,22 @@ class StepBuilder {
   }
 
   void add_activations() {
-    find_stops();
+    const MessageStops stops =
+        plan_.blocking ? message_stops(plan_.schedule, programs_, forward_, backward_) : MessageStops();
+    const auto stop = [&](const PassesOf<MessageStop>& of, int c, int k) {
+      return plan_.blocking ? of[at(c)][at(k)] : MessageStop();
+    };
     for (int c = 0; c < chunks(); ++c)
       for (int k = 0; k < plan_.micro_batches; ++k) {
         const int here = forward_stage(c), there = backward_stage(c);
-        const Pass &forward = forward_[at(c)][at(k)], &backward = backward_[at(c)][at(k)];
+        const PassTasks &forward = forward_[at(c)][at(k)], &backward = backward_[at(c)][at(k)];
         if (c + 1 < chunks()) {
           send(forward.last, forward_[at(c + 1)][at(k)].first, here, forward_stage(c + 1), chunk(c).sent, activations_,
-               {"send activations", chunk(c).name, shown(k)}, forward_stop_[at(c)][at(k)]);
+               {"send activations", chunk(c).name, shown(k)}, stop(stops.forward, c, k));
           const int from = backward_stage(c + 1);
           if (returns_gradients(c))
             send(backward_[at(c + 1)][at(k)].last, backward.first, from, there, chunk(c + 1).received, gradients_,
-                 {"send gradients", chunk(c + 1).name, shown(k)}, backward_stop_[at(c + 1)][at(k)]);
+                 {"send gradients", chunk(c + 1).name, shown(k)}, stop(stops.backward, c + 1, k));
         }
         // Computing it again needs what the chunk received.
         const Bytes kept = chunk(c).activations - (chunk(c).recompute.any() ? Bytes(0) : chunk(c).received);
@@ -459,7 +428,7 @@ class StepBuilder {
         for (const Lane& lane : lanes)
           read.push_back(graph_.compute_for(lane.devices, QueueId::none, Seconds(0), {"weights", chunk(c).name}));
         for (const Lanes& update : update_[at(c)]) after(update, read, 2);
-        for (const Pass& forward : forward_[at(c)]) after(read, forward.first);
+        for (const PassTasks& forward : forward_[at(c)]) after(read, forward.first);
       }
       for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
         const StoreId store = graph_.add_store(chunk(c).name + lanes[lane].suffix, true);
@@ -477,15 +446,14 @@ class StepBuilder {
   std::vector<StageProgram> programs_;
   CyclicTaskGraph graph_;
   std::deque<StageWriter> stages_;
-  std::map<GroupId, QueueId> activations_, gradients_;           ///< queues of messages, by lane
-  std::map<std::size_t, QueueId> sums_;                          ///< of shared tables' gradients, by layer
-  std::deque<ParameterPart> parts_;                              ///< what places refer to
-  std::vector<Places> places_;                                   ///< by chunk
-  std::vector<std::vector<Pass>> forward_, backward_;            ///< by chunk and micro-batch; backward: of data
-  std::vector<std::vector<Stop>> forward_stop_, backward_stop_;  ///< likewise; empty where nothing blocks
-  std::vector<std::vector<Lanes>> gradient_;                     ///< of weights is complete; likewise
-  std::vector<int> last_;                                        ///< by chunk: micro-batch that makes its last gradient
-  std::vector<std::vector<Lanes>> update_;                       ///< by chunk and place
+  std::map<GroupId, QueueId> activations_, gradients_;  ///< queues of messages, by lane
+  std::map<std::size_t, QueueId> sums_;                 ///< of shared tables' gradients, by layer
+  std::deque<ParameterPart> parts_;                     ///< what places refer to
+  std::vector<Places> places_;                          ///< by chunk
+  PassesOf<PassTasks> forward_, backward_;              ///< backward: of data
+  PassesOf<Lanes> gradient_;                            ///< of weights is complete
+  std::vector<int> last_;                               ///< by chunk: micro-batch that makes its last gradient
+  std::vector<std::vector<Lanes>> update_;              ///< by chunk and place
 };
 
 }  // namespace
