@@ -6,94 +6,22 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <string>
 #include <vector>
 
-#include "sim/recompute.hpp"
-#include "strategies/register.hpp"
 #include "tests/support/error_message.hpp"
-#include "tests/support/simulate.hpp"
-#include "tests/support/synthetic.hpp"
+#include "tests/support/pipeline.hpp"
 
 using namespace epocast;
+using testing::compile_pipeline;
+using testing::equal_layers;
+using testing::ExecutedPipeline;
 using testing::interval;
+using testing::kMs;
+using testing::Passes;
+using testing::run_pipeline;
 
 namespace {
-
-constexpr double kMs = 1e-3;
-
-struct Passes {
-  double f = 1, data = 1, w = 1;  ///< ms per stage and micro-batch
-  double b() const { return data + w; }
-};
-
-/// `layers` equal layers L0, L1, ...; stages of several share the stage's time. Activations have no bytes.
-TraceSource equal_layers(int layers, Passes stage, int layers_per_stage = 1, double output = 0, double update = 0) {
-  return [=](std::int64_t batch) {
-    std::vector<LayerTrace> made;
-    for (int l = 0; l < layers; ++l) {
-      LayerTrace layer = testing::layer("L" + std::to_string(l), 0, 0, update, {1e6});
-      const double share = kMs / layers_per_stage;
-      layer.times.forward = Seconds(stage.f * share);
-      layer.times.backward_data = Seconds(stage.data * share);
-      layer.times.backward_weights = Seconds(stage.w * share);
-      layer.output = Bytes(output);
-      layer.kept_activations = Bytes(1000.0 * static_cast<double>(batch));
-      made.push_back(layer);
-    }
-    WorkloadTrace trace = testing::chain(std::move(made), batch);
-    trace.layers.front().output = trace.layers.front().kept_activations = Bytes(0);
-    return trace;
-  };
-}
-
-struct Executed {
-  TrainingStep step;
-  ExecutionResult result;
-
-  double bubble() const { return 1 - result.metrics.compute / result.iteration; }
-
-  /// The most micro-batches of one iteration that a stage has between the start of the forward pass and the end of the
-  /// pass called `last`, from the timeline; they are one chunk's if there are several.
-  std::map<std::string, int> peak_in_flight(const std::string& last) const {
-    std::map<std::string, std::vector<std::pair<double, int>>> changes;
-    for (const Interval& i : result.timeline.intervals) {
-      const Label& label = step.graph.tasks()[i.task].label;
-      if (label.operation == "forward") changes[label.layer].push_back({i.start, +1});
-      if (label.operation == last) changes[label.layer].push_back({i.end, -1});
-    }
-    std::map<std::string, int> peak;
-    for (auto& [stage, list] : changes) {
-      // Something that ends does so before what starts at the same time, up to rounding.
-      std::sort(list.begin(), list.end(), [](const auto& x, const auto& y) {
-        return std::abs(x.first - y.first) > 1e-9 ? x.first < y.first : x.second < y.second;
-      });
-      int now = 0;
-      for (const auto& [time, change] : list) peak[stage] = std::max(peak[stage], now += change);
-    }
-    return peak;
-  }
-};
-
-TrainingStep compile(const Cluster& cluster, const std::string& options, int workers, int batch,
-                     const TraceSource& trace, Optimizer optimizer = Optimizer::sgd) {
-  const ConfigNode node = ConfigNode::load_text(options, "options");
-  std::vector<DeviceId> devices(static_cast<std::size_t>(workers));
-  std::iota(devices.begin(), devices.end(), 0);
-  const auto strategy = builtin_strategies().make("pipeline", node, node);
-  node.check_all_read();
-  return strategy->compile({cluster, devices, batch, trace, {}, optimizer});
-}
-
-Executed run(const std::string& options, int workers, int batch, const TraceSource& trace, int iterations = 12,
-             double bandwidth = 1e12, double latency = 0) {
-  const testing::Star star(workers, bandwidth, latency);
-  TrainingStep step = compile(star.cluster(), options, workers, batch, trace);
-  ExecutionResult result =
-      testing::simulate(star.cluster(), step.graph, {.iterations = iterations, .exact = true, .record_timeline = true});
-  return {std::move(step), std::move(result)};
-}
 
 std::string with_micro_batches(const std::string& schedule, int m) {
   return "{schedule: " + schedule + ", micro_batches: " + std::to_string(m) + "}";
@@ -109,7 +37,8 @@ TEST_CASE("GPipe and 1F1B: (m + p - 1)(f + b) per batch, bubble (p - 1) / (m + p
       for (const int m : {1, 2, 5, 8, 16})
         for (const Passes& pass : {kPasses[0], kPasses[2]}) {
           INFO(schedule << ", " << p << " stages, " << m << " micro-batches");
-          const Executed done = run(with_micro_batches(schedule, m), p, m * p, equal_layers(p, pass), 6);
+          const ExecutedPipeline done =
+              run_pipeline(with_micro_batches(schedule, m), p, m * p, equal_layers(p, pass), 6);
           const double period = (m + p - 1) * (pass.f + pass.b()) * kMs;
           CHECK(done.result.iteration == Approx(period).epsilon(1e-9));
           CHECK(done.bubble() == Approx((p - 1.0) / (m + p - 1)).epsilon(1e-9).margin(1e-12));
@@ -120,14 +49,15 @@ TEST_CASE("GPipe and 1F1B: (m + p - 1)(f + b) per batch, bubble (p - 1) / (m + p
 
 TEST_CASE("replicas: auto takes as few micro-batches as the stages where more cost more", "[pipeline]") {
   // A pass takes as long for one sample as for eight: of 8, 4 and 2 micro-batches on two stages, 2 end first.
-  const Executed done = run("{stages: 2, replicas: auto, split_bandwidth: 1 TB/s}", 2, 8, equal_layers(2, {}), 4);
+  const ExecutedPipeline done =
+      run_pipeline("{stages: 2, replicas: auto, split_bandwidth: 1 TB/s}", 2, 8, equal_layers(2, {}), 4);
   CHECK(done.result.iteration == Approx((2 + 2 - 1) * 3 * kMs).epsilon(1e-9));
 }
 
 TEST_CASE("micro-batches in flight: m for GPipe, p - s on stage s for 1F1B", "[pipeline]") {
   const int p = 4, m = 10;
-  const auto gpipe = run(with_micro_batches("gpipe", m), p, m * p, equal_layers(p, {}), 1);
-  const auto one_f_one_b = run(with_micro_batches("1f1b", m), p, m * p, equal_layers(p, {}), 1);
+  const auto gpipe = run_pipeline(with_micro_batches("gpipe", m), p, m * p, equal_layers(p, {}), 1);
+  const auto one_f_one_b = run_pipeline(with_micro_batches("1f1b", m), p, m * p, equal_layers(p, {}), 1);
   for (int s = 0; s < p; ++s) {
     const std::string stage = "stage " + std::to_string(s);
     CHECK(gpipe.peak_in_flight("backward").at(stage) == m);
@@ -144,7 +74,7 @@ TEST_CASE("interleaving divides the bubble by the number of virtual stages", "[p
           INFO(p << " stages, " << v << " virtual, " << m << " micro-batches");
           const std::string options = "{schedule: interleaved, virtual_stages: " + std::to_string(v) +
                                       ", micro_batches: " + std::to_string(m) + "}";
-          const Executed done = run(options, p, m * p, equal_layers(p * v, pass, v), 5);
+          const ExecutedPipeline done = run_pipeline(options, p, m * p, equal_layers(p * v, pass, v), 5);
           const double whole = (pass.f + pass.b()) * kMs;
           CHECK(done.result.iteration == Approx((m + (p - 1.0) / v) * whole).epsilon(1e-9));
           CHECK(done.result.metrics.compute == Approx(m * whole).epsilon(1e-9));
@@ -157,20 +87,20 @@ TEST_CASE("zero bubble: (p - 1)(f + b - w) for H1 and (p - 1)(f + b - 2 w) for H
     for (const int m : {p, 2 * p - 1, 3 * p})
       for (const Passes& pass : kPasses) {
         INFO(p << " stages, " << m << " micro-batches, f " << pass.f << ", b " << pass.data << ", w " << pass.w);
-        const Executed h1 = run(with_micro_batches("zb_h1", m), p, m * p, equal_layers(p, pass), 6);
+        const ExecutedPipeline h1 = run_pipeline(with_micro_batches("zb_h1", m), p, m * p, equal_layers(p, pass), 6);
         const double busy = m * (pass.f + pass.b());
         CHECK(h1.result.iteration == Approx((busy + (p - 1) * (pass.f + pass.data - pass.w)) * kMs).epsilon(1e-9));
         CHECK(h1.result.metrics.compute == Approx(busy * kMs).epsilon(1e-9));
         if (m < 2 * p - 1) continue;
-        const Executed h2 = run(with_micro_batches("zb_h2", m), p, m * p, equal_layers(p, pass), 6);
+        const ExecutedPipeline h2 = run_pipeline(with_micro_batches("zb_h2", m), p, m * p, equal_layers(p, pass), 6);
         CHECK(h2.result.iteration == Approx((busy + (p - 1) * (pass.f + pass.data - 2 * pass.w)) * kMs).epsilon(1e-9));
       }
 }
 
 TEST_CASE("zero bubble: activations in flight as 1F1B's first stage for H1, 2 p - 1 for H2", "[pipeline]") {
   const int p = 4, m = 12;
-  const auto h1 = run(with_micro_batches("zb_h1", m), p, m * p, equal_layers(p, {}), 1);
-  const auto h2 = run(with_micro_batches("zb_h2", m), p, m * p, equal_layers(p, {}), 1);
+  const auto h1 = run_pipeline(with_micro_batches("zb_h1", m), p, m * p, equal_layers(p, {}), 1);
+  const auto h2 = run_pipeline(with_micro_batches("zb_h2", m), p, m * p, equal_layers(p, {}), 1);
   for (int s = 0; s < p; ++s) {
     const std::string stage = "stage " + std::to_string(s);
     CHECK(h1.peak_in_flight("backward weights").at(stage) == p);
@@ -191,11 +121,11 @@ TEST_CASE("PipeDream: the slowest stage sets the pace, and stage s is p - 1 - s 
           times.backward_weights = times.backward_weights * 1.5;
           return trace;
         };
-        const Executed done = run("{schedule: pipedream, split: even}", p, 4 * p, uneven, 60);
+        const ExecutedPipeline done = run_pipeline("{schedule: pipedream, split: even}", p, 4 * p, uneven, 60);
         CHECK(done.result.iteration == Approx(1.5 * (pass.f + pass.b()) * kMs).epsilon(1e-9));
       }
   const int p = 5;
-  const Executed equal = run("{schedule: pipedream}", p, 4 * p, equal_layers(p, {}), 60);
+  const ExecutedPipeline equal = run_pipeline("{schedule: pipedream}", p, 4 * p, equal_layers(p, {}), 60);
   CHECK(equal.result.iteration == Approx(3 * kMs).epsilon(1e-9));
   CHECK(equal.bubble() == Approx(0).margin(1e-9));
   CHECK(equal.result.metrics.max_staleness == p - 1);
@@ -207,7 +137,7 @@ TEST_CASE("2BW: no bubble, every gradient one update behind", "[pipeline]") {
   for (const int p : {2, 4})
     for (const int m : {p, 2 * p}) {
       INFO(p << " stages, " << m << " micro-batches");
-      const Executed done = run(with_micro_batches("2bw", m), p, m * p, equal_layers(p, {}), 40);
+      const ExecutedPipeline done = run_pipeline(with_micro_batches("2bw", m), p, m * p, equal_layers(p, {}), 40);
       CHECK(done.result.iteration == Approx(m * 3 * kMs).epsilon(1e-9));
       CHECK(done.result.metrics.mean_staleness == 1.0);
       CHECK(done.result.metrics.max_staleness == 1);
@@ -216,7 +146,7 @@ TEST_CASE("2BW: no bubble, every gradient one update behind", "[pipeline]") {
 
 TEST_CASE("naive: one stage at a time", "[pipeline]") {
   const int p = 4;
-  const Executed done = run("{schedule: naive}", p, p, equal_layers(p, {}), 4);
+  const ExecutedPipeline done = run_pipeline("{schedule: naive}", p, p, equal_layers(p, {}), 4);
   CHECK(done.result.iteration == Approx(p * 3 * kMs).epsilon(1e-9));
   CHECK(done.bubble() == Approx(1 - 1.0 / p).epsilon(1e-9));
 }
@@ -226,23 +156,23 @@ TEST_CASE("naive, all gradients on one processor: it is sent activations and wei
   // Two layers of 1 MB of parameters, activations of 4 samples x 1 kB kept, 2 MB sent between the stages, 1 GB/s.
   // forward L0 1, send 2, forward L1 1, backward both 2 + 2, gradients of L0 1: 9 ms. Its activations and weights,
   // 1.004 MB, queue up behind or before the 2 MB; both are on the way well before the backward pass of L0 at 6 ms.
-  const Executed done =
-      run("{schedule: naive, gradients: one_processor}", 2, 4, equal_layers(2, {}, 1, 2e6), 4, 1e9, 0);
+  const ExecutedPipeline done =
+      run_pipeline("{schedule: naive, gradients: one_processor}", 2, 4, equal_layers(2, {}, 1, 2e6), 4, 1e9, 0);
   CHECK(interval(done.step.graph, done.result, "backward stage 0", 0, 0).start == Approx(6 * kMs).epsilon(1e-9));
   CHECK(done.result.iteration == Approx(9 * kMs).epsilon(1e-9));
   CHECK(done.result.metrics.bytes == Approx(2e6 + 1.004e6 + 1e6).epsilon(1e-9));
   // Collocated: gradients of activations, 2 MB, go back instead: 1 + 2 + 1 + 2 + 2 + 2 = 10 ms.
-  const Executed own = run("{schedule: naive}", 2, 4, equal_layers(2, {}, 1, 2e6), 4, 1e9, 0);
+  const ExecutedPipeline own = run_pipeline("{schedule: naive}", 2, 4, equal_layers(2, {}, 1, 2e6), 4, 1e9, 0);
   CHECK(own.result.iteration == Approx(10 * kMs).epsilon(1e-9));
   CHECK(own.result.metrics.bytes == Approx(4e6).epsilon(1e-9));
 }
 
 TEST_CASE("threaded: batches in flight share the stages, weights are as stale as there are others", "[pipeline]") {
   // One batch in flight is plain model parallelism. With n on two stages of 3 ms each, a stage is never idle.
-  const Executed one = run("{schedule: threaded, in_flight: 1}", 2, 2, equal_layers(2, {}), 10);
+  const ExecutedPipeline one = run_pipeline("{schedule: threaded, in_flight: 1}", 2, 2, equal_layers(2, {}), 10);
   CHECK(one.result.iteration == Approx(6 * kMs).epsilon(1e-9));
   CHECK(one.result.metrics.max_staleness == 0);
-  const Executed many = run("{schedule: threaded, in_flight: 4}", 2, 2, equal_layers(2, {}), 40);
+  const ExecutedPipeline many = run_pipeline("{schedule: threaded, in_flight: 4}", 2, 2, equal_layers(2, {}), 40);
   CHECK(many.result.iteration == Approx(3 * kMs).epsilon(1e-9));
   CHECK(*many.result.metrics.max_staleness <= 3);
   CHECK(*many.result.metrics.max_staleness >= 1);
@@ -252,7 +182,8 @@ TEST_CASE("activations and gradients travel while stages compute", "[pipeline]")
   // 2 stages, 2 micro-batches, f = 1, b = 2, messages of 0.5 MB at 1 GB/s with 0.1 ms of latency: 0.6 ms.
   // Stage 0: F0 0-1, F1 1-2. F0's activations 1-1.6. Stage 1: F0 1.6-2.6, B0 2.6-4.6, F1 4.6-5.6, B1 5.6-7.6.
   // Gradients of 0 4.6-5.2, of 1 7.6-8.2. Stage 0: B0 5.2-7.2, B1 8.2-10.2.
-  const Executed done = run("{micro_batches: 2}", 2, 4, equal_layers(2, {}, 1, 0.5e6), 3, 1e9, 0.1 * kMs);
+  const ExecutedPipeline done =
+      run_pipeline("{micro_batches: 2}", 2, 4, equal_layers(2, {}, 1, 0.5e6), 3, 1e9, 0.1 * kMs);
   const auto check = [&](const std::string& label, double start, double end) {
     INFO(label);
     const Interval i = interval(done.step.graph, done.result, label, 0, 0);
@@ -276,7 +207,7 @@ TEST_CASE("stages stand still while messages block", "[pipeline]") {
   // 2.6-3.2. Stage 1: F0 1.6-2.6, B0 2.6-4.6, its message 4.6-5.2, F1 5.2-6.2, B1 6.2-8.2, its message 8.2-8.8. Stage
   // 0: B0 5.2-7.2, B1 8.8-10.8.
   const auto time = [](const std::string& options, int layers, int batch, double latency = 0.6) {
-    return run(options, 2, batch, equal_layers(layers, {}, 1, 1), 3, 1e15, latency * kMs).result.iteration;
+    return run_pipeline(options, 2, batch, equal_layers(layers, {}, 1, 1), 3, 1e15, latency * kMs).result.iteration;
   };
   const std::string blocking = ", blocking_messages: true}";
   CHECK(time("{micro_batches: 2" + blocking, 2, 4) == Approx(10.8 * kMs).epsilon(1e-9));
@@ -296,90 +227,12 @@ TEST_CASE("stages stand still while messages block", "[pipeline]") {
   }
 }
 
-TEST_CASE("recomputation adds a forward pass to each backward pass", "[pipeline]") {
-  const int p = 3, m = 6;
-  const Executed done = run("{micro_batches: 6, recompute: true}", p, m * p, equal_layers(p, {}), 4);
-  CHECK(done.result.iteration == Approx((m + p - 1) * 4 * kMs).epsilon(1e-9));
-}
-
-TEST_CASE("what the trace forgets is computed again by the stage that holds it", "[pipeline]") {
-  // Four equal layers of 1 + 2 ms on 2 stages. Cut into 2 segments, L0 and L1 forget and are computed again: stage 0's
-  // step is 2 + 4 + 2 ms, stage 1's 2 + 4.
-  const TraceSource source = [made = equal_layers(4, {})](std::int64_t batch) {
-    WorkloadTrace trace = made(batch);
-    apply_recompute(trace, {Recompute::Segments::count, 2});
-    return trace;
-  };
-  const WorkloadTrace trace = source(1);
-  double forgotten = 0;
-  for (const LayerTrace& layer : trace.layers) forgotten += layer.times.recompute.longest().value;
-  REQUIRE(forgotten == Approx(2 * kMs));  // L0 and L1
-  for (const std::string schedule : {"naive", "gpipe", "1f1b", "zb_h1", "pipedream", "2bw, micro_batches: 2"}) {
-    INFO(schedule);
-    const int micro_batches = schedule.starts_with("2bw") ? 2 : 1;
-    const std::string given =
-        schedule == "naive" || schedule == "pipedream" || micro_batches == 2 ? "" : ", micro_batches: 1";
-    const Executed done = run("{stages: 2, first_layers: [L2], schedule: " + schedule + given + "}", 2, 4, source);
-    // Of a device, on average: forward and backward passes of four layers on two, and what is forgotten.
-    CHECK(done.result.metrics.compute == Approx(micro_batches * (4 * 3 + 2) / 2.0 * kMs).epsilon(1e-9));
-  }
-  // A batch at a time: 4 layers of 3 ms one after the other, and the second forward pass.
-  const Executed naive = run("{stages: 2, first_layers: [L2], schedule: naive}", 2, 4, source);
-  CHECK(naive.result.iteration == Approx((4 * 3 + 2) * kMs).epsilon(1e-9));
-}
-
-TEST_CASE("a segment is computed again where the backward pass reaches its end", "[pipeline]") {
-  // One stage on 2 replicas, layers of 1 + 2 ms, 4 all-reduces of 1 ms; L0 and L1 are forgotten. F 0-4, backward L3
-  // 4-6, L2 6-8, again L0 and L1 8-10, L1 10-12, L0 12-14; the last all-reduce ends at 15.
-  const TraceSource source = [made = equal_layers(4, {})](std::int64_t batch) {
-    WorkloadTrace trace = made(batch);
-    apply_recompute(trace, {Recompute::Segments::count, 2});
-    return trace;
-  };
-  const Executed done = run("{stages: 1, micro_batches: 1, granularity: layer}", 2, 4, source, 4, 1e9, 0);
-  CHECK(interval(done.step.graph, done.result, "all-reduce stage 0 L2").start == Approx(8 * kMs).epsilon(1e-9));
-  CHECK(interval(done.step.graph, done.result, "all-reduce stage 0 L1").start == Approx(12 * kMs).epsilon(1e-9));
-  CHECK(done.result.iteration == Approx(15 * kMs).epsilon(1e-9));
-}
-
-TEST_CASE("memory: of what segments forget, a stage holds the largest while it computes", "[pipeline]") {
-  // Each micro-batch in flight holds what is kept, and the one that runs also what the forgotten segment makes.
-  const TraceSource source = [made = equal_layers(4, {}, 1, 500)](std::int64_t batch) {
-    WorkloadTrace trace = made(batch);
-    apply_recompute(trace, {Recompute::Segments::count, 2});
-    return trace;
-  };
-  double kept = 0, recomputed = 0;
-  for (const LayerTrace& layer : source(2).layers) {
-    kept += layer.kept_activations.value;
-    recomputed += layer.recomputed.value;
-  }
-  CHECK(recomputed > 0);
-  const Cluster cluster = testing::cluster_of(1);
-  const auto activations = [&](const std::string& options) {
-    return compile(cluster, options, 1, 16, source).memory.front().use.activations.value;
-  };
-  CHECK(activations("{schedule: gpipe, micro_batches: 8}") == 8 * kept + recomputed);
-  CHECK(activations("{schedule: 1f1b, micro_batches: 8}") == kept + recomputed);
-}
-
-TEST_CASE("recomputation is said once", "[pipeline]") {
-  const TraceSource source = [made = equal_layers(4, {})](std::int64_t batch) {
-    WorkloadTrace trace = made(batch);
-    apply_recompute(trace, {Recompute::Segments::count, 2});
-    return trace;
-  };
-  const Cluster cluster = testing::cluster_of(2);
-  CHECK_THAT(testing::message([&] { compile(cluster, "{recompute: true}", 2, 8, source); }),
-             Catch::Contains("recompute: memory.recompute already says what is forgotten"));
-}
-
 TEST_CASE("replicas of a stage share the batch and sum its gradients", "[pipeline]") {
   // 2 stages x 2 replicas; micro-batches of 1 ms passes, free messages. An all-reduce of 1 MB between 2 at 1 GB/s and
   // no latency takes 1 ms; both stages do theirs, stage 0 last: (m + p - 1) x 3 + 1.
   for (const std::string placement : {"stage_major", "replica_major"}) {
-    const Executed done =
-        run("{stages: 2, micro_batches: 4, placement: " + placement + "}", 4, 16, equal_layers(2, {}), 4, 1e9, 0);
+    const ExecutedPipeline done = run_pipeline("{stages: 2, micro_batches: 4, placement: " + placement + "}", 4, 16,
+                                               equal_layers(2, {}), 4, 1e9, 0);
     CHECK(done.result.iteration == Approx((5 * 3 + 1) * kMs).epsilon(1e-9));
     CHECK(done.result.metrics.bytes == Approx(2 * 2 * 1e6));
     REQUIRE(done.step.memory.size() == 2);
@@ -398,19 +251,19 @@ TEST_CASE("all-reduces of replicas start during the last backward pass, or after
                                      {"granularity: model", 10},
                                      {"bucket: 2 MB", 9}}) {  // 5: 2 MB until 7; 2 MB until 9
     INFO(options);
-    const Executed done =
-        run("{stages: 1, micro_batches: 2, " + options + "}", 2, 4, equal_layers(4, {}, 4), 4, 1e9, 0);
+    const ExecutedPipeline done =
+        run_pipeline("{stages: 1, micro_batches: 2, " + options + "}", 2, 4, equal_layers(4, {}, 4), 4, 1e9, 0);
     CHECK(done.result.iteration == Approx(end * kMs).epsilon(1e-9));
     CHECK(done.result.metrics.compute == Approx(6 * kMs).epsilon(1e-9));
     CHECK(done.result.metrics.bytes == Approx(2 * 4e6));
   }
   // Two stages: the last backward pass of stage 0 begins when stage 1's gradients are there, in whatever pieces it is.
-  const Executed two =
-      run("{stages: 2, micro_batches: 2, granularity: layer}", 4, 8, equal_layers(8, {}, 4), 4, 1e9, 0);
+  const ExecutedPipeline two =
+      run_pipeline("{stages: 2, micro_batches: 2, granularity: layer}", 4, 8, equal_layers(8, {}, 4), 4, 1e9, 0);
   CHECK(two.result.iteration == Approx((3 * 3 + 2.5) * kMs).epsilon(1e-9));  // reductions from 7.5 to 11.5
   // ZB-H1 makes them in the pass for weights, 0.25 ms a layer: F B W F B end at 5, gradients 5.25 .. 6.
-  const Executed zero = run("{stages: 1, schedule: zb_h1, micro_batches: 2, granularity: layer}", 2, 4,
-                            equal_layers(4, {}, 4), 4, 1e9, 0);
+  const ExecutedPipeline zero = run_pipeline("{stages: 1, schedule: zb_h1, micro_batches: 2, granularity: layer}", 2, 4,
+                                             equal_layers(4, {}, 4), 4, 1e9, 0);
   CHECK(zero.result.iteration == Approx(9.25 * kMs).epsilon(1e-9));
 }
 
@@ -420,7 +273,7 @@ TEST_CASE("memory of a stage: weights and their versions, activations of what is
   const int p = 4;
   const Cluster cluster = testing::cluster_of(p);
   const auto memory = [&](const std::string& options) {
-    return compile(cluster, options, p, 64, equal_layers(p, {}, 1, 500), Optimizer::adam).memory;
+    return compile_pipeline(cluster, options, p, 64, equal_layers(p, {}, 1, 500), Optimizer::adam).memory;
   };
   const auto kept = [](int stage) { return stage == 0 ? 2000.0 : 2500.0; };
   const std::string m32 = ", micro_batches: 32}";
@@ -454,7 +307,7 @@ TEST_CASE("a branch that runs past a stage is handed on by it", "[pipeline]") {
     trace.layers[3].inputs = {2, 1};
     return trace;
   };
-  const Executed done = run("{micro_batches: 1}", 3, 3, branch, 3);
+  const ExecutedPipeline done = run_pipeline("{micro_batches: 1}", 3, 3, branch, 3);
   CHECK(done.result.metrics.bytes == Approx(2 * (1e6 + 2e6)));
 }
 
@@ -467,7 +320,8 @@ TEST_CASE("where stages begin", "[pipeline]") {
     return testing::chain(std::move(layers), batch);
   };
   const auto longest = [&](const std::string& options, int stages) {
-    const Executed done = run("{schedule: pipedream, " + options + "}", stages, stages, uneven, 40, 1e15);
+    const ExecutedPipeline done =
+        run_pipeline("{schedule: pipedream, " + options + "}", stages, stages, uneven, 40, 1e15);
     return done.result.iteration / kMs;
   };
   CHECK(longest("split: time", 2) == Approx(6).epsilon(1e-5));             // 1 1 1 1 | 4 2
@@ -481,7 +335,7 @@ TEST_CASE("where stages begin", "[pipeline]") {
 TEST_CASE("options that do not fit are errors that say what would", "[pipeline]") {
   const Cluster cluster = testing::cluster_of(8);
   const auto message = [&](const std::string& options, int workers, int batch, int layers = 8) {
-    return testing::message([&] { compile(cluster, options, workers, batch, equal_layers(layers, {})); });
+    return testing::message([&] { compile_pipeline(cluster, options, workers, batch, equal_layers(layers, {})); });
   };
   using Catch::Contains;
   CHECK_THAT(message("{stages: 3}", 8, 8), Contains("stages: 8 workers do not divide into pipelines of 3 stages") &&
