@@ -9,6 +9,8 @@
 
 #include "tests/cli/program.hpp"
 
+namespace epocast::bad_input_test {
+
 using namespace epocast::test;
 
 namespace {
@@ -121,3 +123,5 @@ TEST_CASE("bad input is refused with one line that names the place and the remed
     }
   }
 }
+
+}  // namespace epocast::bad_input_test

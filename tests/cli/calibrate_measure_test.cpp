@@ -8,6 +8,8 @@
 
 #include "tests/cli/program.hpp"
 
+namespace epocast::calibrate_measure_test {
+
 using namespace epocast::test;
 namespace fs = std::filesystem;
 
@@ -222,3 +224,5 @@ layers:
   CHECK(std::system((in_folder + "python3 -B '" + script + "' cut.csv --dry-run -o cut.out 2>/dev/null").c_str()) != 0);
   CHECK_FALSE(fs::exists(folder.path() / "cut.out"));
 }
+
+}  // namespace epocast::calibrate_measure_test

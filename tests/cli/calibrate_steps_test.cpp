@@ -6,6 +6,8 @@
 
 #include "tests/cli/program.hpp"
 
+namespace epocast::calibrate_steps_test {
+
 using namespace epocast::test;
 using Catch::Contains;
 
@@ -59,3 +61,5 @@ TEST_CASE("calibrate steps finds the constants of simulated steps, and run uses 
   CHECK(far.exit_code == 0);
   CHECK_THAT(far.out, Contains("workers = 16 lies outside what steps calibration 'c.yaml' was fitted to, 1 to 8"));
 }
+
+}  // namespace epocast::calibrate_steps_test

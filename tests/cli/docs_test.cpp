@@ -13,6 +13,8 @@
 
 #include "tests/cli/program.hpp"
 
+namespace epocast::docs_test {
+
 using namespace epocast::test;
 namespace fs = std::filesystem;
 
@@ -331,3 +333,5 @@ TEST_CASE("every command, column and property is documented") {
     CHECK(platforms.find("`" + property + "`") != std::string::npos);
   }
 }
+
+}  // namespace epocast::docs_test

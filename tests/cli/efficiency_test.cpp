@@ -6,6 +6,8 @@
 
 #include "tests/cli/program.hpp"
 
+namespace epocast::efficiency_test {
+
 using namespace epocast::test;
 using nlohmann::ordered_json;
 
@@ -112,3 +114,5 @@ TEST_CASE("the single device recomputes if the study does") {
     CHECK(number(row, "efficiency") == Approx(1).epsilon(1e-9));
   }
 }
+
+}  // namespace epocast::efficiency_test

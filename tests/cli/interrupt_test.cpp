@@ -12,6 +12,8 @@
 
 #include "tests/cli/program.hpp"
 
+namespace epocast::interrupt_test {
+
 using namespace epocast::test;
 
 namespace {
@@ -166,3 +168,5 @@ TEST_CASE("files are written even if nobody reads the rows") {
   CHECK(run.exit_code == 2);
   CHECK(std::filesystem::exists(folder.path() / "p.svg"));
 }
+
+}  // namespace epocast::interrupt_test

@@ -8,6 +8,8 @@
 #include "tests/cli/program.hpp"
 #include "tests/cli/text.hpp"
 
+namespace epocast::irregular_run_test {
+
 using namespace epocast::test;
 using nlohmann::ordered_json;
 
@@ -109,3 +111,5 @@ TEST_CASE("samples whose gradients come too late do not count") {
     CHECK(one.at("speedup").get<double>() == Approx(alone.at("iteration_s").get<double>() / iteration).epsilon(1e-9));
   }
 }
+
+}  // namespace epocast::irregular_run_test

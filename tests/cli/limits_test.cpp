@@ -6,6 +6,8 @@
 
 #include "tests/cli/program.hpp"
 
+namespace epocast::limits_test {
+
 using namespace epocast::test;
 
 namespace {
@@ -103,3 +105,5 @@ TEST_CASE("long and broken text is not echoed as it is") {
   CHECK(bytes.exit_code == 2);
   CHECK_THAT(bytes.err, Catch::Contains("'\\xff\\x1b[31m'"));
 }
+
+}  // namespace epocast::limits_test

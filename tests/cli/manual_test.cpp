@@ -9,6 +9,8 @@
 #include "tests/cli/program.hpp"
 #include "tests/cli/text.hpp"
 
+namespace epocast::manual_test {
+
 using namespace epocast::test;
 
 namespace {
@@ -72,3 +74,5 @@ TEST_CASE("bash completes commands and options") {
   CHECK(wrong.exit_code == 2);
   CHECK_THAT(wrong.err, Catch::Contains("did you mean 'bash'?"));
 }
+
+}  // namespace epocast::manual_test

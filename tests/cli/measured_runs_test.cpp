@@ -11,6 +11,8 @@
 
 #include "tests/cli/program.hpp"
 
+namespace epocast::measured_runs_test {
+
 using namespace epocast::test;
 using Catch::Contains;
 
@@ -151,3 +153,5 @@ TEST_CASE("tables of runs that make no sense are refused with their place") {
   CHECK_THAT(said(head + "a,baseline,ring,4,320\na,run,ring,8,500\n"),
              Contains("runs.csv:3: role: baseline of a: step_time of") && Contains("leaves no time for passes"));
 }
+
+}  // namespace epocast::measured_runs_test

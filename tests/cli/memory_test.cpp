@@ -6,6 +6,8 @@
 
 #include "tests/cli/program.hpp"
 
+namespace epocast::memory_test {
+
 using namespace epocast::test;
 using Catch::Contains;
 using nlohmann::json;
@@ -93,3 +95,5 @@ TEST_CASE("the memory timeline's peak is the run's, at the same moment") {
         "activation_gradient_bytes,workspace_bytes");
   CHECK(lines.size() == moments.size() + 1);
 }
+
+}  // namespace epocast::memory_test

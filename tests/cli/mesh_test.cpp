@@ -5,6 +5,8 @@
 
 #include "tests/cli/program.hpp"
 
+namespace epocast::mesh_test {
+
 using namespace epocast::test;
 using Catch::Contains;
 using nlohmann::json;
@@ -54,3 +56,5 @@ TEST_CASE("what software costs is felt by devices that share layers, too") {
     CHECK(compute("{name: ideal, spread: 0.1}") == Approx(compute("ideal") * 1.207).epsilon(1e-3));
   }
 }
+
+}  // namespace epocast::mesh_test

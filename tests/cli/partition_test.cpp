@@ -6,6 +6,8 @@
 
 #include "tests/cli/program.hpp"
 
+namespace epocast::partition_test {
+
 using namespace epocast::test;
 namespace fs = std::filesystem;
 
@@ -107,3 +109,5 @@ TEST_CASE("Zoltan's program fails, or writes what is no partition") {
   CHECK(good.exit_code == 0);
   CHECK_THAT(good.out, Catch::Contains("volume: connectivity 1, cut nets 1"));
 }
+
+}  // namespace epocast::partition_test

@@ -6,6 +6,8 @@
 
 #include "tests/cli/program.hpp"
 
+namespace epocast::plan_test {
+
 using namespace epocast::test;
 
 namespace {
@@ -135,3 +137,5 @@ TEST_CASE("plans that cannot be say what comes closest, or what is missing") {
           "--minimise energy: the study does not say what it takes; add a block `power:");
   refused({"--under", "5"}, "--under: missing unit");
 }
+
+}  // namespace epocast::plan_test

@@ -13,6 +13,8 @@
 
 #include "tests/cli/program.hpp"
 
+namespace epocast::rank_test {
+
 using namespace epocast::test;
 
 namespace {
@@ -154,3 +156,5 @@ TEST_CASE("mpirun starts ranks") {
         std::string::npos);
   CHECK(rows(folder, "all.sqlite") == run_good({"run", "study.yaml", "--format", "jsonl"}, folder).out);
 }
+
+}  // namespace epocast::rank_test

@@ -5,6 +5,8 @@
 
 #include "tests/cli/program.hpp"
 
+namespace epocast::report_test {
+
 using namespace epocast::test;
 using nlohmann::json;
 
@@ -86,3 +88,5 @@ TEST_CASE("a report of scenarios without results shows why") {
   CHECK(run_program({"report", "study.sqlite"}, folder.path()).exit_code == 0);
   CHECK_THAT(read_file(folder.path() / "report.html"), Catch::Contains("1000 workers, but platform"));
 }
+
+}  // namespace epocast::report_test

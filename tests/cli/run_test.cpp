@@ -10,6 +10,8 @@
 #include "tests/cli/program.hpp"
 #include "tests/cli/text.hpp"
 
+namespace epocast::run_test {
+
 using namespace epocast::test;
 using nlohmann::ordered_json;
 
@@ -537,3 +539,5 @@ TEST_CASE("help has an example for every command, and there is a version") {
   }
   CHECK_THAT(run_good({"--version"}, folder).out, Catch::Matches("epocast [0-9]+\\.[0-9]+\\.[0-9]+\n"));
 }
+
+}  // namespace epocast::run_test

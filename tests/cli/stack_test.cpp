@@ -8,6 +8,8 @@
 
 #include "tests/cli/program.hpp"
 
+namespace epocast::stack_test {
+
 using namespace epocast::test;
 using Catch::Contains;
 
@@ -78,3 +80,5 @@ TEST_CASE("--explain says what each mechanism costs, largest first") {
   CHECK_THAT(out, Contains("0.0564 s") && Contains("0.0200 s"));
   CHECK(overhead != std::string::npos);
 }
+
+}  // namespace epocast::stack_test

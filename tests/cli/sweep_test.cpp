@@ -13,6 +13,8 @@
 
 #include "tests/cli/program.hpp"
 
+namespace epocast::sweep_test {
+
 using namespace epocast::test;
 
 namespace {
@@ -288,3 +290,5 @@ TEST_CASE("stores that cannot be used say why") {
 TEST_CASE("whatever is killed, a sweep ends with every scenario once and as it is") { sweep_under_fire(12, 1); }
 
 TEST_CASE("two hundred kills, and every scenario once and as it is", "[long]") { sweep_under_fire(200, 2); }
+
+}  // namespace epocast::sweep_test

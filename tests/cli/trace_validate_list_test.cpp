@@ -10,7 +10,8 @@
 #include "strategies/register.hpp"
 #include "tests/cli/program.hpp"
 
-using namespace epocast;
+namespace epocast::trace_validate_list_test {
+
 using namespace epocast::test;
 using Catch::Contains;
 
@@ -174,3 +175,5 @@ TEST_CASE("list says all about one thing, or that it is not there") {
     CHECK_THAT(run.err, Contains(remedy));
   }
 }
+
+}  // namespace epocast::trace_validate_list_test

@@ -5,6 +5,8 @@
 
 #include "tests/cli/program.hpp"
 
+namespace epocast::unequal_devices_test {
+
 using namespace epocast::test;
 using nlohmann::ordered_json;
 
@@ -108,3 +110,5 @@ TEST_CASE("a step time holds for the device it was measured on, and others come 
   CHECK(table(folder, {"workers={hosts: [slow]}", "compute={cost_model: fitted, calibration: v100}"}).find(scaled) ==
         std::string::npos);
 }
+
+}  // namespace epocast::unequal_devices_test

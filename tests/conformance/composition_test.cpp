@@ -15,7 +15,7 @@
 #include "tests/support/simulate.hpp"
 #include "tests/support/transformer.hpp"
 
-using namespace epocast;
+namespace epocast::composition_test {
 
 namespace {
 
@@ -211,7 +211,7 @@ bool must_repeat(std::vector<Interval> intervals, std::int64_t iterations) {
 
 void check(const std::vector<Combination>& combinations) {
   const testing::Star star(kDevices, 1e9, 5e-6);
-  const auto compile = [&](const Combination& c) { return ::compile(c, cluster_of(star, c)); };
+  const auto compile = [&](const Combination& c) { return composition_test::compile(c, cluster_of(star, c)); };
   constexpr std::int64_t kIterations = 40;
   const std::vector<ExecutionOptions> ways{{.iterations = kIterations, .exact = true, .fold = false},
                                            {.iterations = kIterations, .fold = false},
@@ -269,3 +269,5 @@ TEST_CASE("combinations of mesh, schedule, body and synchronisation keep the rul
 TEST_CASE("combinations of mesh, schedule, body and synchronisation keep the rules: all", "[composition][long]") {
   check(all_combinations());
 }
+
+}  // namespace epocast::composition_test

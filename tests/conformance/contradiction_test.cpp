@@ -4,7 +4,8 @@
 
 #include "tests/conformance/strategy_outcomes.hpp"
 
-using namespace epocast;
+namespace epocast::contradiction_test {
+
 using namespace epocast::conformance;
 
 TEST_CASE("no run contradicts itself without a doubt", "[conformance]") {
@@ -31,3 +32,5 @@ TEST_CASE("no run contradicts itself without a doubt", "[conformance]") {
   }
   CHECK(contradictions > 0);  // otherwise the above says nothing
 }
+
+}  // namespace epocast::contradiction_test

@@ -16,7 +16,8 @@
 #include "tests/conformance/strategy_outcomes.hpp"
 #include "tests/support/conservation.hpp"
 
-using namespace epocast;
+namespace epocast::strategy_test {
+
 using namespace epocast::conformance;
 using testing::sum;
 
@@ -282,3 +283,5 @@ TEST_CASE("noise depends on its seed only", "[conformance]") {
     }
   }
 }
+
+}  // namespace epocast::strategy_test

@@ -19,7 +19,8 @@
 #include "tests/support/in_child.hpp"
 #include "tests/support/simulate.hpp"
 
-using namespace epocast;
+namespace epocast::study_keys_test {
+
 using namespace epocast::conformance;
 
 namespace {
@@ -237,3 +238,5 @@ TEST_CASE("every strategy and every documented key is tried", "[conformance]") {
   }
   CHECK(found > 35);
 }
+
+}  // namespace epocast::study_keys_test

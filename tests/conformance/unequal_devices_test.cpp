@@ -6,7 +6,8 @@
 
 #include "tests/conformance/strategy_outcomes.hpp"
 
-using namespace epocast;
+namespace epocast::unequal_devices_test {
+
 using namespace epocast::conformance;
 
 namespace {
@@ -122,3 +123,5 @@ TEST_CASE("unequal devices are equal devices of which some are slowed down", "[c
   CHECK(symmetric > 50);
   CHECK(cases.size() > 150);
 }
+
+}  // namespace epocast::unequal_devices_test

@@ -12,7 +12,7 @@
 #include "experiments/run_study.hpp"
 #include "tests/cli/text.hpp"
 
-using namespace epocast;
+namespace epocast::quickstart_test {
 
 namespace {
 
@@ -93,3 +93,5 @@ TEST_CASE("the quickstart forecast is the approved one") {
     }
   }
 }
+
+}  // namespace epocast::quickstart_test

@@ -7,7 +7,7 @@
 #include "experiments/learning/curves.hpp"
 #include "experiments/run_study.hpp"
 
-using namespace epocast;
+namespace epocast::batch_schedule_test {
 
 namespace {
 
@@ -103,3 +103,5 @@ TEST_CASE("learning decides when the batch doubles", "[schedule]") {
       run("schedule: {rule: doubling, from: 8, to: 32, every: " + std::to_string(interval) + ", epochs: 30}\n").front();
   CHECK(result.total_s == Approx(given.total_s).epsilon(1e-9));
 }
+
+}  // namespace epocast::batch_schedule_test

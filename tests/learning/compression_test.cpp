@@ -9,7 +9,8 @@
 #include "learning/samples.hpp"
 #include "tests/support/recorded_log.hpp"
 
-using namespace epocast;
+namespace epocast::compression_test {
+
 using namespace epocast::learning;
 
 namespace {
@@ -112,3 +113,5 @@ TEST_CASE("the rest makes up for what is lost, and the server gets what the othe
   const auto [rounded, ignored] = train("data_parallel", even, 0.05, {Compression::fp16});
   for (std::size_t i = 0; i < rounded.size(); ++i) CHECK(rounded[i] == Approx(std::pow(0.95, 40)).epsilon(0.01));
 }
+
+}  // namespace epocast::compression_test

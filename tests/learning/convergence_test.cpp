@@ -4,7 +4,7 @@
 #include "experiments/learning/convergence.hpp"
 #include "experiments/run_study.hpp"
 
-using namespace epocast;
+namespace epocast::convergence_test {
 
 namespace {
 
@@ -44,3 +44,5 @@ TEST_CASE("a study's time to a target is that of its epochs, and off unless aske
   CHECK(*stale.mean_staleness > 1);
   CHECK(*stale.epochs_to_target == Approx(20 * (1 + 0.1 * *stale.mean_staleness)));
 }
+
+}  // namespace epocast::convergence_test

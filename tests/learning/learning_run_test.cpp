@@ -6,7 +6,7 @@
 #include "experiments/learning/curves.hpp"
 #include "experiments/run_study.hpp"
 
-using namespace epocast;
+namespace epocast::learning_run_test {
 
 namespace {
 
@@ -124,3 +124,5 @@ TEST_CASE("curves survive the way from the simulating process", "[learning]") {
   CHECK(back.diverged);
   CHECK_FALSE(back.reached);
 }
+
+}  // namespace epocast::learning_run_test

@@ -6,7 +6,8 @@
 
 #include "tests/support/recorded_log.hpp"
 
-using namespace epocast;
+namespace epocast::parameter_log_test {
+
 using testing::record;
 using Kind = ParameterEvent::Kind;
 
@@ -110,3 +111,5 @@ TEST_CASE("layers are pieces, with their shares of the bytes", "[log]") {
   CHECK(shares["A"] == Approx(0.25));
   CHECK(shares["B"] == Approx(0.75));
 }
+
+}  // namespace epocast::parameter_log_test

@@ -10,7 +10,8 @@
 #include "learning/samples.hpp"
 #include "tests/support/recorded_log.hpp"
 
-using namespace epocast;
+namespace epocast::replay_test {
+
 using namespace epocast::learning;
 using testing::record;
 
@@ -214,3 +215,5 @@ TEST_CASE("rates by rule", "[rate]") {
   CHECK(lee.at(80, 2048) == Approx(0.02));
   CHECK(lee.at(120, 2048) == Approx(0.002));
 }
+
+}  // namespace epocast::replay_test

@@ -10,7 +10,8 @@
 #include "learning/replay.hpp"
 #include "tests/support/recorded_log.hpp"
 
-using namespace epocast;
+namespace epocast::theory_test {
+
 using namespace epocast::learning;
 using testing::record;
 
@@ -298,3 +299,5 @@ TEST_CASE("steps to a loss are S (1 + B_c / B), with the noise scale of the full
   CHECK(intercept == Approx(full).epsilon(0.05));
   CHECK(slope / intercept == Approx(expected).epsilon(0.2));
 }
+
+}  // namespace epocast::theory_test

@@ -16,7 +16,7 @@
 #include "sim/network_plan.hpp"
 #include "tests/support/simulate.hpp"
 
-using namespace epocast;
+namespace epocast::algorithm_choice_test {
 
 namespace {
 
@@ -164,3 +164,5 @@ TEST_CASE("the algorithm taken for other operations is the fastest on every ship
       {Op::reduce_scatter, Op::all_gather, Op::all_to_all, Op::broadcast, Op::reduce, Op::gather, Op::scatter},
       {1e3, 32e3, 1e6, 32e6, 1e9});
 }
+
+}  // namespace epocast::algorithm_choice_test

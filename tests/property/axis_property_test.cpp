@@ -13,7 +13,7 @@
 
 #include "tests/support/simulate.hpp"
 
-using namespace epocast;
+namespace epocast::axis_property_test {
 
 namespace {
 
@@ -202,3 +202,5 @@ TEST_CASE("a task along an axis is one task per team", "[task graph][axis][prope
     CHECK(worst < 1e-9 * axes.total);
   }
 }
+
+}  // namespace epocast::axis_property_test

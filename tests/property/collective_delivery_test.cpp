@@ -16,7 +16,8 @@
 #include "sim/collective.hpp"
 #include "tests/property/collective_cases.hpp"
 
-using namespace epocast;
+namespace epocast::collective_delivery_test {
+
 using namespace epocast::collective_cases;
 
 namespace {
@@ -277,3 +278,5 @@ TEST_CASE("double binary trees sum and spread every chunk of both halves", "[col
     }
   }
 }
+
+}  // namespace epocast::collective_delivery_test

@@ -14,7 +14,8 @@
 #include "sim/collective.hpp"
 #include "tests/property/collective_cases.hpp"
 
-using namespace epocast;
+namespace epocast::collective_property_test {
+
 using namespace epocast::collective_cases;
 
 namespace {
@@ -173,3 +174,5 @@ TEST_CASE("halving-doubling beats the ring's latency and keeps its bandwidth", "
     }
   }
 }
+
+}  // namespace epocast::collective_property_test

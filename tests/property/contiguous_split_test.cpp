@@ -12,7 +12,7 @@
 #include "strategies/partitioners/unequal_split.hpp"
 #include "tests/support/synthetic.hpp"
 
-using namespace epocast;
+namespace epocast::contiguous_split_test {
 
 namespace {
 
@@ -283,3 +283,5 @@ TEST_CASE("the split over unequal devices is the best of all splits, and the usu
   }
   CHECK(feasible >= 400);
 }
+
+}  // namespace epocast::contiguous_split_test

@@ -14,7 +14,8 @@
 #include "tests/support/conservation.hpp"
 #include "tests/support/simulate.hpp"
 
-using namespace epocast;
+namespace epocast::execution_property_test {
+
 using testing::sum;
 
 namespace {
@@ -174,3 +175,5 @@ TEST_CASE("no random graph beats its bound", "[execution][property]") {
     CHECK(s.exact.total >= s.exact.bound->seconds * static_cast<double>(kIterations - 30) * (1 - 1e-8));
   });
 }
+
+}  // namespace epocast::execution_property_test

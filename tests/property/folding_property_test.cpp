@@ -14,7 +14,7 @@
 #include "tests/property/random_network.hpp"
 #include "tests/support/simulate.hpp"
 
-using namespace epocast;
+namespace epocast::folding_property_test {
 
 namespace {
 
@@ -169,3 +169,5 @@ TEST_CASE("stages of ranks fold behind uplinks as fast as their ports together",
   const testing::TemporaryPlatform tree(testing::network_xml(points, links, routes));
   CHECK(check_loops(tree.cluster(), 8) > kLoops / 3);
 }
+
+}  // namespace epocast::folding_property_test

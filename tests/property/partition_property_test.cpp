@@ -16,7 +16,7 @@
 #include "strategies/partitioners/vertex_groups.hpp"
 #include "workloads/model_reader.hpp"
 
-using namespace epocast;
+namespace epocast::partition_property_test {
 
 namespace {
 
@@ -322,3 +322,5 @@ TEST_CASE("a network with sums of layers is cut better than between whole layers
   const double ours = cut_cost(graph, partition_by_annealing(graph, options), options.objective);
   CHECK(ours < 0.9 * cut_cost(graph, whole, options.objective));
 }
+
+}  // namespace epocast::partition_property_test

@@ -11,7 +11,8 @@
 #include "strategies/placement/refinement.hpp"
 #include "tests/support/random_operators.hpp"
 
-using namespace epocast;
+namespace epocast::placement_property_test {
+
 using namespace epocast::testing;
 
 namespace {
@@ -269,3 +270,5 @@ TEST_CASE("a ledger holds at least what a replay has in memory, and moves there 
     for (std::size_t d = 0; d < 3; ++d) CHECK(ledger.most(d) == most[d]);  // whole bytes: sums are exact
   }
 }
+
+}  // namespace epocast::placement_property_test

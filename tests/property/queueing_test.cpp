@@ -8,7 +8,8 @@
 
 #include "tests/support/simulate.hpp"
 
-using namespace epocast;
+namespace epocast::queueing_test {
+
 using testing::simulate;
 using testing::Star;
 
@@ -133,3 +134,5 @@ TEST_CASE("the server's network interface saturates at its bandwidth", "[queuein
     CHECK(sharing.iteration == Approx((10 + n) * 1e-3).epsilon(1e-9));
   }
 }
+
+}  // namespace epocast::queueing_test

@@ -11,7 +11,7 @@
 #include "tests/property/random_network.hpp"
 #include "tests/support/simulate.hpp"
 
-using namespace epocast;
+namespace epocast::redundant_links_test {
 
 namespace {
 
@@ -73,3 +73,5 @@ TEST_CASE("a pod's uplinks are left out unless they are oversubscribed", "[platf
   // The second unit has a node: its uplinks are narrower than its ports, and than all that comes from the first.
   CHECK(left_out_of(pod_platform("dgx_a100_pod", 21, 1.5)) == kUplinks / 2 + 2 * 8);
 }
+
+}  // namespace epocast::redundant_links_test

@@ -6,7 +6,8 @@
 
 #include "tests/support/simulate.hpp"
 
-using namespace epocast;
+namespace epocast::shared_link_test {
+
 using testing::Star;
 
 namespace {
@@ -68,3 +69,5 @@ TEST_CASE("one shared link has the same dates with and without a solver", "[shar
   CHECK(worst < 1e-9);
   if (std::getenv("EPOCAST_TEST_NUMBERS")) WARN("worst difference, relative to the run: " << worst);
 }
+
+}  // namespace epocast::shared_link_test

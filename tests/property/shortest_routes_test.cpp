@@ -9,7 +9,7 @@
 #include "tests/property/random_network.hpp"
 #include "tests/support/simulate.hpp"
 
-using namespace epocast;
+namespace epocast::shortest_routes_test {
 
 namespace {
 
@@ -46,3 +46,5 @@ TEST_CASE("shortest routes are SimGrid's on a pod", "[platform][property]") {
   const Cluster pod = testing::platform("dgx_h100_pod_4");
   CHECK(testing::in_children(1, [&](int) { return differences(pod.platform_file.string()); }).front().empty());
 }
+
+}  // namespace epocast::shortest_routes_test

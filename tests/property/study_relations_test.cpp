@@ -31,7 +31,8 @@
 #include "tests/support/in_child.hpp"
 #include "tests/support/simulate.hpp"
 
-using namespace epocast;
+namespace epocast::study_relations_test {
+
 using testing::RandomStudy;
 using testing::Variation;
 
@@ -270,3 +271,5 @@ TEST_CASE("a thousand random studies keep what must hold between them", "[proper
   const char* count = std::getenv("EPOCAST_TEST_STUDIES");
   check_studies(count != nullptr ? std::atoi(count) : 1000);
 }
+
+}  // namespace epocast::study_relations_test

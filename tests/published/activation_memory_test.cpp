@@ -10,7 +10,7 @@
 #include "strategies/register.hpp"
 #include "workloads/model_reader.hpp"
 
-using namespace epocast;
+namespace epocast::activation_memory_test {
 
 namespace {
 
@@ -93,3 +93,5 @@ TEST_CASE("what is computed again is attention, or layers") {
   CHECK(product_flop(model, settings("full")).recomputed == Approx(l * (24 * q * h * h + 4 * q * q * h)).epsilon(1e-3));
   CHECK(tokens_per_sample(model) == 1024);
 }
+
+}  // namespace epocast::activation_memory_test

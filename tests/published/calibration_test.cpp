@@ -11,7 +11,7 @@
 #include "costmodels/kernel_measurements.hpp"
 #include "costmodels/network_calibration.hpp"
 
-using namespace epocast;
+namespace epocast::calibration_test {
 
 namespace {
 
@@ -123,3 +123,5 @@ TEST_CASE("the shipped calibrations are those that the shipped measurements give
       CHECK(shipped.find(fit.op, fit.library)->quality.error == Approx(fit.quality.error).epsilon(0.05));
   }
 }
+
+}  // namespace epocast::calibration_test

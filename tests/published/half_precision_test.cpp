@@ -12,7 +12,7 @@
 #include "costmodels/kernel_fit.hpp"
 #include "costmodels/kernel_measurements.hpp"
 
-using namespace epocast;
+namespace epocast::half_precision_test {
 
 namespace {
 
@@ -58,3 +58,5 @@ TEST_CASE("bf16 products of other software stacks, and fused attention on them",
 TEST_CASE("fused attention of heads that were left out: within 10 %, 90 % of them within 25 %") {
   for (const std::string table : {"a100_bf16", "h100_bf16"}) check(table, "attention", 0.10, 0.25);
 }
+
+}  // namespace epocast::half_precision_test

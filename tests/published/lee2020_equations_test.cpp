@@ -11,7 +11,7 @@
 #include "tests/support/simulate.hpp"
 #include "tests/support/synthetic.hpp"
 
-using namespace epocast;
+namespace epocast::lee2020_equations_test {
 
 namespace {
 
@@ -184,3 +184,5 @@ TEST_CASE("Lee 2020: inequality 4.8 says when pcnn sends less", "[lee2020]") {
       CHECK(theirs / ours < 2);
     }
 }
+
+}  // namespace epocast::lee2020_equations_test

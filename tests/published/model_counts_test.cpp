@@ -9,7 +9,7 @@
 
 #include "workloads/model_reader.hpp"
 
-using namespace epocast;
+namespace epocast::model_counts_test {
 
 namespace {
 
@@ -145,3 +145,5 @@ TEST_CASE("AlexNet layer by layer: Eserol 2019, Table 2.2") {
     CHECK(layer(model, name).output == shape);
   }
 }
+
+}  // namespace epocast::model_counts_test

@@ -16,7 +16,7 @@
 #include "sim/data_file.hpp"
 #include "workloads/model_reader.hpp"
 
-using namespace epocast;
+namespace epocast::model_zoo_test {
 
 namespace {
 
@@ -151,3 +151,5 @@ TEST_CASE("Inception-v3 has the 120 nodes of DeePa's graph") {
       ++nodes;
   CHECK(nodes - 4 == 120);  // modules e1 and e2 concatenate twice more inside, which DeePa need not count
 }
+
+}  // namespace epocast::model_zoo_test

@@ -14,7 +14,7 @@
 
 #include "costmodels/network_calibration.hpp"
 
-using namespace epocast;
+namespace epocast::network_groups_test {
 
 namespace {
 
@@ -124,3 +124,5 @@ TEST_CASE("a fit finds the protocols that made the times, and its file keeps the
   CHECK(after.fits[0].extrapolates(1024, 1e6));
   CHECK_FALSE(after.fits[0].extrapolates(64, 1e6));
 }
+
+}  // namespace epocast::network_groups_test

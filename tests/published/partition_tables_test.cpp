@@ -11,7 +11,7 @@
 #include "strategies/partitioners/class_annealing.hpp"
 #include "strategies/partitioners/grid_annealing.hpp"
 
-using namespace epocast;
+namespace epocast::partition_tables_test {
 
 namespace {
 
@@ -153,3 +153,5 @@ TEST_CASE("a bound that is not kept makes a target fail") {
   REQUIRE(beyond.misses.size() == 1);
   CHECK(beyond.misses.front().text == "b: volume is 11.5 instead of at most 10 MB (+15.00 %)");
 }
+
+}  // namespace epocast::partition_tables_test

@@ -20,7 +20,7 @@
 #include "sim/simgrid/engine.hpp"
 #include "tests/support/in_child.hpp"
 
-using namespace epocast;
+namespace epocast::platform_bandwidth_test {
 
 namespace {
 
@@ -135,3 +135,5 @@ TEST_CASE("every platform of a real machine is compared with its sources") {
       CHECK(compared.contains(platform.name));
     }
 }
+
+}  // namespace epocast::platform_bandwidth_test

@@ -8,7 +8,7 @@
 #include "experiments/reproduce/eserol2019/targets.hpp"
 #include "experiments/reproduce/report.hpp"
 
-using namespace epocast;
+namespace epocast::reproduce_all_test {
 
 namespace {
 
@@ -61,3 +61,5 @@ TEST_CASE("what searches promise holds", "[long]") {
     }
   }
 }
+
+}  // namespace epocast::reproduce_all_test

@@ -21,7 +21,8 @@
 #include "experiments/reproduce/report.hpp"
 #include "sim/error.hpp"
 
-using namespace epocast;
+namespace epocast::reproduce_command_test {
+
 namespace fs = std::filesystem;
 
 namespace {
@@ -355,3 +356,5 @@ TEST_CASE("published tables are read strictly, with file and line") {
   }
   CHECK_THROWS_WITH(PublishedTable::load("nowhere.csv", {"workers"}), Catch::Contains("nowhere.csv: no such file"));
 }
+
+}  // namespace epocast::reproduce_command_test

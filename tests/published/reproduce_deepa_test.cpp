@@ -5,7 +5,7 @@
 #include "experiments/reproduce/deepa/targets.hpp"
 #include "experiments/reproduce/report.hpp"
 
-using namespace epocast;
+namespace epocast::reproduce_deepa_test {
 
 TEST_CASE("tables of DeePa: every cell by the paper's rules") {
   const Registries registries = builtin_registries();
@@ -55,3 +55,5 @@ TEST_CASE("ImageNet-22K: what image parallelism sends more") {
   CHECK(result.summary.exact == 3);
   CHECK(result.summary.exact_matched == 3);
 }
+
+}  // namespace epocast::reproduce_deepa_test

@@ -14,7 +14,7 @@
 #include "experiments/reproduce/published_table.hpp"
 #include "experiments/reproduce/report.hpp"
 
-using namespace epocast;
+namespace epocast::reproduce_eserol2019_test {
 
 namespace {
 
@@ -182,3 +182,5 @@ TEST_CASE("Eserol 2019, Table 5.15: one asynchronous cell by hand from the fitte
   CHECK(simulated > 0.98 * iterations * (step + copies));
   CHECK(simulated < 1.02 * iterations * (step + copies + service));
 }
+
+}  // namespace epocast::reproduce_eserol2019_test

@@ -9,7 +9,7 @@
 #include "experiments/reproduce/hermans2017/targets.hpp"
 #include "experiments/reproduce/report.hpp"
 
-using namespace epocast;
+namespace epocast::reproduce_hermans2017_test {
 
 TEST_CASE("Hermans 2017: versions and staleness of ten commits of two workers") {
   // Steps of 10 and 13 s. In order of time: 10, 13, 20, 26, 30, 39, 40, 50, 52, 65: versions 1 to 10. A worker's commit
@@ -37,3 +37,5 @@ TEST_CASE("Hermans 2017: what the text prints and what it should be") {
   CHECK(value["equation 4.1, lambda = 5: gradients in a commit, corrected"] == 5);
   CHECK(value["shard: samples, corrected"] == 3000);
 }
+
+}  // namespace epocast::reproduce_hermans2017_test

@@ -9,7 +9,7 @@
 #include "experiments/reproduce/lee2020/targets.hpp"
 #include "experiments/reproduce/report.hpp"
 
-using namespace epocast;
+namespace epocast::reproduce_lee2020_test {
 
 namespace {
 
@@ -78,3 +78,5 @@ TEST_CASE("Lee 2020: what the strategies send is what equations 4.2 to 4.9 and t
   const double values = 25088 * 256 / 256.0 / 256 * 255 + 4096 * 256 / 256.0 * 255 + 25088 * 4096 / 256.0 * 255;
   CHECK(find(result, "VGG-16 FC1 P=256", "4.5 all three, volume").simulated == Approx(4 * values / 0x1p20));
 }
+
+}  // namespace epocast::reproduce_lee2020_test

@@ -8,7 +8,7 @@
 #include "experiments/reproduce/gpipe/targets.hpp"
 #include "experiments/reproduce/report.hpp"
 
-using namespace epocast;
+namespace epocast::reproduce_model_parallel_test {
 
 namespace {
 
@@ -70,3 +70,5 @@ TEST_CASE("GPipe's bubble formula, all numbers of stages and micro-batches") {
   CHECK(result.summary.exact == 2 * 3 * 7);
   CHECK(result.summary.exact_matched == result.summary.exact);
 }
+
+}  // namespace epocast::reproduce_model_parallel_test

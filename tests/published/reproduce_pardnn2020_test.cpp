@@ -5,7 +5,7 @@
 #include "experiments/reproduce/pardnn2020/targets.hpp"
 #include "experiments/reproduce/report.hpp"
 
-using namespace epocast;
+namespace epocast::reproduce_pardnn2020_test {
 
 TEST_CASE("ParDNN's graphs: each count within a quarter of the published one") {
   const Registries registries = builtin_registries();
@@ -21,3 +21,5 @@ TEST_CASE("ParDNN's graphs: each count within a quarter of the published one") {
   CHECK(*result.summary.mape <= *result.summary.bound);
   CHECK(*result.summary.mape >= *result.summary.bound - 1);
 }
+
+}  // namespace epocast::reproduce_pardnn2020_test

@@ -11,7 +11,7 @@
 #include "tests/support/mean.hpp"
 #include "tests/support/simulate.hpp"
 
-using namespace epocast;
+namespace epocast::ring_bandwidth_test {
 
 namespace {
 
@@ -90,3 +90,5 @@ TEST_CASE("all-reduces on P100s that NCCL 2 did otherwise are missed") {
   CHECK(all[0] == Approx(0.725).margin(0.02));
   CHECK(all[1] == Approx(4.65).margin(0.1));
 }
+
+}  // namespace epocast::ring_bandwidth_test

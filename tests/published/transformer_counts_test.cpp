@@ -10,7 +10,7 @@
 #include "sim/cost_model.hpp"
 #include "workloads/model_reader.hpp"
 
-using namespace epocast;
+namespace epocast::transformer_counts_test {
 
 namespace {
 
@@ -117,3 +117,5 @@ TEST_CASE("experts: parameters of all, FLOP of those chosen") {
     CHECK(product_flop(two, pass, true) - product_flop(one, pass, true) ==
           Approx(4096.0 * 6.0 * 4096 * 14336).epsilon(1e-12));
 }
+
+}  // namespace epocast::transformer_counts_test

@@ -13,7 +13,7 @@
 #include "costmodels/compute_calibration.hpp"
 #include "costmodels/csv_table.hpp"
 
-using namespace epocast;
+namespace epocast::transformer_projections_test {
 
 TEST_CASE("projections of transformer layers at tensor shares of 1 to 8 are within 12 %") {
   const std::filesystem::path root(EPOCAST_SOURCE_DIR);
@@ -41,3 +41,5 @@ TEST_CASE("projections of transformer layers at tensor shares of 1 to 8 are with
     CHECK(median <= 0.12);
   }
 }
+
+}  // namespace epocast::transformer_projections_test

@@ -17,7 +17,7 @@
 #include "sim/recompute.hpp"
 #include "workloads/model_reader.hpp"
 
-using namespace epocast;
+namespace epocast::transformer_steps_test {
 
 namespace {
 
@@ -91,3 +91,5 @@ TEST_CASE("iterations of small kernels take what the host needs to launch them")
   }
   CHECK(forecast_ms(runs[0], "0 s") < 0.6 * runs[0].iteration_ms);  // what the floor explains
 }
+
+}  // namespace epocast::transformer_steps_test

@@ -13,7 +13,7 @@
 
 namespace epocast::testing {
 
-inline constexpr double kMs = 1e-3, kMB = 1e6;
+inline constexpr double kMB = 1e6;
 
 /// A convolution A and a fully connected layer B. Times in ms for a batch of one sample: forward A 10, B 20; backward
 /// B 15 + 15 (input's gradient + parameters'), A 20 + 20; update A 1, B 2: 103 in all. Of more samples only the

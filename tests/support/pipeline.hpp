@@ -16,8 +16,6 @@
 
 namespace epocast::testing {
 
-inline constexpr double kMs = 1e-3;
-
 struct Passes {
   double f = 1, data = 1, w = 1;  ///< ms per stage and micro-batch
   double b() const { return data + w; }

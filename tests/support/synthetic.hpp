@@ -9,6 +9,8 @@
 
 namespace epocast::testing {
 
+inline constexpr double kMs = 1e-3;  // s
+
 /// Devices without a platform file, for what is decided before anything is simulated.
 inline Cluster cluster_of(int devices) {
   Cluster cluster{.name = "test", .description = "", .platform_file = "", .devices = {}, .sources = {}};

@@ -4,7 +4,7 @@
 
 #include "sim/activity.hpp"
 
-using namespace epocast;
+namespace epocast::activity_test {
 
 TEST_CASE("a device's time splits into idle, compute, communication and both", "[activity]") {
   //   time        0  1  2  3  4  5  6  7  8  9 10
@@ -53,3 +53,5 @@ TEST_CASE("two computations at once count once", "[activity]") {
   CHECK(accounts.times(0, 6).compute() == 6);
   CHECK(accounts.times(0, 6).idle == 0);
 }
+
+}  // namespace epocast::activity_test

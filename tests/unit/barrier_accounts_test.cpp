@@ -4,7 +4,8 @@
 
 #include "tests/support/simulate.hpp"
 
-using namespace epocast;
+namespace epocast::barrier_accounts_test {
+
 using testing::simulate;
 using testing::Star;
 
@@ -37,3 +38,5 @@ TEST_CASE("at a barrier each waits for the last", "[barrier]") {
   CHECK(run(false).total == result.total);
   CHECK(run(false).workers[0].lost == 0);
 }
+
+}  // namespace epocast::barrier_accounts_test

@@ -9,7 +9,8 @@
 #include "tests/support/simulate.hpp"
 #include "tests/support/transformer.hpp"
 
-using namespace epocast;
+namespace epocast::bodies_test {
+
 using testing::compile_transformer;
 using testing::small_mixture;
 using testing::small_transformer;
@@ -235,3 +236,5 @@ TEST_CASE("bodies that do not fit say why", "[composition]") {
   CHECK_THAT(testing::message([&] { divide(*small_transformer(1), "context", "{}", 3); }),
              Contains("a context axis of 3 does not divide the 16 positions"));
 }
+
+}  // namespace epocast::bodies_test

@@ -3,7 +3,7 @@
 
 #include "costmodels/borrowed_fits.hpp"
 
-using namespace epocast;
+namespace epocast::borrowed_fits_test {
 
 namespace {
 
@@ -64,3 +64,5 @@ TEST_CASE("class factors and passes that were not measured are borrowed in propo
   CHECK(again.find("attention", KernelPass::backward)->borrowed_from == "donor");
   CHECK(again.find("attention", KernelPass::backward)->parameters[1].value == Approx(0.3));
 }
+
+}  // namespace epocast::borrowed_fits_test

@@ -6,7 +6,7 @@
 
 #include "experiments/scenario.hpp"
 
-using namespace epocast;
+namespace epocast::cached_reduction_test {
 
 TEST_CASE("vectors up to the size are added up at the other rate, free reductions stay free", "[cached_reduction]") {
   setenv("EPOCAST_DATA", EPOCAST_SOURCE_DIR, 1);
@@ -36,3 +36,5 @@ TEST_CASE("vectors up to the size are added up at the other rate, free reduction
   setup.tune(fused, step.graph.groups().front());
   CHECK(fused.gamma == Approx(5e-10));
 }
+
+}  // namespace epocast::cached_reduction_test

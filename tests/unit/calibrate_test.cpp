@@ -17,7 +17,8 @@
 #include "sim/file_output.hpp"
 #include "tests/support/error_message.hpp"
 
-using namespace epocast;
+namespace epocast::calibrate_test {
+
 using epocast::testing::message;
 namespace fs = std::filesystem;
 
@@ -97,3 +98,5 @@ TEST_CASE("files appear whole or not at all") {
   CHECK(std::distance(fs::directory_iterator(folder), fs::directory_iterator()) == 2);  // no partial files
   fs::remove_all(folder);
 }
+
+}  // namespace epocast::calibrate_test

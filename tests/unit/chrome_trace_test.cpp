@@ -16,7 +16,8 @@
 
 #include "sim/error.hpp"
 
-using namespace epocast;
+namespace epocast::chrome_trace_test {
+
 using nlohmann::json;
 
 namespace {
@@ -388,3 +389,5 @@ TEST_CASE("a trace file is written whole or not at all", "[trace]") {
   CHECK(fs::is_symlink(folder / "link.json"));
   fs::remove_all(folder);
 }
+
+}  // namespace epocast::chrome_trace_test

@@ -15,7 +15,7 @@
 #include "tests/support/error_message.hpp"
 #include "tests/support/in_child.hpp"
 
-using namespace epocast;
+namespace epocast::cluster_generator_test {
 
 namespace {
 
@@ -155,3 +155,5 @@ TEST_CASE("impossible clusters are refused") {
             .find("inside.rate") != std::string::npos);
   CHECK(said("cluster: a b\ndevices: {kind: toy, per_node: 1}\n" + tail).find("letters, digits") != std::string::npos);
 }
+
+}  // namespace epocast::cluster_generator_test

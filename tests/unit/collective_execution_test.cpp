@@ -12,7 +12,8 @@
 #include "strategies/register.hpp"
 #include "tests/support/simulate.hpp"
 
-using namespace epocast;
+namespace epocast::collective_execution_test {
+
 using testing::Run;
 using testing::simulate;
 
@@ -141,3 +142,5 @@ TEST_CASE("a ring of 1024 ranks reduces 100 MiB in 214.6254 ms", "[collective][e
     CHECK(result.metrics.bytes == Approx(1024 * 2046 * 102400.0));
   }
 }
+
+}  // namespace epocast::collective_execution_test

@@ -8,7 +8,8 @@
 #include "sim/collectives/group_network.hpp"
 #include "tests/support/simulate.hpp"
 
-using namespace epocast;
+namespace epocast::collective_rings_test {
+
 using testing::Run;
 using testing::simulate;
 
@@ -176,3 +177,5 @@ TEST_CASE("switches and stars, and rings across nodes, are left with one ring", 
   CHECK(rings_of("dgx1_p100", 8) == 4);
   CHECK(rings_of("p100_cluster", 4) == 6);
 }
+
+}  // namespace epocast::collective_rings_test

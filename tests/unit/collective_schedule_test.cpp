@@ -11,7 +11,8 @@
 #include "sim/collective.hpp"
 #include "sim/collectives/algorithms.hpp"
 
-using namespace epocast;
+namespace epocast::collective_schedule_test {
+
 using A = CollectiveAlgorithm;
 using Op = CollectiveOp;
 
@@ -222,3 +223,5 @@ TEST_CASE("closed forms of the worked FC1 example", "[collective]") {
   CHECK(closed_form_time(Op::all_reduce, A::recursive_doubling, 4, bytes, link) ==
         Approx(4e-6 + 102.760448e-3).epsilon(1e-12));
 }
+
+}  // namespace epocast::collective_schedule_test

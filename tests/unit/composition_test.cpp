@@ -9,7 +9,8 @@
 #include "tests/support/simulate.hpp"
 #include "tests/support/transformer.hpp"
 
-using namespace epocast;
+namespace epocast::composition_test {
+
 using testing::compile_transformer;
 using testing::small_transformer;
 
@@ -213,3 +214,5 @@ TEST_CASE("meshes and parts that do not go together say why", "[composition]") {
   CHECK_THAT(problem("{mesh: {pipeline: 2, data: 4}, schedule: {name: 1f1b, micro_batches: 3}}"),
              Contains("does not divide into 3 micro-batches"));
 }
+
+}  // namespace epocast::composition_test

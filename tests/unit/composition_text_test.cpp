@@ -6,7 +6,7 @@
 #include "tests/support/simulate.hpp"
 #include "tests/support/transformer.hpp"
 
-using namespace epocast;
+namespace epocast::composition_text_test {
 
 TEST_CASE("a preset says which composition it became") {
   const testing::Star star(8, 1e9, 1e-6);
@@ -25,3 +25,5 @@ TEST_CASE("a preset says which composition it became") {
         "synchronisation sharded");
   CHECK(text("filter_parallel", "{}") == "");
 }
+
+}  // namespace epocast::composition_text_test

@@ -10,7 +10,7 @@
 
 #include <catch2/catch.hpp>
 
-using namespace epocast;
+namespace epocast::config_test {
 
 namespace {
 
@@ -379,3 +379,5 @@ TEST_CASE("long and unprintable text is shortened in messages", "[config]") {
   CHECK(text.size() < 200);
   CHECK_THAT(text, Catch::Contains("\\x1b[31mxxx") && Catch::Contains("...' in quotes"));
 }
+
+}  // namespace epocast::config_test

@@ -4,7 +4,7 @@
 
 #include "tests/support/synthetic.hpp"
 
-using namespace epocast;
+namespace epocast::contiguous_split_test {
 
 namespace {
 
@@ -91,3 +91,5 @@ TEST_CASE("what cannot be split is explained") {
         "no split over 2 devices keeps every stage within 1.907 MiB of memory; in the fastest one, the stage from "
         "'data' to 'c' needs 3.815 MiB, 1.907 MiB too much");
 }
+
+}  // namespace epocast::contiguous_split_test

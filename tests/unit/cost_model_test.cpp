@@ -18,7 +18,8 @@
 #include "workloads/model_reader.hpp"
 #include "workloads/trace_writer.hpp"
 
-using namespace epocast;
+namespace epocast::cost_model_test {
+
 using epocast::testing::message;
 
 namespace {
@@ -359,3 +360,5 @@ TEST_CASE("batch sizes below 1 make no trace; optimizers have names") {
   CHECK(optimizer_bytes_per_value(Optimizer::lion, Precision::bf16) == 4 + 4);  // moment, copy of the weight
   CHECK(optimizer_bytes_per_value(Optimizer::lamb, Precision::bf16) == 8 + 4);
 }
+
+}  // namespace epocast::cost_model_test

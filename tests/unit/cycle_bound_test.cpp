@@ -9,7 +9,7 @@
 
 #include "sim/cycle_bound.hpp"
 
-using namespace epocast;
+namespace epocast::cycle_bound_test {
 
 namespace {
 
@@ -214,3 +214,5 @@ TEST_CASE("service order holds across iterations", "[cycle_bound]") {
   const std::vector<ServiceCount> apart{{0, 0, -1, 4, 20}, {0, 1, -1, 3, 18}, {1, 0, 0, 3, 19}, {1, 1, 0, 2, 17}};
   CHECK(bound_of(graph, apart).seconds == Approx(14).epsilon(1e-12));
 }
+
+}  // namespace epocast::cycle_bound_test

@@ -4,7 +4,8 @@
 #include "tests/support/error_message.hpp"
 #include "tests/support/hand_timeline.hpp"
 
-using namespace epocast;
+namespace epocast::data_parallel_policy_test {
+
 using testing::chain;
 using testing::check;
 using testing::kMB;
@@ -289,3 +290,5 @@ TEST_CASE("cores that communicate slow down all computations", "[data_parallel]"
   CHECK_THAT(testing::message([&] { make("{communication_cores: 4}")->compile(context); }),
              Catch::Contains("communication_cores: 4 cores to communicate, but device 'd0' has only 4"));
 }
+
+}  // namespace epocast::data_parallel_policy_test

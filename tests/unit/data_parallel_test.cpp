@@ -1,7 +1,8 @@
 // Synchronous data parallelism on two workers and two layers, worked out by hand. All times below are in ms.
 #include "tests/support/hand_timeline.hpp"
 
-using namespace epocast;
+namespace epocast::data_parallel_test {
+
 using testing::check;
 using testing::kMs;
 using testing::two_layers;
@@ -118,3 +119,5 @@ TEST_CASE("one worker has nobody to reduce with", "[data_parallel]") {
   CHECK(result.iteration == Approx(103 * kMs).margin(1e-9));
   CHECK(result.metrics.bytes == 0);
 }
+
+}  // namespace epocast::data_parallel_test

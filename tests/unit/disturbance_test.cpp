@@ -8,7 +8,8 @@
 #include "sim/error.hpp"
 #include "tests/support/simulate.hpp"
 
-using namespace epocast;
+namespace epocast::disturbance_test {
+
 using testing::interval;
 using testing::simulate;
 using testing::Star;
@@ -151,3 +152,5 @@ TEST_CASE("a link carries less in its windows", "[disturbance]") {
   longer.transfer(a, QueueId::none, {a, b, Bytes(85 * kMB)}, {"send", ""});
   CHECK(run(longer, 1, {}, {{0, {0, 2 * kMs, 4, 10 * kMs}}}).total == Approx(100 * kMs).margin(1e-9));
 }
+
+}  // namespace epocast::disturbance_test

@@ -5,7 +5,7 @@
 #include "tests/support/error_message.hpp"
 #include "tests/support/synthetic.hpp"
 
-using namespace epocast;
+namespace epocast::encoding_test {
 
 namespace {
 
@@ -53,3 +53,5 @@ TEST_CASE("a share without top-k is a mistake", "[compression]") {
   CHECK_THAT(testing::message([] { make("{compression: int8, top_k: 0.1}"); }),
              Catch::Contains("top_k: a share of values has no effect"));
 }
+
+}  // namespace epocast::encoding_test

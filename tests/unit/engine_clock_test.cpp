@@ -11,7 +11,7 @@
 #include "sim/simgrid/engine.hpp"
 #include "tests/support/simulate.hpp"
 
-using namespace epocast;
+namespace epocast::engine_clock_test {
 
 namespace {
 
@@ -98,3 +98,5 @@ TEST_CASE("every event happens once and at its date, with and without flows at S
           }).empty());
   }
 }
+
+}  // namespace epocast::engine_clock_test

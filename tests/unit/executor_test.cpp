@@ -10,7 +10,8 @@
 
 #include "tests/support/simulate.hpp"
 
-using namespace epocast;
+namespace epocast::executor_test {
+
 using testing::interval;
 using testing::Run;
 using testing::simulate;
@@ -219,3 +220,5 @@ TEST_CASE("a pipeline's first stage is not trusted before the last stage has joi
   CHECK(results[0].total == Approx(results[1].total).epsilon(1e-9));
   CHECK(results[1].total > 500 * 11 * kMs);
 }
+
+}  // namespace epocast::executor_test

@@ -12,7 +12,8 @@
 #include "tests/support/simulate.hpp"
 #include "tests/support/synthetic.hpp"
 
-using namespace epocast;
+namespace epocast::filter_parallel_test {
+
 using testing::interval;
 
 namespace {
@@ -209,3 +210,5 @@ TEST_CASE("parts that do not fit are errors that say why", "[filter_parallel]") 
   CHECK_THAT(message("{shares: [1, 1, 1], volume: 1 MB}"), Contains("3 shares for 2 workers"));
   CHECK_THAT(message("{shares: [1, 1], volume: 1 MB, exchange: root}"), Contains("leave out one of the two"));
 }
+
+}  // namespace epocast::filter_parallel_test

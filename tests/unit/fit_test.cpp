@@ -9,7 +9,7 @@
 #include "costmodels/residual_interpolation.hpp"
 #include "costmodels/robust_fit.hpp"
 
-using namespace epocast;
+namespace epocast::fit_test {
 
 namespace {
 
@@ -138,3 +138,5 @@ TEST_CASE("a third of the points at most is fitted, for any number of points") {
     for (int first : {0, 1, 2}) CHECK(thin_out(points, first).size() <= std::max<std::size_t>(1, points.size() / 3));
   }
 }
+
+}  // namespace epocast::fit_test

@@ -10,7 +10,8 @@
 #include "tests/support/error_message.hpp"
 #include "workloads/model_reader.hpp"
 
-using namespace epocast;
+namespace epocast::fitted_test {
+
 using epocast::testing::message;
 
 namespace {
@@ -175,3 +176,5 @@ TEST_CASE("every shipped fp32 calibration loads and times VGG-16, the others a G
   }
   CHECK(found >= 20);
 }
+
+}  // namespace epocast::fitted_test

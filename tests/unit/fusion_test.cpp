@@ -5,7 +5,8 @@
 #include "tests/support/simulate.hpp"
 #include "tests/support/synthetic.hpp"
 
-using namespace epocast;
+namespace epocast::fusion_test {
+
 using testing::interval;
 
 namespace {
@@ -129,3 +130,5 @@ TEST_CASE("only collectives of a queue with a line are fused", "[fusion]") {
   ordered.send("a", 5);
   CHECK_THROWS_WITH(ordered.graph.validate(star.cluster()), Catch::Contains("cannot be fused"));
 }
+
+}  // namespace epocast::fusion_test

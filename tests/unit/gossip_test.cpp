@@ -9,7 +9,7 @@
 #include "tests/support/simulate.hpp"
 #include "tests/support/synthetic.hpp"
 
-using namespace epocast;
+namespace epocast::gossip_test {
 
 namespace {
 
@@ -62,3 +62,5 @@ TEST_CASE("a slow neighbour's computation delays nobody", "[gossip]") {
   CHECK(executed.result.workers[0].ended == Approx(executed.result.workers[3].ended).epsilon(0.02));
   CHECK(executed.result.workers[0].ended < 0.3 * executed.result.workers[1].ended);
 }
+
+}  // namespace epocast::gossip_test

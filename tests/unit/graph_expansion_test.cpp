@@ -5,7 +5,7 @@
 
 #include <array>
 
-using namespace epocast;
+namespace epocast::graph_expansion_test {
 
 namespace {
 
@@ -47,3 +47,5 @@ TEST_CASE("stars: a vertex without weight for every net that can be cut") {
   // Net 0's vertex with vertices 1 and 2: one edge of 6 / 2 is cut.
   CHECK(edge_cut(graph, {1, 0, 0, 0, 0, 0}) == 3);
 }
+
+}  // namespace epocast::graph_expansion_test

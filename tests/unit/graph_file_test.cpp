@@ -5,7 +5,7 @@
 #include "experiments/place/place_job.hpp"
 #include "tests/support/error_message.hpp"
 
-using namespace epocast;
+namespace epocast::graph_file_test {
 
 namespace {
 
@@ -180,3 +180,5 @@ TEST_CASE("what is wrong with a trace is said with its line") {
   CHECK(message("{\"traceEvents\": []}") == "t.json:1: traceEvents: holds no operators (\"cat\": \"cpu_op\")");
   CHECK_THAT(message("{\"traceEvents\": ["), Catch::Contains("is the file cut off?"));
 }
+
+}  // namespace epocast::graph_file_test

@@ -9,7 +9,7 @@
 #include "tests/support/simulate.hpp"
 #include "tests/support/synthetic.hpp"
 
-using namespace epocast;
+namespace epocast::hogwild_test {
 
 namespace {
 
@@ -59,3 +59,5 @@ TEST_CASE("workers on different nodes share no memory", "[hogwild]") {
   const testing::Star star(2, 1e9, 1 * kMs);
   CHECK_THROWS_WITH(run(star.cluster(), 2, "{}"), Catch::Contains("'d0' and 'd1' are on different nodes"));
 }
+
+}  // namespace epocast::hogwild_test

@@ -9,7 +9,8 @@
 #include "sim/recompute.hpp"
 #include "tests/support/transformer.hpp"
 
-using namespace epocast;
+namespace epocast::host_launches_test {
+
 using namespace epocast::testing;
 
 namespace {
@@ -83,3 +84,5 @@ TEST_CASE("a second forward pass costs the host as much as the first") {
   CHECK(sum(trace, &LayerTimes::recompute) == Approx(again).epsilon(1e-6));
   CHECK(again > 0.5 * forward_kernels(*model));
 }
+
+}  // namespace epocast::host_launches_test

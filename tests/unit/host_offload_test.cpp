@@ -9,7 +9,8 @@
 #include "sim/memory.hpp"
 #include "tests/support/synthetic.hpp"
 
-using namespace epocast;
+namespace epocast::host_offload_test {
+
 using testing::chain;
 using testing::layer;
 
@@ -107,3 +108,5 @@ TEST_CASE("what is offloaded counts in the host's memory", "[offload]") {
   CHECK(use.activations == Bytes(1e6 + 16));
   CHECK(use.moment == "backward f");
 }
+
+}  // namespace epocast::host_offload_test

@@ -13,7 +13,7 @@
 #include "strategies/partitioners/vertex_classes.hpp"
 #include "workloads/model_reader.hpp"
 
-using namespace epocast;
+namespace epocast::hypergraph_test {
 
 namespace {
 
@@ -166,3 +166,5 @@ TEST_CASE("what cannot be partitioned is explained") {
   const Partition alone = partition_by_annealing(graph, {.parts = 2, .imbalance = 0.1, .heavy_alone = true});
   CHECK(alone.part_of == std::vector<int>{1, 0, 0});
 }
+
+}  // namespace epocast::hypergraph_test

@@ -3,7 +3,7 @@
 
 #include "tests/support/simulate.hpp"
 
-using namespace epocast;
+namespace epocast::idle_time_test {
 
 namespace {
 
@@ -54,3 +54,5 @@ TEST_CASE("the bound of a loop with a collective: the latencies of its steps", "
     CHECK(result.iteration == Approx(2 * kMs + 6 * (1 * kMs + latency)).margin(1e-9));
   }
 }
+
+}  // namespace epocast::idle_time_test

@@ -5,7 +5,7 @@
 #include "costmodels/register.hpp"
 #include "workloads/model_reader.hpp"
 
-using namespace epocast;
+namespace epocast::im2col_test {
 
 namespace {
 
@@ -90,3 +90,5 @@ TEST_CASE("loops over images use as many cores as there are images", "[im2col]")
   // Products use all cores.
   CHECK(times(", core_bandwidth: 1 GB/s", 3, 2).forward.value == Approx(times("", 3, 2).forward.value));
 }
+
+}  // namespace epocast::im2col_test

@@ -16,7 +16,7 @@
 #include "experiments/calibrate/import_network.hpp"
 #include "sim/error.hpp"
 
-using namespace epocast;
+namespace epocast::import_test {
 
 namespace {
 
@@ -302,3 +302,5 @@ TEST_CASE("collectives: own format and bad rows") {
                        "size_bytes,procs,time_ms,algorithm,device,interconnect\n400000,2,0.09,Intel MLSL,KNL,OPA\n");
   CHECK(import_collectives(deepbench, {}).timings[0].library == "Intel MLSL");
 }
+
+}  // namespace epocast::import_test

@@ -13,6 +13,8 @@
 
 #include <catch2/catch.hpp>
 
+namespace epocast::include_rules_test {
+
 namespace fs = std::filesystem;
 
 namespace {
@@ -153,3 +155,5 @@ TEST_CASE("no file names a path of one machine") {
       }
   }
 }
+
+}  // namespace epocast::include_rules_test

@@ -11,7 +11,7 @@
 
 #include "sim/error.hpp"
 
-using namespace epocast;
+namespace epocast::input_file_test {
 
 namespace {
 
@@ -52,3 +52,5 @@ TEST_CASE("a pipe is read as a file if somebody writes to it", "[input_file]") {
   CHECK(read_input_file("/dev/fd/" + std::to_string(ends[0])) == "study: s\n");
   ::close(ends[0]);
 }
+
+}  // namespace epocast::input_file_test

@@ -6,7 +6,8 @@
 
 #include "tests/support/simulate.hpp"
 
-using namespace epocast;
+namespace epocast::interference_test {
+
 using testing::interval;
 
 namespace {
@@ -128,3 +129,5 @@ TEST_CASE("copies come before the messages, in proportion to bytes") {
   for (const ExecutionResult& result : trial.run({.costs = {.copy_time = 0.5e-9}}))
     CHECK(interval(trial.graph, result, "sum").end == Approx(2.5));
 }
+
+}  // namespace epocast::interference_test

@@ -6,7 +6,7 @@
 
 #include "costmodels/kernel_formula.hpp"
 
-using namespace epocast;
+namespace epocast::kernel_formula_test {
 
 namespace {
 
@@ -120,3 +120,5 @@ TEST_CASE("the product that a convolution amounts to has its operations, in ever
   CHECK(kernel_work({shape, KernelPass::backward_data}).k == 20 / 4 * 15);
   CHECK(kernel_work({shape, KernelPass::backward}).flop == 2 * flop);
 }
+
+}  // namespace epocast::kernel_formula_test

@@ -11,7 +11,7 @@
 #include "sim/cost_model.hpp"
 #include "workloads/model_reader.hpp"
 
-using namespace epocast;
+namespace epocast::kernel_list_test {
 
 namespace {
 
@@ -151,3 +151,5 @@ TEST_CASE("timed kernels become layer timings whose trace is the sum of all kern
   CHECK_FALSE(print_check(out, measured_small(), steps));  // -14.7 %
   CHECK_THAT(out.str(), Catch::Contains("-14.7 %") && Catch::Contains("missed"));
 }
+
+}  // namespace epocast::kernel_list_test

@@ -7,7 +7,7 @@
 #include "costmodels/fitted.hpp"
 #include "workloads/model_reader.hpp"
 
-using namespace epocast;
+namespace epocast::layer_kernels_test {
 
 namespace {
 
@@ -181,3 +181,5 @@ TEST_CASE("fitted times of sequence models lie above the peak rate and within re
       CHECK(trace.compute_time().longest().value < 5 * least);
     }
 }
+
+}  // namespace epocast::layer_kernels_test

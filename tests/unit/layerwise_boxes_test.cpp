@@ -9,7 +9,7 @@
 #include "strategies/layerwise/tile_times.hpp"
 #include "tests/support/layerwise.hpp"
 
-using namespace epocast;
+namespace epocast::layerwise_boxes_test {
 
 namespace {
 
@@ -399,3 +399,5 @@ TEST_CASE("operators: convolution, normalisation and activation are one", "[laye
   CHECK(vgg.at(vgg.size() - 3).reduction == 512);  // maps, each with its 49 positions
   CHECK(all_degrees(16, {512, 512, 512, 512, 1}).size() == 70);
 }
+
+}  // namespace epocast::layerwise_boxes_test

@@ -7,7 +7,8 @@
 
 #include "tests/support/hand_timeline.hpp"
 
-using namespace epocast;
+namespace epocast::layerwise_data_parallel_test {
+
 using testing::check;
 using testing::two_layers;
 
@@ -263,3 +264,5 @@ TEST_CASE("sharded updates shard the optimizer's state", "[layerwise]") {
   CHECK(state("{gradients: reduce_scatter}") == Approx(30e6));
   CHECK(state("{gradients: pcnn}") == Approx(30e6));
 }
+
+}  // namespace epocast::layerwise_data_parallel_test

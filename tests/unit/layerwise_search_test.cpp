@@ -9,7 +9,7 @@
 #include "strategies/layerwise/transfer_bytes.hpp"
 #include "tests/support/layerwise.hpp"
 
-using namespace epocast;
+namespace epocast::layerwise_search_test {
 
 namespace {
 
@@ -178,3 +178,5 @@ TEST_CASE("times of searches", "[layerwise][long]") {
     CHECK(found.tables + found.search < 60);
   }
 }
+
+}  // namespace epocast::layerwise_search_test

@@ -11,7 +11,7 @@
 #include "tests/support/layerwise.hpp"
 #include "tests/support/simulate.hpp"
 
-using namespace epocast;
+namespace epocast::layerwise_stage_test {
 
 namespace {
 
@@ -182,3 +182,5 @@ TEST_CASE("a replay in stages sends what the boxes say, whatever the configurati
     }
   }
 }
+
+}  // namespace epocast::layerwise_stage_test

@@ -11,7 +11,7 @@
 #include "tests/support/layerwise.hpp"
 #include "tests/support/simulate.hpp"
 
-using namespace epocast;
+namespace epocast::layerwise_step_test {
 
 namespace {
 
@@ -192,3 +192,5 @@ TEST_CASE("servers: pushes, an update, pulls", "[layerwise]") {
   CHECK(period("{exchange: device_servers}") == Approx(16e-3).epsilon(1e-3));
   CHECK(period("{exchange: sharded_servers}") == Approx(6e-3).epsilon(1e-3));
 }
+
+}  // namespace epocast::layerwise_step_test

@@ -3,7 +3,8 @@
 
 #include "sim/collectives/library_rules.hpp"
 
-using namespace epocast;
+namespace epocast::library_rules_test {
+
 using A = CollectiveAlgorithm;
 using Op = CollectiveOp;
 
@@ -43,3 +44,5 @@ TEST_CASE("NCCL takes rings inside a node, and trees between many nodes unless t
   for (const double bytes : {1e3, 1e5, 1e7}) CHECK(all_reduce_of_nccl(pod, bytes) == A::double_binary_tree);
   CHECK(all_reduce_of_nccl(pod, 1e10) == A::ring);
 }
+
+}  // namespace epocast::library_rules_test

@@ -8,7 +8,7 @@
 #include "experiments/line_plot.hpp"
 #include "sim/error.hpp"
 
-using namespace epocast;
+namespace epocast::line_plot_test {
 
 namespace {
 
@@ -91,3 +91,5 @@ TEST_CASE("legends fit into the picture, and lines of the same colour have other
     looks.insert(svg.substr(svg.rfind("stroke=", at), svg.find("/>", at) - svg.rfind("stroke=", at)));
   CHECK(looks.size() == 17);
 }
+
+}  // namespace epocast::line_plot_test

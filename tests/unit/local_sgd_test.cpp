@@ -1,7 +1,8 @@
 // Local SGD on two workers and two layers, worked out by hand. All times are in ms; a local step takes 103.
 #include "tests/support/hand_timeline.hpp"
 
-using namespace epocast;
+namespace epocast::local_sgd_test {
+
 using testing::check;
 
 TEST_CASE("local SGD: two steps alone, one in detail, then 30 MB of parameters are averaged", "[local_sgd]") {
@@ -46,3 +47,5 @@ TEST_CASE("period 1 moves the bytes of synchronous data parallelism", "[local_sg
           {"update A", 102, 103},
           {"all-reduce B..A", 103, 135}}});
 }
+
+}  // namespace epocast::local_sgd_test

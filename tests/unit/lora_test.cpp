@@ -11,7 +11,8 @@
 #include "tests/support/simulate.hpp"
 #include "tests/support/transformer.hpp"
 
-using namespace epocast;
+namespace epocast::lora_test {
+
 using testing::compile_transformer;
 
 namespace {
@@ -138,3 +139,5 @@ TEST_CASE("heads, words and columns that a tensor axis does not divide are padde
   CHECK(std::ranges::count(out.notes, "4 heads, which a tensor axis of 3 does not divide, are padded to 6") == 1);
   CHECK(std::ranges::count(out.notes, "100 words, which a tensor axis of 3 does not divide, are padded to 102") == 1);
 }
+
+}  // namespace epocast::lora_test

@@ -10,6 +10,8 @@
 #include "tests/support/simulate.hpp"
 #include "tests/support/synthetic.hpp"
 
+namespace epocast::measured_collectives_test {
+
 namespace epocast {
 namespace {
 
@@ -126,3 +128,5 @@ TEST_CASE("what lies outside the measurements or is derived is said", "[calibrat
 }
 
 }  // namespace epocast
+
+}  // namespace epocast::measured_collectives_test

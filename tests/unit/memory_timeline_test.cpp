@@ -12,7 +12,8 @@
 #include "tests/support/synthetic.hpp"
 #include "workloads/model_reader.hpp"
 
-using namespace epocast;
+namespace epocast::memory_timeline_test {
+
 using epocast::testing::chain;
 using epocast::testing::layer;
 
@@ -267,3 +268,5 @@ TEST_CASE("only convolutions that unfold their input need room for that") {
   CHECK(read_as_is == 33);  // two in each of 16 blocks and four shortcuts, of which three have a stride
   CHECK(unfolded == 53 - 33);
 }
+
+}  // namespace epocast::memory_timeline_test

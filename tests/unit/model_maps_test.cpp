@@ -9,7 +9,7 @@
 #include "tests/support/error_message.hpp"
 #include "workloads/model_reader.hpp"
 
-using namespace epocast;
+namespace epocast::model_maps_test {
 
 namespace {
 
@@ -269,3 +269,5 @@ TEST_CASE("mistakes in maps are found with place and remedy") {
                Catch::Matchers::Contains(mistake.expected));
   }
 }
+
+}  // namespace epocast::model_maps_test

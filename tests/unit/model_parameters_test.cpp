@@ -11,7 +11,7 @@
 #include "workloads/integer_expression.hpp"
 #include "workloads/model_reader.hpp"
 
-using namespace epocast;
+namespace epocast::model_parameters_test {
 
 namespace {
 
@@ -156,3 +156,5 @@ TEST_CASE("mistakes in parameters are found with place and remedy") {
   CHECK_THAT(text("{n: 5}", "$(n"), Catch::Contains("lacks the closing parenthesis"));
   CHECK_THAT(text("{n: 5}", "$(n/2)"), Catch::Contains("m.yaml:4:25: layers[0].units: $(n/2): 5 / 2"));
 }
+
+}  // namespace epocast::model_parameters_test

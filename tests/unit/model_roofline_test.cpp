@@ -7,7 +7,7 @@
 #include "costmodels/roofline.hpp"
 #include "workloads/model_reader.hpp"
 
-using namespace epocast;
+namespace epocast::model_roofline_test {
 
 namespace {
 
@@ -57,3 +57,5 @@ TEST_CASE("a shared weight is read but not updated; rearranging costs a copy in 
   CHECK(select.forward.value == Approx(100 + 30 + 12));
   CHECK(select.backward_data.value == select.forward.value);
 }
+
+}  // namespace epocast::model_roofline_test

@@ -6,7 +6,7 @@
 
 #include "workloads/model_reader.hpp"
 
-using namespace epocast;
+namespace epocast::model_sequence_test {
 
 namespace {
 
@@ -275,3 +275,5 @@ TEST_CASE("mistakes in sequence layers are found with place and remedy") {
     CHECK_THAT(text, Catch::StartsWith("m.yaml:"));
   }
 }
+
+}  // namespace epocast::model_sequence_test

@@ -8,7 +8,8 @@
 #include "tests/support/error_message.hpp"
 #include "workloads/model_reader.hpp"
 
-using namespace epocast;
+namespace epocast::model_test {
+
 using epocast::testing::message;
 
 namespace {
@@ -241,3 +242,5 @@ TEST_CASE("every shipped model loads and tells its source") {
     CHECK(model.forward_flop > 0);
   }
 }
+
+}  // namespace epocast::model_test

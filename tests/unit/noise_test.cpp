@@ -10,7 +10,7 @@
 #include "sim/execution.hpp"
 #include "tests/support/mean.hpp"
 
-using namespace epocast;
+namespace epocast::noise_test {
 
 namespace {
 
@@ -129,3 +129,5 @@ TEST_CASE("noise per step is the same for all of a rank's tasks", "[noise]") {
   CHECK(noise.factor(1, 4, 7) != noise.factor(1, 5, 7));
   CHECK(noise.factor(1, 4, 7) != noise.factor(1, 4, 8));
 }
+
+}  // namespace epocast::noise_test

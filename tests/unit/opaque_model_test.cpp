@@ -5,7 +5,7 @@
 #include "tests/support/error_message.hpp"
 #include "workloads/opaque_model.hpp"
 
-using namespace epocast;
+namespace epocast::opaque_model_test {
 
 namespace {
 Model read(const char* text) { return opaque_model(ConfigNode::load_text(text, "study.yaml")); }
@@ -39,3 +39,5 @@ TEST_CASE("an opaque model with impossible counts says what is wrong") {
   CHECK(message("{opaque: net, parameters: 10.5}").find("whole number") != std::string::npos);
   CHECK(message("{opaque: net, parameters: 10, tenors: 2}").find("did you mean 'tensors'") != std::string::npos);
 }
+
+}  // namespace epocast::opaque_model_test

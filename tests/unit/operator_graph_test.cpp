@@ -14,7 +14,7 @@
 #include "workloads/operators/operator_graph_builder.hpp"
 #include "workloads/operators/operator_writer.hpp"
 
-using namespace epocast;
+namespace epocast::operator_graph_test {
 
 namespace {
 
@@ -257,3 +257,5 @@ TEST_CASE("written graphs hold all nodes and edges") {
   const std::string picture = dot.str();
   CHECK_THAT(picture, Catch::StartsWith("digraph {\n") && Catch::EndsWith("}\n"));
 }
+
+}  // namespace epocast::operator_graph_test

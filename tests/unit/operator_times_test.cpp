@@ -12,7 +12,7 @@
 #include "workloads/model_reader.hpp"
 #include "workloads/operators/operator_graph_builder.hpp"
 
-using namespace epocast;
+namespace epocast::operator_times_test {
 
 namespace {
 
@@ -65,3 +65,5 @@ TEST_CASE("a product takes the operations that its graph counts") {
     CHECK(most_seen < most);
   }
 }
+
+}  // namespace epocast::operator_times_test

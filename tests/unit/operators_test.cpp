@@ -9,7 +9,8 @@
 #include "tests/support/layerwise.hpp"
 #include "tests/support/simulate.hpp"
 
-using namespace epocast;
+namespace epocast::operators_test {
+
 using namespace epocast::testing;
 
 namespace {
@@ -137,3 +138,5 @@ TEST_CASE("operators: what cannot be is refused") {
   CHECK_THROWS_WITH(compile(star.cluster(), 4, "{nodes: passes, bandwidth: 1 GB/s, method: heft, search: 10}"),
                     Contains("only ParDNN searches"));
 }
+
+}  // namespace epocast::operators_test

@@ -6,7 +6,7 @@
 #include "tests/support/hand_timeline.hpp"
 #include "tests/support/simulate.hpp"
 
-using namespace epocast;
+namespace epocast::overlap_report_test {
 
 namespace {
 
@@ -60,3 +60,5 @@ TEST_CASE("without overlap all communication is blocked, without communication t
   CHECK(*none.ratio() == Approx(0).margin(1e-9));
   CHECK_FALSE(OverlapReport{}.ratio().has_value());
 }
+
+}  // namespace epocast::overlap_report_test

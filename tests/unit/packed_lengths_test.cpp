@@ -9,7 +9,7 @@
 #include "tests/support/error_message.hpp"
 #include "tests/support/transformer.hpp"
 
-using namespace epocast;
+namespace epocast::packed_lengths_test {
 
 namespace {
 
@@ -86,3 +86,5 @@ TEST_CASE("lengths that make no sense are refused", "[lengths]") {
   empty.name = "empty";
   CHECK_THAT(message([&] { (void)lengths("[[4, 1]]").packed(empty); }), Catch::Contains("has no attention"));
 }
+
+}  // namespace epocast::packed_lengths_test

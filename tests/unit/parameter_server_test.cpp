@@ -12,7 +12,8 @@
 #include "tests/support/simulate.hpp"
 #include "tests/support/synthetic.hpp"
 
-using namespace epocast;
+namespace epocast::parameter_server_test {
+
 using testing::interval;
 
 namespace {
@@ -376,3 +377,5 @@ TEST_CASE("asynchronous throughput grows until the server's link is saturated", 
   CHECK(spread.iteration == Approx(10 * (kWorkers + 1) * kMs).epsilon(0.03));
   CHECK(spread.metrics.mean_staleness == Approx(kWorkers - 1).epsilon(0.01));
 }
+
+}  // namespace epocast::parameter_server_test

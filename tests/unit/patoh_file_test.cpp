@@ -6,7 +6,7 @@
 
 #include "tests/support/error_message.hpp"
 
-using namespace epocast;
+namespace epocast::patoh_file_test {
 
 namespace {
 
@@ -81,3 +81,5 @@ TEST_CASE("partition files name every vertex once and only parts that exist") {
   CHECK(partition_problem("0\n2\n1\n", 3, 2) ==
         "p.part:2: the part of vertex 1 must be a whole number from 0 to 1, not '2'");
 }
+
+}  // namespace epocast::patoh_file_test

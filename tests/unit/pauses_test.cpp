@@ -9,7 +9,7 @@
 #include "tests/support/error_message.hpp"
 #include "tests/support/in_child.hpp"
 
-using namespace epocast;
+namespace epocast::pauses_test {
 
 namespace {
 
@@ -84,3 +84,5 @@ TEST_CASE("pauses that make no sense are refused", "[pauses]") {
   CHECK_THAT(message([] { pauses("{checkpoint: {rate: 1 GB/s, copy_rate: 1 GB/s}}"); }),
              Catch::Contains("background: true"));
 }
+
+}  // namespace epocast::pauses_test

@@ -12,7 +12,7 @@
 #include "tests/support/simulate.hpp"
 #include "tests/support/synthetic.hpp"
 
-using namespace epocast;
+namespace epocast::periodic_commit_test {
 
 namespace {
 
@@ -154,3 +154,5 @@ TEST_CASE("momentum by asynchrony spares the server its velocity", "[periodic_co
   CHECK(server_state("downpour") == 10 * kMB);
   CHECK(server_state("async_momentum") == 0);
 }
+
+}  // namespace epocast::periodic_commit_test

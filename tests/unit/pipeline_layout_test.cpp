@@ -15,7 +15,8 @@
 #include "tests/support/simulate.hpp"
 #include "tests/support/synthetic.hpp"
 
-using namespace epocast;
+namespace epocast::pipeline_layout_test {
+
 using testing::interval;
 
 namespace {
@@ -330,3 +331,5 @@ TEST_CASE("over a mesh, stages begin with copies of the block that the network r
   CHECK(block_copies(named({"conv1", "layer.x.a", "layer..b", "layer.3"})).empty());
   CHECK_THROWS_WITH(divide_blocks_evenly(named({"conv1"}), 2), Catch::Contains("no one block that is repeated"));
 }
+
+}  // namespace epocast::pipeline_layout_test

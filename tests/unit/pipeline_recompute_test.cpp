@@ -7,7 +7,8 @@
 #include "tests/support/error_message.hpp"
 #include "tests/support/pipeline.hpp"
 
-using namespace epocast;
+namespace epocast::pipeline_recompute_test {
+
 using testing::compile_pipeline;
 using testing::equal_layers;
 using testing::ExecutedPipeline;
@@ -94,3 +95,5 @@ TEST_CASE("recomputation is said once", "[pipeline]") {
   CHECK_THAT(testing::message([&] { compile_pipeline(cluster, "{recompute: true}", 2, 8, source); }),
              Catch::Contains("recompute: memory.recompute already says what is forgotten"));
 }
+
+}  // namespace epocast::pipeline_recompute_test

@@ -5,7 +5,7 @@
 
 #include "strategies/schedules/schedule.hpp"
 
-using namespace epocast;
+namespace epocast::pipeline_schedule_test {
 
 namespace {
 
@@ -48,3 +48,5 @@ TEST_CASE("1F1B: a stage warms up with p - 1 - s passes, GPipe with all", "[pipe
       }
     }
 }
+
+}  // namespace epocast::pipeline_schedule_test

@@ -12,7 +12,8 @@
 #include "tests/support/error_message.hpp"
 #include "tests/support/pipeline.hpp"
 
-using namespace epocast;
+namespace epocast::pipeline_test {
+
 using testing::compile_pipeline;
 using testing::equal_layers;
 using testing::ExecutedPipeline;
@@ -354,3 +355,5 @@ TEST_CASE("options that do not fit are errors that say what would", "[pipeline]"
   CHECK_THAT(message("{first_layers: [L1, L3, M5]}", 4, 32), Contains("no layer 'M5'") && Contains("did you mean"));
   CHECK_THAT(message("{first_layers: [L3, L1, L5]}", 4, 32), Contains("'L1' does not come after 'L3'"));
 }
+
+}  // namespace epocast::pipeline_test

@@ -7,7 +7,8 @@
 #include "tests/support/random_operators.hpp"
 #include "tests/support/simulate.hpp"
 
-using namespace epocast;
+namespace epocast::placed_step_test {
+
 using namespace epocast::testing;
 
 TEST_CASE("SimGrid and the replay agree on placed operator graphs") {
@@ -34,3 +35,5 @@ TEST_CASE("what takes no time and is joined to nothing is no task") {
   const CyclicTaskGraph step = placed_step(graph, {0, 0}, {{0}, {1}});
   CHECK(step.tasks().size() == 3);  // with the step's begin and end
 }
+
+}  // namespace epocast::placed_step_test

@@ -14,7 +14,8 @@
 #include "workloads/model_reader.hpp"
 #include "workloads/operators/operator_graph_builder.hpp"
 
-using namespace epocast;
+namespace epocast::placement_test {
+
 using namespace epocast::testing;
 
 namespace {
@@ -308,3 +309,5 @@ TEST_CASE("paging: the least recently used goes to the host, and is fetched when
   CHECK(two.makespan == 15 * kUnit);
   CHECK(page_step(graph, 12, link).makespan == 3 * kUnit);
 }
+
+}  // namespace epocast::placement_test

@@ -20,7 +20,7 @@
 #include "sim/simgrid/engine.hpp"
 #include "tests/support/in_child.hpp"
 
-using namespace epocast;
+namespace epocast::platform_shipped_test {
 
 namespace {
 
@@ -184,3 +184,5 @@ TEST_CASE("rates of other precisions are checked although nothing reads them") {
   CHECK(message("989.4 GB/s").find("peak_rate_fp16].value: ") != std::string::npos);
   CHECK(message("0 TFLOP/s").find("must be above zero") != std::string::npos);
 }
+
+}  // namespace epocast::platform_shipped_test

@@ -13,7 +13,7 @@
 #include "platforms/probe.hpp"
 #include "sim/error.hpp"
 
-using namespace epocast;
+namespace epocast::platform_test {
 
 namespace {
 
@@ -450,3 +450,5 @@ TEST_CASE("the probe notices when SimGrid sees other hosts") {
   cluster.devices.pop_back();
   CHECK_THROWS_WITH(probe_platform(cluster), Catch::EndsWith("SimGrid makes 2 hosts, epocast reads 1"));
 }
+
+}  // namespace epocast::platform_test

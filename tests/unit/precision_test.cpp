@@ -5,7 +5,7 @@
 #include "costmodels/roofline.hpp"
 #include "tests/support/synthetic.hpp"
 
-using namespace epocast;
+namespace epocast::precision_test {
 
 namespace {
 
@@ -77,3 +77,5 @@ TEST_CASE("names of precisions", "[precision]") {
   for (const Precision precision : kPrecisions) CHECK(parse_precision(to_string(precision)) == precision);
   CHECK_THROWS_WITH(parse_precision("fp61"), Catch::Contains("did you mean 'fp16'?"));
 }
+
+}  // namespace epocast::precision_test

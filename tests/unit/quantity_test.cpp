@@ -8,7 +8,7 @@
 
 #include <catch2/catch.hpp>
 
-using namespace epocast;
+namespace epocast::quantity_test {
 
 namespace {
 
@@ -197,3 +197,5 @@ TEST_CASE("arithmetic keeps dimensions", "[quantity]") {
   CHECK(Seconds(1) + 2 * Seconds(3) == Seconds(7));
   CHECK(Seconds(1) < Seconds(2));
 }
+
+}  // namespace epocast::quantity_test

@@ -6,7 +6,7 @@
 
 #include "sim/queue_slots.hpp"
 
-using namespace epocast;
+namespace epocast::queue_slots_test {
 
 namespace {
 
@@ -130,3 +130,5 @@ TEST_CASE("a queue of collectives alone has one line for all ranks", "[queue_slo
   CHECK(trial.leave(a) == Begun{{id(c), 0}});
   CHECK(trial.leave(c) == Begun{{id(b), 0}});
 }
+
+}  // namespace epocast::queue_slots_test

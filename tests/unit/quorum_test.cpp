@@ -4,7 +4,8 @@
 
 #include "tests/support/simulate.hpp"
 
-using namespace epocast;
+namespace epocast::quorum_test {
+
 using testing::interval;
 using testing::simulate;
 using testing::Star;
@@ -117,3 +118,5 @@ TEST_CASE("quorums that cannot be are refused", "[quorum]") {
   backwards.graph.obsolete_after(backwards.begin, backwards.work);
   CHECK_THROWS_AS(backwards.graph.validate(star.cluster()), GraphError);
 }
+
+}  // namespace epocast::quorum_test

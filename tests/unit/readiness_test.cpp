@@ -7,7 +7,7 @@
 #include "sim/compiled_graph.hpp"
 #include "sim/readiness.hpp"
 
-using namespace epocast;
+namespace epocast::readiness_test {
 
 namespace {
 
@@ -159,3 +159,5 @@ TEST_CASE("compiling lays out instances, tokens and queue slots", "[compiled_gra
     CHECK_THROWS_WITH(compile(game.graph, false), Catch::Contains("priority queue 'only' mixes collectives"));
   }
 }
+
+}  // namespace epocast::readiness_test

@@ -6,7 +6,7 @@
 
 #include <catch2/catch.hpp>
 
-using namespace epocast;
+namespace epocast::registry_test {
 
 namespace {
 
@@ -76,3 +76,5 @@ TEST_CASE("a hint needs a near name: an unrelated one would mislead", "[registry
   CHECK(name_hint("strategy", names) == " (valid: batch, workers, model, s)");
   CHECK(name_hint("strategy", {}).empty());
 }
+
+}  // namespace epocast::registry_test

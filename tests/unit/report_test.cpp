@@ -11,7 +11,8 @@
 #include "sim/error.hpp"
 #include "sim/file_output.hpp"
 
-using namespace epocast;
+namespace epocast::report_test {
+
 using nlohmann::ordered_json;
 
 namespace {
@@ -205,3 +206,5 @@ TEST_CASE("a report of a store says what its study was, and refuses what it cann
   Database(files.path("other.sqlite"), Database::Access::create).run("CREATE TABLE t(x)");
   CHECK(problem_of(files.path("other.sqlite")).starts_with("is no store of epocast"));
 }
+
+}  // namespace epocast::report_test

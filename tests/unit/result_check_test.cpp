@@ -7,7 +7,8 @@
 #include "sim/result_check.hpp"
 #include "tests/support/simulate.hpp"
 
-using namespace epocast;
+namespace epocast::result_check_test {
+
 using Catch::Contains;
 using testing::simulate;
 
@@ -75,3 +76,5 @@ TEST_CASE("a collective that is not simulated beside other traffic makes the res
     CHECK(right.exact);
   }
 }
+
+}  // namespace epocast::result_check_test

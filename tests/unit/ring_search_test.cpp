@@ -13,7 +13,7 @@
 
 #include "sim/collectives/packing_program.hpp"
 
-using namespace epocast;
+namespace epocast::ring_search_test {
 
 namespace {
 
@@ -195,3 +195,5 @@ TEST_CASE("a packing program finds the optimum of a small linear program", "[rin
   for (const double price : program.prices()) CHECK(price == Approx(0.5));
   CHECK(program.enter({0, 0, 0}) == -1);  // nothing limits it
 }
+
+}  // namespace epocast::ring_search_test

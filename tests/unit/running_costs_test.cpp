@@ -10,7 +10,7 @@
 #include "experiments/costs/scenario_costs.hpp"
 #include "tests/support/in_child.hpp"
 
-using namespace epocast;
+namespace epocast::running_costs_test {
 
 namespace {
 
@@ -165,3 +165,5 @@ TEST_CASE("a scenario's cost, energy and goodput follow from its times", "[costs
   CHECK_THROWS_WITH(run("data_parallel", "failures: {node_mtbf: 1 s, write: 1 h, checkpoint: 1 s}\n"),
                     Catch::Contains("training never ends: one of 1 node fails every 1.000 s"));
 }
+
+}  // namespace epocast::running_costs_test

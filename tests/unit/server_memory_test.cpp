@@ -6,7 +6,7 @@
 #include "strategies/register.hpp"
 #include "tests/support/synthetic.hpp"
 
-using namespace epocast;
+namespace epocast::server_memory_test {
 
 namespace {
 
@@ -53,3 +53,5 @@ TEST_CASE("a worker that is a server too holds what both hold", "[parameter_serv
   CHECK(holders[0].use.activation_gradients.value > 0);
   CHECK(holders[1].use.total().value == holders[0].use.total().value + 2 * 40e6);
 }
+
+}  // namespace epocast::server_memory_test

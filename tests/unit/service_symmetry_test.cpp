@@ -3,7 +3,7 @@
 
 #include "sim/service_symmetry.hpp"
 
-using namespace epocast;
+namespace epocast::service_symmetry_test {
 
 namespace {
 
@@ -40,3 +40,5 @@ TEST_CASE("ranks may serve in other orders what becomes ready with other ranks",
   CHECK_FALSE(served_alike(kRows, kColumns, Discipline::priority));
   CHECK(served_alike(kRows, kColumns, Discipline::program_order));
 }
+
+}  // namespace epocast::service_symmetry_test

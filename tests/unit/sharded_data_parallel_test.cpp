@@ -3,7 +3,8 @@
 // worker updates half: A 0.5, B 1, so that it computes 101.5.
 #include "tests/support/hand_timeline.hpp"
 
-using namespace epocast;
+namespace epocast::sharded_data_parallel_test {
+
 using testing::check;
 
 TEST_CASE("stages 1 and 2: updated parameters are gathered in the order of the next forward pass", "[sharded]") {
@@ -128,3 +129,5 @@ TEST_CASE("memory: each stage shards one thing more", "[sharded]") {
   CHECK(alone.parameters.value == Approx(30e6));
   CHECK(alone.optimizer_state.value == Approx(60e6));
 }
+
+}  // namespace epocast::sharded_data_parallel_test

@@ -13,7 +13,7 @@
 #include "strategies/register.hpp"
 #include "tests/support/error_message.hpp"
 
-using namespace epocast;
+namespace epocast::software_stack_test {
 
 namespace {
 
@@ -197,3 +197,5 @@ TEST_CASE("a forecast's interval: what constants at the ends of their ranges cha
   CHECK_THAT(testing::message([] { stack("spread: 0.1\nranges: {spred: [0, 1]}\n"); }),
              Contains("did you mean 'spread'?"));
 }
+
+}  // namespace epocast::software_stack_test

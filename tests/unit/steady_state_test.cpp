@@ -11,7 +11,7 @@
 
 #include "sim/steady_state.hpp"
 
-using namespace epocast;
+namespace epocast::steady_state_test {
 
 namespace {
 
@@ -188,3 +188,5 @@ TEST_CASE("little memory limits the length of a period, not its detection", "[st
   REQUIRE(period);
   CHECK(period->length == 1);
 }
+
+}  // namespace epocast::steady_state_test

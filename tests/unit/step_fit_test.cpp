@@ -7,6 +7,8 @@
 #include "experiments/scenario.hpp"
 #include "tests/support/error_message.hpp"
 
+namespace epocast::step_fit_test {
+
 namespace epocast {
 namespace {
 
@@ -202,3 +204,5 @@ TEST_CASE("a steps calibration reads back, takes its place in a study, and says 
 }
 
 }  // namespace epocast
+
+}  // namespace epocast::step_fit_test

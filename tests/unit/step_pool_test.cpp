@@ -3,7 +3,8 @@
 
 #include "tests/support/simulate.hpp"
 
-using namespace epocast;
+namespace epocast::step_pool_test {
+
 using testing::simulate;
 using testing::Star;
 
@@ -78,3 +79,5 @@ TEST_CASE("ranks that wait for each other have no common pool", "[stealing]") {
   graph.after(TaskId(1), join);
   CHECK_FALSE(graph.ranks_are_independent());
 }
+
+}  // namespace epocast::step_pool_test

@@ -7,7 +7,7 @@
 #include "experiments/sweep/axes.hpp"
 #include "sim/error.hpp"
 
-using namespace epocast;
+namespace epocast::sweep_axes_test {
 
 namespace {
 
@@ -107,3 +107,5 @@ TEST_CASE("a condition can only compare", "[sweep]") {
   }
   CHECK(quoted_names("a*b.c>1e3 and 'a'='a'", names) == "\"a\"*\"b.c\">1e3 and 'a'='a'");
 }
+
+}  // namespace epocast::sweep_axes_test

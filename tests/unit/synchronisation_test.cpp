@@ -8,7 +8,7 @@
 #include "tests/support/simulate.hpp"
 #include "tests/support/transformer.hpp"
 
-using namespace epocast;
+namespace epocast::synchronisation_test {
 
 namespace {
 
@@ -110,3 +110,5 @@ TEST_CASE("synchronisations that a schedule or a mesh cannot have are refused, w
   CHECK(refusal("{name: average, period: 5000}", "1f1b").find("at most 1000 steps") != std::string::npos);
   CHECK(refusal("{name: parameter_server, servers: 5}", "1f1b").find("for each stage") != std::string::npos);
 }
+
+}  // namespace epocast::synchronisation_test

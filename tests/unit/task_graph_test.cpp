@@ -10,7 +10,8 @@
 #include "sim/task_graph.hpp"
 #include "tests/support/synthetic.hpp"
 
-using namespace epocast;
+namespace epocast::task_graph_test {
+
 using testing::cluster_of;
 
 namespace {
@@ -184,3 +185,5 @@ TEST_CASE("labels read as in the field", "[task_graph]") {
   CHECK(Label{"backward", "stage 2", 5}.text() == "backward stage 2 #5");
   CHECK(Label{"", "conv1"}.text() == "conv1");
 }
+
+}  // namespace epocast::task_graph_test

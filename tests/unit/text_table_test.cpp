@@ -7,7 +7,7 @@
 #include "experiments/result_table.hpp"
 #include "experiments/text_table.hpp"
 
-using namespace epocast;
+namespace epocast::text_table_test {
 
 TEST_CASE("columns make room in their order, and no more of them than needed") {
   const Cells all{{"name", "time", "bytes", "memory"}, {"a", "1 s", "12 GiB", "3 GB"}};
@@ -50,3 +50,5 @@ TEST_CASE("a table for a narrow terminal says what it leaves out, and no line is
   };
   CHECK(words(wide.str()) == words(narrow.str()));
 }
+
+}  // namespace epocast::text_table_test

@@ -6,7 +6,7 @@
 
 #include "sim/error.hpp"
 
-using namespace epocast;
+namespace epocast::text_test {
 
 TEST_CASE("what a terminal cannot show is escaped", "[text]") {
   CHECK(printable("plain, \xc3\xa9, \xe2\x82\xac") == "plain, \xc3\xa9, \xe2\x82\xac");
@@ -38,3 +38,5 @@ TEST_CASE("a message about bad input is one readable line", "[text]") {
   CHECK(message.ends_with("m\\xff'"));
   CHECK(message.size() < 300);
 }
+
+}  // namespace epocast::text_test

@@ -11,7 +11,8 @@
 #include "sim/simgrid/engine.hpp"
 #include "tests/support/simulate.hpp"
 
-using namespace epocast;
+namespace epocast::threads_test {
+
 using namespace epocast::testing;
 namespace fs = std::filesystem;
 
@@ -69,3 +70,5 @@ TEST_CASE("nothing makes a thread, and nothing changes its own priority") {
       }
     }
 }
+
+}  // namespace epocast::threads_test

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-using namespace epocast;
+namespace epocast::time_scale_test {
 
 TEST_CASE("times of one scale have one unit and the same last place") {
   const TimeScale scale(0.14130);  // to_string() says 141.3 ms
@@ -14,3 +14,5 @@ TEST_CASE("times of one scale have one unit and the same last place") {
   CHECK(TimeScale(90).text(1.5) == "0.0250 min");
   CHECK(TimeScale(0).text(0) == "0 s");
 }
+
+}  // namespace epocast::time_scale_test

@@ -8,7 +8,7 @@
 
 #include "sim/simgrid/timer_queue.hpp"
 
-using namespace epocast;
+namespace epocast::timer_queue_test {
 
 namespace {
 
@@ -95,3 +95,5 @@ TEST_CASE("the calendar agrees with a stable sort", "[timer_queue]") {
     CHECK(expected.empty());
   }
 }
+
+}  // namespace epocast::timer_queue_test

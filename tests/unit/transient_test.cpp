@@ -10,7 +10,8 @@
 
 #include "tests/support/simulate.hpp"
 
-using namespace epocast;
+namespace epocast::transient_test {
+
 using testing::interval;
 using testing::simulate;
 using testing::Star;
@@ -130,3 +131,5 @@ TEST_CASE("a stage that is hardly faster than the next runs ahead for many itera
   CHECK(runs[1].iterations_simulated <= 31 + 4 + 4 + 5);
   CHECK(runs[1].total == Approx(runs[0].total).epsilon(1e-9));
 }
+
+}  // namespace epocast::transient_test

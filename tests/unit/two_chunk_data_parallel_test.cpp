@@ -5,7 +5,8 @@
 #include "tests/support/error_message.hpp"
 #include "tests/support/hand_timeline.hpp"
 
-using namespace epocast;
+namespace epocast::two_chunk_data_parallel_test {
+
 using testing::check;
 using testing::two_layers;
 
@@ -101,3 +102,5 @@ TEST_CASE("k and f beyond the network are errors", "[two_chunk]") {
   CHECK(problem("{k: 3}").find("3 layers in the first chunk, but 'synthetic' has 2") != std::string::npos);
   CHECK(problem("{k: 1, f: 2}").find("2 replicated layers, but 'synthetic' has 1") != std::string::npos);
 }
+
+}  // namespace epocast::two_chunk_data_parallel_test

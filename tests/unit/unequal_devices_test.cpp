@@ -12,7 +12,8 @@
 #include "sim/device_kinds.hpp"
 #include "tests/support/hand_timeline.hpp"
 
-using namespace epocast;
+namespace epocast::unequal_devices_test {
+
 using namespace epocast::testing;
 
 namespace {
@@ -185,3 +186,5 @@ TEST_CASE("measured times hold on the device that was measured, and are scaled t
   CHECK(make_trace(net, anchored, 1, fast).compute_time().longest().value == Approx(10));
   CHECK(make_trace(net, anchored, 1, slow).compute_time().longest().value == Approx(10 * k).epsilon(1e-3));
 }
+
+}  // namespace epocast::unequal_devices_test

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-using namespace epocast;
+namespace epocast::winners_test {
 
 namespace {
 
@@ -45,3 +45,5 @@ TEST_CASE("pairs of rivals whose measurements differ by more than was asked") {
   rows[0].role = Role::input;
   CHECK(winner_pairs(rows, 3, false).size() == 1);
 }
+
+}  // namespace epocast::winners_test
