@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <queue>
 #include <tuple>
 #include <utility>
 
 #include "strategies/placement/memory_ledger.hpp"
+#include "strategies/placement/overflow_rounds.hpp"
 
 namespace epocast {
 namespace {
@@ -17,14 +19,14 @@ constexpr std::size_t kMostTargetsTried = 4;  // that a node tries
 /// One pass: times stay as a replay had them.
 class LiteralPass {
  public:
-  LiteralPass(const PlacementGraph& graph, const PlacementMachine& machine, std::span<const Ticks> transfer,
-              std::span<const std::vector<std::uint32_t>> members, const ReplayResult& times, Placement& placement)
+  LiteralPass(const PlacementGraph& graph, const PlacementMachine& machine, const OverflowState& state,
+              Placement& placement)
       : graph_(graph),
-        transfer_(transfer),
-        members_(members),
+        transfer_(state.transfer),
+        members_(state.members),
         limit_(machine.memory),
         placement_(placement),
-        ledger_(graph, machine.devices, times, placement),
+        ledger_(graph, machine.devices, state.times, placement),
         by_ratio_(ledger_.devices()),
         by_cost_(ledger_.devices()),
         passed_(graph.size(), 0),
@@ -195,26 +197,12 @@ class LiteralPass {
 
 OverflowResult resolve_overflow_as_written(const PlacementGraph& graph, const PlacementMachine& machine,
                                            const ReplayOptions& options, Placement& placement, int most_passes) {
-  const std::vector<Ticks> transfer = transfer_times(graph, machine);
-  std::vector<std::vector<std::uint32_t>> members(static_cast<std::size_t>(graph.groups));
-  for (std::uint32_t n = 0; n < graph.size(); ++n)
-    if (graph.group[n] >= 0) members[static_cast<std::size_t>(graph.group[n])].push_back(n);
-  const Placement before = placement;
-  OverflowResult out;
-  double lowest = 0;
-  for (out.rounds = 0; out.rounds <= most_passes; ++out.rounds) {
-    const ReplayResult times = replay(graph, machine, placement, options);
-    double peak = 0;
-    for (const MemoryPeak& p : memory_peaks(residences(graph, placement, times), machine.devices))
-      peak = std::max(peak, p.bytes);
-    out.fits = peak <= machine.memory;
-    if (out.fits || out.rounds == most_passes || (out.rounds > 0 && peak >= lowest)) break;
-    lowest = peak;
-    if (LiteralPass(graph, machine, transfer, members, times, placement).run() == 0) break;
-  }
-  for (std::size_t n = 0; n < before.size(); ++n)
-    if (before[n] != placement[n]) ++out.moved_nodes;
-  return out;
+  double lowest = std::numeric_limits<double>::infinity();
+  return overflow_rounds(graph, machine, options, placement, most_passes, [&](const OverflowState& state) {
+    if (state.peak >= lowest) return false;
+    lowest = state.peak;
+    return LiteralPass(graph, machine, state, placement).run() > 0;
+  });
 }
 
 }  // namespace epocast

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "strategies/placement/memory_ledger.hpp"
+#include "strategies/placement/overflow_rounds.hpp"
 
 namespace epocast {
 namespace {
@@ -23,16 +24,15 @@ constexpr double kMostOfAll = 1.02;                // of all memory, beyond whic
 /// One round: times of a replay stay as they are, nodes move.
 class OverflowRound {
  public:
-  OverflowRound(const PlacementGraph& graph, const PlacementMachine& machine, std::span<const Ticks> transfer,
-                std::span<const std::vector<std::uint32_t>> members, const ReplayResult& times, double limit,
+  OverflowRound(const PlacementGraph& graph, const PlacementMachine& machine, const OverflowState& state, double limit,
                 Placement& placement)
       : graph_(graph),
-        transfer_(transfer),
-        members_(members),
+        transfer_(state.transfer),
+        members_(state.members),
         limit_(limit),
         placement_(placement),
         devices_(static_cast<std::size_t>(machine.devices)),
-        ledger_(graph, machine.devices, times, placement),
+        ledger_(graph, machine.devices, state.times, placement),
         moved_(graph.size(), 0),
         mark_(graph.size(), 0) {}
 
@@ -225,12 +225,6 @@ class OverflowRound {
   std::vector<std::pair<std::uint32_t, double>> holders_;
 };
 
-double highest(const std::vector<MemoryPeak>& peaks) {
-  double out = 0;
-  for (const MemoryPeak& peak : peaks) out = std::max(out, peak.bytes);
-  return out;
-}
-
 /// The most that all devices together hold at a time, each output once.
 double originals_at_once(std::vector<Residence> all) {
   std::erase_if(all, [](const Residence& r) { return r.is_copy; });
@@ -242,31 +236,19 @@ double originals_at_once(std::vector<Residence> all) {
 
 OverflowResult resolve_overflow(const PlacementGraph& graph, const PlacementMachine& machine,
                                 const ReplayOptions& options, Placement& placement, int most_rounds) {
-  const std::vector<Ticks> transfer = transfer_times(graph, machine);
-  std::vector<std::vector<std::uint32_t>> members(static_cast<std::size_t>(graph.groups));
-  for (std::uint32_t n = 0; n < graph.size(); ++n)
-    if (graph.group[n] >= 0) members[static_cast<std::size_t>(graph.group[n])].push_back(n);
-  const Placement before = placement;
-  OverflowResult out;
   double limit = machine.memory, lowest = 0;
+  bool is_first = true;
   int stuck = 0;  // rounds that hardly came nearer
-  for (out.rounds = 0; out.rounds <= most_rounds; ++out.rounds) {
-    const ReplayResult times = replay(graph, machine, placement, options);
-    std::vector<Residence> all = residences(graph, placement, times);
-    const double peak = highest(memory_peaks(all, machine.devices));
-    out.fits = peak <= machine.memory;
-    if (out.fits || out.rounds == most_rounds ||
-        originals_at_once(std::move(all)) > kMostOfAll * machine.memory * machine.devices)
-      break;
-    stuck = out.rounds == 0 || peak < 0.99 * lowest ? 0 : stuck + 1;
-    if (stuck == kMostStuck) break;
-    lowest = out.rounds == 0 ? peak : std::min(lowest, peak);
-    if (out.rounds > 0) limit *= 0.985;  // moves change times: aim lower
-    OverflowRound(graph, machine, transfer, members, times, limit, placement).run();
-  }
-  for (std::size_t n = 0; n < before.size(); ++n)
-    if (before[n] != placement[n]) ++out.moved_nodes;
-  return out;
+  return overflow_rounds(graph, machine, options, placement, most_rounds, [&](const OverflowState& state) {
+    if (originals_at_once(state.residences) > kMostOfAll * machine.memory * machine.devices) return false;
+    stuck = is_first || state.peak < 0.99 * lowest ? 0 : stuck + 1;
+    if (stuck == kMostStuck) return false;
+    lowest = is_first ? state.peak : std::min(lowest, state.peak);
+    if (!is_first) limit *= 0.985;  // moves change times: aim lower
+    is_first = false;
+    OverflowRound(graph, machine, state, limit, placement).run();
+    return true;
+  });
 }
 
 MemoryBound memory_bound(const PlacementGraph& graph, const PlacementMachine& machine) {

@@ -47,6 +47,13 @@ std::vector<Ticks> transfer_times(const PlacementGraph& graph, const PlacementMa
   return out;
 }
 
+std::vector<std::vector<std::uint32_t>> group_members(const PlacementGraph& graph) {
+  std::vector<std::vector<std::uint32_t>> out(static_cast<std::size_t>(graph.groups));
+  for (std::uint32_t n = 0; n < graph.size(); ++n)
+    if (graph.group[n] >= 0) out[static_cast<std::size_t>(graph.group[n])].push_back(n);
+  return out;
+}
+
 namespace {
 
 /// Sets of nodes that must be together; the smallest member stands for its set.

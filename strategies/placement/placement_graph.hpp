@@ -70,10 +70,13 @@ struct PlacementMachine {
 /// By edge: how long it takes between two devices.
 std::vector<Ticks> transfer_times(const PlacementGraph& graph, const PlacementMachine& machine);
 
+/// By group: its nodes, in their order.
+std::vector<std::vector<std::uint32_t>> group_members(const PlacementGraph& graph);
+
 /// A device for each node, from 0.
 using Placement = std::vector<std::int16_t>;
 
-/// From a model's graph and a time for each of its nodes [s]. Nodes of OperatorPhase::setup are there, but cost
+/// From a model's graph and a time for each of its nodes [s]. Nodes that do not run() are there, but cost
 /// nothing: they do not run in the training loop. What works in a variable's memory, and the optimizer's slots beside
 /// it, form a group with the variable. A node that only hands on its first input in another shape has no memory of its
 /// own: its readers read that input. REQUIRES a time for each node.

@@ -204,9 +204,7 @@ std::size_t improve_by_replay(const PlacementGraph& graph, const PlacementMachin
                               const ReplayOptions& options, double budget, Placement& placement) {
   if (machine.devices < 2 || graph.size() == 0) return 0;
   const std::vector<Ticks> transfer = transfer_times(graph, machine);
-  std::vector<std::vector<std::uint32_t>> members(static_cast<std::size_t>(graph.groups));
-  for (std::uint32_t n = 0; n < graph.size(); ++n)
-    if (graph.group[n] >= 0) members[static_cast<std::size_t>(graph.group[n])].push_back(n);
+  const std::vector<std::vector<std::uint32_t>> members = group_members(graph);
   const auto put = [&](std::uint32_t n, std::int16_t device) {
     if (graph.group[n] < 0) placement[n] = device;
     if (graph.group[n] >= 0)
