@@ -30,12 +30,12 @@ class Times {
       : graph_(graph), model_(model), calibration_(calibration) {}
 
   double of(std::size_t n) {
-    if (graph_.phase[n] == OperatorPhase::setup) return 0;
+    if (!runs(graph_.phase[n])) return 0;
     const std::string_view type = graph_.operation_of(n);
     const bool is_product = type == "MatMul" || type == "BatchMatMul";
     const bool is_convolution = type.starts_with("Conv2D") || type.starts_with("Conv3D");
     if (is_product || is_convolution) {
-      if (graph_.flop[n] <= 0) return 0;  // a gradient that nobody wants
+      if (graph_.flop[n] <= 0) return 0;
       return kernel_time(is_product ? product(n, type == "MatMul") : convolution(n, type));
     }
     const double bytes = graph_.bytes_read[n] + graph_.bytes_written[n];

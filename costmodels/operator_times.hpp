@@ -4,7 +4,7 @@
 // Products and convolutions, forward and backward, take what the fits of their kernels say (fitted.hpp); all others
 // move data: an overhead and their bytes at 0.8 of the memory bandwidth, as `fitted` has it for layers. Shapes of
 // products follow from the sizes of operands, result and FLOP: with a = m k, b = k n, c = m n values in each of `count`
-// products, a b c = count^3 (m n k)^2 and FLOP = 2 count m n k. Nodes of OperatorPhase::setup, views, and what moves
+// products, a b c = count^3 (m n k)^2 and FLOP = 2 count m n k. Nodes that do not run, views, and what moves
 // less than kHostBytes (shape arithmetic, counters, group nodes: work of the host) take no time.
 //
 // Scope and limits: operations run one by one, as TensorFlow 1 runs them; a layer of several operations moves more data

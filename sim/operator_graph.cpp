@@ -8,6 +8,7 @@ const char* to_string(OperatorPhase phase) {
     case OperatorPhase::forward: return "forward";
     case OperatorPhase::backward: return "backward";
     case OperatorPhase::update: return "update";
+    case OperatorPhase::unused: return "unused";
   }
   return "";
 }
@@ -19,6 +20,13 @@ const char* to_string(Lifetime lifetime) {
     case Lifetime::reference: return "reference";
   }
   return "";
+}
+
+bool is_view(const OperatorGraph& graph, std::size_t node) {
+  const std::uint32_t first = graph.in_begin[node];
+  return graph.lifetime[node] == Lifetime::normal && runs(graph.phase[node]) && graph.bytes_written[node] == 0 &&
+         graph.output_bytes[node] > 0 && first < graph.in_begin[node + 1] &&
+         graph.edge_bytes[first] == static_cast<float>(graph.output_bytes[node]);
 }
 
 std::string node_name(const OperatorGraph& graph, std::size_t node) {

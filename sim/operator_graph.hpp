@@ -14,6 +14,7 @@ enum class OperatorPhase : std::uint8_t {
   forward,
   backward,
   update,
+  unused,  ///< in the graph, but nothing that a step has to do reads it: TensorFlow leaves it out when it runs
 };
 
 /// How long the memory of a node's output lives (Qararyah 2020, section 4.1.2).
@@ -22,6 +23,9 @@ enum class Lifetime : std::uint8_t {
   residual,   ///< over iterations: variables and constants
   reference,  ///< none of its own: works in a variable's memory and stays on its device
 };
+
+/// Whether it runs in the training loop.
+inline bool runs(OperatorPhase phase) { return phase != OperatorPhase::setup && phase != OperatorPhase::unused; }
 
 const char* to_string(OperatorPhase phase);
 const char* to_string(Lifetime lifetime);
@@ -56,6 +60,10 @@ struct OperatorGraph {
     return {producer.data() + in_begin[node], producer.data() + in_begin[node + 1]};
   }
 };
+
+/// Whether the output is the first input's memory under another shape: a Reshape is, a Shape, whose output is a few
+/// numbers, is not.
+bool is_view(const OperatorGraph& graph, std::size_t node);
 
 /// What a node is called in tables and files: layer, operation, number.
 std::string node_name(const OperatorGraph& graph, std::size_t node);

@@ -100,13 +100,6 @@ std::vector<std::int32_t> groups_of(const OperatorGraph& graph, std::int32_t& co
   return out;
 }
 
-/// Whether the output is the first input's memory under another shape.
-bool is_view(const OperatorGraph& graph, std::size_t n) {
-  return graph.lifetime[n] == Lifetime::normal && graph.phase[n] != OperatorPhase::setup &&
-         graph.bytes_written[n] == 0 && graph.output_bytes[n] > 0 && graph.in_begin[n] < graph.in_begin[n + 1] &&
-         graph.edge_bytes[graph.in_begin[n]] >= graph.output_bytes[n];
-}
-
 }  // namespace
 
 PlacementGraph placement_graph(const OperatorGraph& graph, std::span<const double> seconds) {
@@ -117,14 +110,14 @@ PlacementGraph placement_graph(const OperatorGraph& graph, std::span<const doubl
   std::vector<PlacementEdge> edges;
   edges.reserve(graph.edges() + graph.edges() / 4);
   for (std::uint32_t n = 0; n < graph.size(); ++n) {
-    const bool runs = graph.phase[n] != OperatorPhase::setup;
+    const bool is_run = runs(graph.phase[n]);
     const bool view = is_view(graph, n);
     memory_of[n] = view ? memory_of[graph.producer[graph.in_begin[n]]] : n;
-    out.add_node(runs ? to_ticks(seconds[n]) : 0, runs && !view ? graph.output_bytes[n] : 0, graph.lifetime[n],
+    out.add_node(is_run ? to_ticks(seconds[n]) : 0, is_run && !view ? graph.output_bytes[n] : 0, graph.lifetime[n],
                  group[n]);
     for (std::uint32_t i = graph.in_begin[n]; i < graph.in_begin[n + 1]; ++i) {
       const std::uint32_t p = graph.producer[i];
-      if (!runs || graph.phase[p] == OperatorPhase::setup) continue;
+      if (!is_run || !runs(graph.phase[p])) continue;
       const double bytes = graph.edge_bytes[i];
       const std::uint32_t owner = memory_of[p];
       const bool reads = !(view && i == graph.in_begin[n]);  // a view only waits for what it shows

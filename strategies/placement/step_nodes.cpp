@@ -21,7 +21,7 @@ std::vector<double> weights_of(const OperatorGraph& operations, Precision precis
   std::vector<double> out(operations.size(), 0);
   const double rate = device.matrix_rate(precision).value, bandwidth = device.memory_bandwidth.value;
   for (std::size_t n = 0; n < out.size(); ++n) {
-    if (operations.phase[n] == OperatorPhase::setup || operations.bytes_written[n] == 0) continue;
+    if (!runs(operations.phase[n]) || operations.bytes_written[n] == 0) continue;
     const double bytes = operations.bytes_read[n] + operations.bytes_written[n];
     if (bytes < kHostBytes && operations.flop[n] == 0) continue;
     const double moving = bandwidth > 0 ? bytes / (kMemoryEfficiency * bandwidth) : 0;
@@ -35,7 +35,8 @@ DeviceTime time_of(const LayerTimes& layer, OperatorPhase pass) {
     case OperatorPhase::forward: return layer.forward;
     case OperatorPhase::backward: return layer.backward();
     case OperatorPhase::update: return layer.update;
-    case OperatorPhase::setup: break;
+    case OperatorPhase::setup:
+    case OperatorPhase::unused: break;
   }
   return {};
 }
@@ -44,7 +45,7 @@ DeviceTime time_of(const LayerTimes& layer, OperatorPhase pass) {
 std::size_t stand_in(const OperatorGraph& operations, std::size_t layer, OperatorPhase pass) {
   std::optional<std::size_t> of_layer, of_step;
   for (std::size_t n = 0; n < operations.size(); ++n) {
-    if (operations.phase[n] == OperatorPhase::setup) continue;
+    if (!runs(operations.phase[n])) continue;
     if (!of_step) of_step = n;
     if (operations.layer[n] != layer) continue;
     if (operations.phase[n] == pass) return n;
@@ -197,7 +198,7 @@ StepNodes operation_nodes(const OperatorGraph& operations, const WorkloadTrace& 
     return static_cast<std::size_t>(std::ranges::find(kPasses, operations.phase[n]) - kPasses.begin());
   };
   const auto is_of_layer = [&](std::size_t n) {
-    return operations.phase[n] != OperatorPhase::setup && operations.layer[n] < trace.layers.size();
+    return runs(operations.phase[n]) && operations.layer[n] < trace.layers.size();
   };
   for (std::size_t n = 0; n < operations.size(); ++n)
     if (is_of_layer(n)) sums[operations.layer[n]][pass_of(n)] += weights[n];

@@ -160,7 +160,7 @@ TEST_CASE("graphs conserve FLOP, parameters and order, and update every variable
     REQUIRE(graph.in_begin.size() == graph.size() + 1);
     REQUIRE(graph.in_begin.back() == graph.edges());
 
-    double flop[4] = {};
+    double flop[5] = {};
     double variables = 0;
     std::map<std::int32_t, int> updates;
     std::set<std::int32_t> trained;
@@ -194,6 +194,7 @@ TEST_CASE("graphs conserve FLOP, parameters and order, and update every variable
     double backward = 0;
     for (const Layer& layer : model.layers) backward += layer.backward_data_flop + layer.backward_weights_flop;
     CHECK(flop[static_cast<int>(OperatorPhase::setup)] == 0);
+    CHECK(flop[static_cast<int>(OperatorPhase::unused)] == 0);
     CHECK(flop[static_cast<int>(OperatorPhase::forward)] == Approx(2 * model.forward_flop()).epsilon(1e-9));
     CHECK(flop[static_cast<int>(OperatorPhase::backward)] == Approx(2 * backward).epsilon(1e-9));
     double trained_values = 0;  // others are constants
@@ -226,6 +227,26 @@ TEST_CASE("the batch changes sizes, not the graph") {
     INFO(name);
     CHECK((one.operation == eight.operation && one.producer == eight.producer));
   }
+}
+
+TEST_CASE("a Reshape shows what it reads, a Shape does not keep it") {
+  // Texts of any length: gradients ask for shapes of activations while they run.
+  const OperatorGraph graph =
+      build_operator_graph(zoo("{name: trn, layers: 1, width: 16, inner: 16, heads: 2, sequence: 6, vocabulary: 50}"),
+                           4, {Optimizer::sgd, GradientUse::direct});
+  int shapes = 0, reshapes = 0;
+  for (std::size_t n = 0; n < graph.size(); ++n) {
+    if (!runs(graph.phase[n])) continue;
+    if (graph.operation_of(n) == "Shape") {
+      ++shapes;
+      CHECK_FALSE(is_view(graph, n));
+    }
+    if (graph.operation_of(n) != "Reshape") continue;
+    ++reshapes;
+    CHECK(is_view(graph, n));
+  }
+  CHECK(shapes > 10);
+  CHECK(reshapes > 10);
 }
 
 TEST_CASE("consumers are the producers seen from the other end") {

@@ -146,7 +146,7 @@ TEST_CASE("a node to be placed waits for what its operation waits for, and for t
                   "m.yaml"),
       2, {});
   const PlacementGraph placed = placement_graph(graph, std::vector<double>(graph.size(), 1e-6));
-  const auto runs = [&](std::uint32_t n) { return graph.phase[n] != OperatorPhase::setup; };
+  const auto runs = [&](std::uint32_t n) { return epocast::runs(graph.phase[n]); };
   int of_views = 0;
   for (std::uint32_t n = 0; n < graph.size(); ++n) {
     INFO(graph.operation_of(n));

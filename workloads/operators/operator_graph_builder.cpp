@@ -29,6 +29,31 @@ bool has_dynamic_shapes(const Model& model) {
          !has([](LayerKind k) { return k == LayerKind::lstm || k == LayerKind::e3d_lstm; });
 }
 
+bool is_effect(const Dataflow& flow, const DataflowNode& node) {
+  return node.lifetime == Lifetime::reference && node.values == 0 && node.phase != OperatorPhase::setup &&
+         flow.types()[node.type] != "NoOp";
+}
+
+/// What neither an assignment nor the loss needs does not run: a session prunes what it does not fetch, and the
+/// dependency optimizer makes a NoOp of what others only wait for (grappler, SafeToConvertToNoOp), such as gradients of
+/// constants that Optimizer.minimize has gated.
+void mark_unused(Dataflow& flow, const Tensor& loss) {
+  std::vector<DataflowNode>& nodes = flow.nodes();
+  std::vector<char> needed(nodes.size(), 0);
+  needed[static_cast<std::size_t>(loss.node)] = 1;
+  for (std::size_t n = nodes.size(); n-- > 0;) {
+    if (is_effect(flow, nodes[n])) needed[n] = 1;
+    if (!needed[n]) continue;
+    for (std::uint32_t i = nodes[n].in_begin; i < nodes[n].in_end; ++i) {
+      const Tensor& input = flow.inputs()[i];
+      if (input.values > 0 || flow.type_of(input.node) == "NoOp") needed[static_cast<std::size_t>(input.node)] = 1;
+    }
+  }
+  for (std::size_t n = 0; n < nodes.size(); ++n)
+    if (!needed[n] && nodes[n].phase != OperatorPhase::setup && flow.types()[nodes[n].type] != "VariableV2")
+      nodes[n].phase = OperatorPhase::unused;
+}
+
 /// Makes each layer's passes cost what the model says, each node its share of the work.
 std::vector<double> divide_flop(const Dataflow& flow, const Model& model, double batch) {
   struct Sum {
@@ -162,6 +187,7 @@ OperatorGraph build_operator_graph(const Model& model, std::int64_t batch, const
   flow.phase = OperatorPhase::update;
   if (options.gradients == GradientUse::clipped) add_clipping(flow, gradients);
   add_updates(flow, gradients, options.optimizer);
+  mark_unused(flow, loss);
   return compact(flow, model, batch);
 }
 

@@ -124,7 +124,7 @@ void LayerOperators::attention(const Layer& layer) {
     if (d.is_dynamic) key = key_mask(key);
   }
   Tensor weights = softmax(key, pairs / keys);
-  if (layer.parameters.empty()) weights = dropout(weights);
+  if (layer.mask_values > 0) weights = dropout(weights);
   const double out = values(layer.output);
   const Tensor sum = d.add("BatchMatMul", {weights, value}, out, product * out / (batch_ * queries));
   current_->whole = layer.heads == 1 ? sum : d.concat(d.split(sum, layer.heads));

@@ -115,7 +115,7 @@ Target largest_batches() {
           .mape_bound = {},
           .run = run,
           .trivial_rule = "8 x the printed reference x devices",
-          .known_misses = {{kMedian, 101, kWhy}, {kNinetieth, 310, kWhy}, {"wrn_2 on 2: nothing fits", 100, kWhy}},
+          .known_misses = {{kMedian, 301, kWhy}, {kNinetieth, 701, kWhy}, {"wrn_2 on 2: nothing fits", 100, kWhy}},
           .bounds = {.median = 0.0, .ninetieth = 100.0, .share_of_trivial = {}}};
 }
 

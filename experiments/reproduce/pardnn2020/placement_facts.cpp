@@ -149,7 +149,7 @@ Target placement_facts() {
       .description = "what the text says of placements on 4, 8 and 16 devices",
       .mape_bound = {},
       .run = run,
-      .known_misses = {{"mean over all: moved nodes", 75,
+      .known_misses = {{"mean over all: moved nodes", 79,
                         "at the printed batches our placements overflow by less; where nothing fits in the end 7 to "
                         "17 % move"}}};
 }
