@@ -157,6 +157,8 @@ void add_place_command(CLI::App& app, CommandContext& context) {
                     "for a model: squares of its weights are part of the loss");
   command->add_flag("--fused-norms", arguments->model.options.fused_norms,
                     "for a model: a batch normalisation is one operation");
+  command->add_flag("--fused-kernels", arguments->model.options.fused_kernels,
+                    "for a model: cheap operations of a layer's pass that hang together are one kernel");
   command->add_option("--calibration", arguments->model.calibration, "of the device, for a model's times")
       ->capture_default_str();
   command

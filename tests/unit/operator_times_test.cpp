@@ -7,7 +7,9 @@
 #include <string>
 #include <utility>
 
+#include "costmodels/fitted.hpp"
 #include "costmodels/kernel_formula.hpp"
+#include "sim/cost_model.hpp"
 #include "sim/data_file.hpp"
 #include "workloads/model_reader.hpp"
 #include "workloads/operators/operator_graph_builder.hpp"
@@ -63,6 +65,32 @@ TEST_CASE("a product takes the operations that its graph counts") {
     CHECK(products > 20);
     CHECK(least_seen > 0.987);
     CHECK(most_seen < most);
+  }
+}
+
+TEST_CASE("kernels of operations take as long together as the layers do") {
+  // The cost model `fitted` has a kernel for each layer without products; so do fused kernels. What remains is what it
+  // leaves out: biases' additions, heads that are split and joined, gradients that meet, three accesses of a
+  // derivative where two are counted.
+  const ComputeCalibration v100 = load_compute_calibration(kRoot / "costmodels" / "calibrations" / "v100.yaml");
+  Device device;
+  device.peak_rate = v100.rates.peak_rate;
+  device.memory_bandwidth = v100.rates.memory_bandwidth;
+  for (const auto& [network, batch] : {std::pair{"resnet50", 64}, {"vgg16", 64}, {"wrn", 16}, {"gpt2", 4}}) {
+    INFO(network);
+    const Model model =
+        load_model_named(ConfigNode::load_text("model: " + std::string(network), "study.yaml").at("model"), kRoot);
+    const OperatorGraph graph = build_operator_graph(
+        model, batch,
+        {.optimizer = Optimizer::sgd, .gradients = GradientUse::direct, .fused_norms = true, .fused_kernels = true});
+    double operations = 0, layers = 0;
+    for (const double seconds : operator_times(graph, model, v100)) operations += seconds;
+    const Fitted fitted(v100, "v100", Optimizer::sgd, model, device);
+    for (const Layer& layer : model.layers) {
+      const PassTimes times = fitted.times(layer, batch, device);
+      layers += (times.forward + times.backward_data + times.backward_weights + times.update).value;
+    }
+    CHECK(operations == Approx(layers).epsilon(0.1));
   }
 }
 

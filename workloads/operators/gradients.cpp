@@ -61,10 +61,21 @@ class Differentiation {
     const Tensors& all = parts(of);
     if (all.empty()) return {};
     if (all.size() == 1) return all.front();
+    const std::uint32_t layer = graph_.layer;
+    graph_.layer = layer_of_all(all, layer);
     Tensor sum = graph_.add("AddN", all, of.values, of.values * static_cast<double>(all.size() - 1));
+    graph_.layer = layer;
     sum.is_dynamic = of.is_dynamic;
     sum.has_batch = of.has_batch;
     return sum;
+  }
+
+  /// The layer whose gradient all of these are part of: what reads its input several times adds up itself.
+  std::uint32_t layer_of_all(const Tensors& all, std::uint32_t otherwise) const {
+    const auto layer = [&](const Tensor& t) { return graph_.nodes()[static_cast<std::size_t>(t.node)].layer; };
+    for (const Tensor& t : all)
+      if (layer(t) != layer(all.front())) return otherwise;
+    return layer(all.front());
   }
 
   void differentiate(std::int32_t n) {

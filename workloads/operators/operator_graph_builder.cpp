@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "sim/config.hpp"
+#include "workloads/operators/fusion.hpp"
 #include "workloads/operators/gradients.hpp"
 #include "workloads/operators/layer_operators.hpp"
 #include "workloads/operators/updates.hpp"
@@ -188,7 +189,8 @@ OperatorGraph build_operator_graph(const Model& model, std::int64_t batch, const
   if (options.gradients == GradientUse::clipped) add_clipping(flow, gradients);
   add_updates(flow, gradients, options.optimizer);
   mark_unused(flow, loss);
-  return compact(flow, model, batch);
+  OperatorGraph graph = compact(flow, model, batch);
+  return options.fused_kernels ? fuse_kernels(graph) : graph;
 }
 
 }  // namespace epocast

@@ -20,16 +20,17 @@ GradientUse parse_gradient_use(const std::string& word);
 struct OperatorGraphOptions {
   Optimizer optimizer = Optimizer::sgd;
   GradientUse gradients = GradientUse::minimize;
-  bool weight_decay = false;  ///< the squares of weights are part of the loss
-  bool fused_norms = false;   ///< batch normalisation is one operation, as tf.layers has it
+  bool weight_decay = false;   ///< the squares of weights are part of the loss
+  bool fused_norms = false;    ///< batch normalisation is one operation, as tf.layers has it
+  bool fused_kernels = false;  ///< fuse_kernels()
 };
 
 /// Every layer's forward operations (docs/models.md lists them by kind; recurrent layers are unrolled), their gradients
 /// operation by operation, and one update of every variable; also what initialises, saves and restores variables
-/// (OperatorPhase::setup). FLOP of a layer's forward and backward pass are those of the model, divided over its
-/// operations by the work that each does. fp32. REQUIRES batch >= 1.
-/// Throws ConfigError for layers whose operations are not known: rms_norm and layer_norm without shift, rotary, swiglu,
-/// experts, shared heads of keys and values, learned positions before a sequence.
+/// (OperatorPhase::setup), and what nobody needs, such as gradients of constants (OperatorPhase::unused). FLOP of a
+/// layer's forward and backward pass are those of the model, divided over its operations by the work that each does.
+/// fp32. REQUIRES batch >= 1. Throws ConfigError for layers whose operations are not known: rms_norm and layer_norm
+/// without shift, rotary, swiglu, experts, shared heads of keys and values, learned positions before a sequence.
 OperatorGraph build_operator_graph(const Model& model, std::int64_t batch, const OperatorGraphOptions& options);
 
 }  // namespace epocast
