@@ -3,19 +3,15 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
-#include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
-#include <optional>
 
 #include "experiments/cli/commands.hpp"
 #include "experiments/cli/progress_line.hpp"
 #include "experiments/fork_pool.hpp"
+#include "experiments/kept_results.hpp"
 #include "experiments/learning/curves.hpp"
 #include "experiments/output.hpp"
-#include "experiments/run_study.hpp"
 #include "experiments/text_table.hpp"
 #include "sim/error.hpp"
 #include "sim/file_output.hpp"
@@ -35,37 +31,6 @@ struct LearnArguments {
   std::string over = "time_s";
   std::string keep;
   int jobs = 0;
-};
-
-/// What a scenario is, to find its result again: its whole configuration.
-std::string key_of(const Scenario& scenario) { return scenario.config().flow_text(); }
-
-/// Results of an earlier run that are still those of the same scenarios.
-class KeptResults {
- public:
-  explicit KeptResults(std::string file) : file_(std::move(file)) {
-    if (file_.empty()) return;
-    std::ifstream in(file_);
-    for (std::string line; std::getline(in, line);) {
-      const nlohmann::json entry = nlohmann::json::parse(line, nullptr, false);  // a killed run leaves half a line
-      if (entry.is_object() && entry.contains("key") && entry.contains("result"))
-        known_[entry["key"].get<std::string>()] = entry["result"].get<std::string>();
-    }
-  }
-  std::optional<ScenarioResult> find(const Scenario& scenario) const {
-    const auto found = known_.find(key_of(scenario));
-    return found == known_.end() ? std::nullopt : std::optional(deserialize(found->second));
-  }
-  void add(const Scenario& scenario, const ScenarioResult& result) const {
-    if (file_.empty() || !result.error.empty()) return;
-    std::ofstream out(file_, std::ios::app);
-    out << '\n' << nlohmann::json{{"key", key_of(scenario)}, {"result", serialize(result)}}.dump() << '\n';
-    if (!out.flush()) throw ConfigError("--keep: cannot write to '" + file_ + "'");
-  }
-
- private:
-  std::string file_;
-  std::map<std::string, std::string> known_;
 };
 
 /// "0.123", or "0.120 .. 0.131" over several seeds.
@@ -143,30 +108,12 @@ int learn(const LearnArguments& arguments, const Registries& registries) {
     scenarios.insert(scenarios.end(), study.scenarios.begin(), study.scenarios.end());
   }
 
-  const KeptResults kept(arguments.keep);
-  std::vector<ScenarioResult> results(scenarios.size());
-  std::vector<Scenario> missing;
-  std::vector<std::size_t> place;
-  for (std::size_t i = 0; i < scenarios.size(); ++i) {
-    if (const auto found = kept.find(scenarios[i])) {
-      results[i] = *found;
-      continue;
-    }
-    missing.push_back(scenarios[i]);
-    place.push_back(i);
-  }
   ProgressLine line;
   const int parallel = arguments.jobs > 0 ? arguments.jobs : available_processors();
-  std::vector<ScenarioResult> made;
-  run_study(
-      missing, registries, {}, parallel,
-      [&](const StudyProgress& progress) {
-        if (progress.latest != nullptr) kept.add(missing[progress.index], *progress.latest);
-        line.show(progress);
-      },
-      made);
+  const std::vector<ScenarioResult> results =
+      run_study_keeping(scenarios, registries, parallel, KeptResults(arguments.keep),
+                        [&](const StudyProgress& progress) { line.show(progress); });
   line.clear();
-  for (std::size_t i = 0; i < made.size(); ++i) results[place[i]] = std::move(made[i]);
 
   int code = kDone;
   for (const ScenarioResult& result : results) {

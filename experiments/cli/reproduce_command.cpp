@@ -20,6 +20,7 @@ struct ReproduceArguments {
   std::vector<std::string> targets;
   std::vector<std::string> settings;
   std::string format = "table";
+  std::string keep, figures;
   bool list = false;
   bool strict = false;
   int jobs = 0;
@@ -85,7 +86,11 @@ int reproduce_all(const ReproduceArguments& arguments, const Registries& registr
     for (const Target& target : targets) {
       const int parallel = arguments.jobs > 0 ? arguments.jobs : available_processors();
       ProgressLine line(target.name());
-      results.push_back(reproduce(target, {registries, parallel, line.observer()}));
+      results.push_back(reproduce(target, {.registries = registries,
+                                           .parallel = parallel,
+                                           .progress = line.observer(),
+                                           .keep = arguments.keep,
+                                           .figures = arguments.figures}));
       line.clear();
       writer.write(results.back());  // as they come: some targets take long
       if (arguments.format == "table") continue;
@@ -114,6 +119,9 @@ void add_reproduce_command(CLI::App& app, CommandContext& context) {
   command->add_option("--set", arguments->settings, "change a key of the study of a file: KEY=VALUE, repeatable")
       ->allow_extra_args(false);
   command->add_option("--format", arguments->format, "table, csv or json")->capture_default_str();
+  command->add_option("--keep", arguments->keep,
+                      "keep results of hermans2017/experiments in this file as they are made: to resume");
+  command->add_option("--figures", arguments->figures, "write the pictures of hermans2017/experiments to this folder");
   command->add_flag("--list", arguments->list, "say which targets there are");
   command->add_flag("--strict", arguments->strict, "exit with 1 for known misses, too");
   command->add_option("--jobs", arguments->jobs, "simulations at a time; default: one per processor")

@@ -12,4 +12,7 @@ namespace epocast {
 std::vector<ScenarioResult> simulate(const std::vector<Scenario>& scenarios, const TargetContext& context,
                                      const RunOptions& options = {});
 
+/// The same for what takes long: results are kept in `context.keep`, and taken from there.
+std::vector<ScenarioResult> simulate_keeping(const std::vector<Scenario>& scenarios, const TargetContext& context);
+
 }  // namespace epocast

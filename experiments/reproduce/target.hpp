@@ -57,6 +57,8 @@ struct TargetContext {
   int parallel = 1;  ///< scenarios at a time
   Progress progress = {};
   double effort = 1;  ///< of searches; less is quicker, and then promises about what they find are not kept
+  std::string keep = {};     ///< a file for results of targets that take long, see KeptResults; "" for none
+  std::string figures = {};  ///< a folder for pictures; "" for none
 };
 
 /// Something that a target is known not to meet. It stays a miss, and is shown as one with its reason; what is declared
