@@ -74,6 +74,11 @@ class Denoiser final : public Problem {
   }
 
   void gradient(std::span<const double> at, std::span<const std::int64_t> positions, std::span<double> out) override {
+    gradient_of_passes(at, at, positions, out);
+  }
+
+  void gradient_of_passes(std::span<const double> at, std::span<const double> back,
+                          std::span<const std::int64_t> positions, std::span<double> out) override {
     std::ranges::fill(out, 0);
     // Loss: mean over pixels of (noisy - predicted noise - clean)^2.
     const double scale = -2.0 / static_cast<double>(side_ * side_ * static_cast<Index>(positions.size()));
@@ -84,7 +89,7 @@ class Denoiser final : public Problem {
       for_each_pixel(clean_, n, [&](Index pixel, double value) {
         errors_.back()(0, pixel) = scale * (maps_.front()(0, pixel) - maps_.back()(0, pixel) - value);
       });
-      backward(at, out);
+      backward(back, out);
     }
   }
 

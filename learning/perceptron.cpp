@@ -62,6 +62,11 @@ class Digits final : public Problem {
   }
 
   void gradient(std::span<const double> at, std::span<const std::int64_t> positions, std::span<double> out) override {
+    gradient_of_passes(at, at, positions, out);
+  }
+
+  void gradient_of_passes(std::span<const double> at, std::span<const double> back,
+                          std::span<const std::int64_t> positions, std::span<double> out) override {
     const auto batch = static_cast<Index>(positions.size());
     x_.resize(inputs(), batch);
     answers_.resize(positions.size());
@@ -77,7 +82,7 @@ class Digits final : public Problem {
     p_ /= static_cast<double>(batch);
     g.w2.noalias() = p_ * h_.transpose();
     g.b2 = p_.rowwise().sum();
-    dh_.noalias() = layers.w2.transpose() * p_;
+    dh_.noalias() = Layers<const double>(back.data(), inputs(), hidden_).w2.transpose() * p_;
     dh_ = (h_.array() > 0).select(dh_, 0);
     g.w1.noalias() = dh_ * x_.transpose();
     g.b1 = dh_.rowwise().sum();

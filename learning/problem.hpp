@@ -31,6 +31,12 @@ class Problem {
   /// samples() of them, each in an order of its own) at the point `at`. REQUIRES: at and out have size() values; at
   /// least one position. Not safe for use by several threads: it keeps working memory.
   virtual void gradient(std::span<const double> at, std::span<const std::int64_t> positions, std::span<double> out) = 0;
+  /// The same where weights have changed since the forward pass: errors travel back through those of `backward`.
+  /// Without an override, for problems of one layer, they travel through none.
+  virtual void gradient_of_passes(std::span<const double> forward, std::span<const double> /*backward*/,
+                                  std::span<const std::int64_t> positions, std::span<double> out) {
+    gradient(forward, positions, out);
+  }
   virtual Evaluation evaluate(std::span<const double> at) = 0;
   /// What `accuracy` is called: "accuracy", "psnr", or "" for none.
   virtual std::string accuracy_name() const { return "accuracy"; }

@@ -70,6 +70,8 @@ void Replay::start_phase(const ReplayPhase& phase) {
   centre_ = parameters();
   phase_ = phase;
   in_rounds_ = phase.log->has(Kind::accumulate);
+  now_ += phase.delay;
+  bytes_ += phase.delay_bytes;
   start_ = now_;
   start_bytes_ = bytes_;
   start_samples_ = samples_;
@@ -77,7 +79,14 @@ void Replay::start_phase(const ReplayPhase& phase) {
   const auto count = static_cast<std::size_t>(phase.log->workers);
   while (workers_.size() > count) workers_.pop_back();
   while (workers_.size() < count) workers_.emplace_back(ParameterOptimizer(worker_settings(settings_)));
-  const bool own = settings_.scheme.family != Scheme::synchronous;
+  stages_.reset();
+  if (settings_.scheme.family == Scheme::pipeline && phase.log->has(Kind::commit)) {  // else of a single stage
+    std::vector<std::pair<std::size_t, std::size_t>> ranges;
+    for (std::size_t p = 0; p < phase.log->pieces.size(); ++p) ranges.push_back(range(static_cast<std::int32_t>(p)));
+    stages_.emplace(std::move(ranges), centre_, count);
+    batches_.clear();
+  }
+  const bool own = !in_step() && !stages_;
   for (Worker& worker : workers_) {
     ParameterOptimizer optimizer = std::move(worker.optimizer);
     Values rest = std::move(worker.rest);
@@ -106,7 +115,7 @@ PhaseEnd Replay::run(const ReplayPhase& phase, const std::function<bool(const Cu
     }
     now_ = start_ + event->date;
     handle(*event);
-    if (event->kind == Kind::gradient) bytes_ += per_gradient;
+    if (event->kind == Kind::gradient && !stages_) bytes_ += per_gradient;
     if (epoch() < next_evaluation_ * (1 - 1e-12) || !changes_common_parameters(*event)) continue;
     end = evaluate(now_, watch);
     if (end != PhaseEnd::done) break;
@@ -124,16 +133,25 @@ bool Replay::beyond_limits(const ParameterEvent& event) const {
 }
 
 bool Replay::changes_common_parameters(const ParameterEvent& event) const {
+  if (stages_) return batch_done_;
   // Of several pieces the last counts: a curve has no use for a point between two of them.
   const auto last = static_cast<std::int32_t>(phase_.log->pieces.size()) - 1;
   if (event.piece != ParameterEvent::kAll && event.piece != last) return false;
   if (event.kind == Kind::step)  // of workers that average among themselves, the last one's
-    return settings_.scheme.family == Scheme::synchronous ||
-           (!shares_parameters() && event.rank + 1 == phase_.log->workers);
+    return in_step() || (!shares_parameters() && event.rank + 1 == phase_.log->workers);
   return event.kind == Kind::commit || event.kind == Kind::write;
 }
 
 void Replay::handle(const ParameterEvent& event) {
+  if (stages_) {
+    const auto stage = static_cast<std::size_t>(event.piece), device = static_cast<std::size_t>(event.rank);
+    batch_done_ = false;
+    if (event.kind == Kind::read) stages_->begin_forward(event.iteration, stage, device);
+    if (event.kind == Kind::gradient && settings_.scheme.current_weights)
+      stages_->begin_backward(event.iteration, stage, device);
+    if (event.kind == Kind::commit && stages_->update(stage, device)) update_stage(event);
+    return;
+  }
   switch (event.kind) {
     case Kind::read: {
       Worker& worker = workers_[static_cast<std::size_t>(event.rank)];
@@ -169,15 +187,24 @@ void Replay::compute_gradient(const ParameterEvent& event) {
   const auto rank = static_cast<std::size_t>(event.rank);
   Worker& worker = workers_[rank];
   const auto n = static_cast<std::int64_t>(workers_.size());
-  const std::int64_t batch = phase_.worker_batch;
-  const std::int64_t first = start_samples_ + (worker.drawn++ * n + event.rank) * batch;
+  const std::vector<std::int64_t>& shares = phase_.shares;
+  const std::int64_t batch = shares.empty() ? phase_.worker_batch : shares[rank];
+  std::int64_t first = start_samples_ + (worker.drawn * n + event.rank) * batch;
+  if (!shares.empty()) {
+    std::int64_t before = 0;
+    for (std::size_t r = 0; r < rank; ++r) before += shares[r];
+    first = start_samples_ + worker.drawn * phase_.global_batch + before % phase_.global_batch;
+  }
+  ++worker.drawn;
   positions_.resize(static_cast<std::size_t>(batch));
   for (std::int64_t k = 0; k < batch; ++k) positions_[static_cast<std::size_t>(k)] = first + k;
-  samples_ += batch;
+  if (weight(rank) > 0) samples_ += batch;
   worker.gradient.resize(centre_.size());
-  const bool shared = settings_.scheme.family == Scheme::synchronous;
+  const bool shared = in_step();
   problem_.gradient(shared ? centre_ : worker.own, positions_, worker.gradient);
   if (settings_.compression.method != Compression::none) compress(worker);
+  if (const double w = weight(rank); w != 1 && (shared || in_rounds_))  // else every worker steps by its own mean
+    for (double& value : worker.gradient) value *= w;
   if (shared) {
     for (std::size_t i = 0; i < sum_.size(); ++i) sum_[i] += worker.gradient[i];
     ++summed_;
@@ -186,6 +213,16 @@ void Replay::compute_gradient(const ParameterEvent& event) {
     for (std::size_t i = 0; i < sum.values.size(); ++i) sum.values[i] += worker.gradient[i];
     ++sum.gradients;
   }
+}
+
+/// Of a worker's mean gradient in the mean of all: 1 where shares are equal.
+double Replay::weight(std::size_t rank) const {
+  if (phase_.shares.empty()) return 1;
+  std::int64_t before = 0;
+  for (std::size_t r = 0; r < rank; ++r) before += phase_.shares[r];
+  if (before >= phase_.global_batch) return 0;  // a copy
+  return static_cast<double>(phase_.shares[rank] * static_cast<std::int64_t>(workers_.size())) /
+         static_cast<double>(phase_.global_batch);
 }
 
 void Replay::compress(Worker& worker) {
@@ -198,7 +235,7 @@ void Replay::compress(Worker& worker) {
 }
 
 void Replay::local_step(const ParameterEvent& event) {
-  if (settings_.scheme.family == Scheme::synchronous) {
+  if (in_step()) {
     if (summed_ == 0) return;  // the first worker to get here has done it for all
     for (double& value : sum_) value /= summed_;
     server_.step(centre_, 0, sum_, rate());

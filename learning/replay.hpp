@@ -23,6 +23,7 @@
 #include "learning/optimizer.hpp"
 #include "learning/problem.hpp"
 #include "learning/scheme.hpp"
+#include "learning/stage_versions.hpp"
 #include "sim/parameter_log.hpp"
 
 namespace epocast::learning {
@@ -69,6 +70,10 @@ struct ReplayPhase {
   std::int64_t worker_batch = 1;  ///< samples of one gradient
   std::int64_t global_batch = 1;  ///< samples of a step of all workers, for the rate
   double bytes_per_iteration = 0;
+  /// Samples of each worker's gradient, if they differ. They add up to the global batch; who comes later has copies of
+  /// the samples of those before, which are left out of sums.
+  std::vector<std::int64_t> shares = {};
+  double delay = 0, delay_bytes = 0;  ///< s and bytes before it begins: workers that join are sent parameters
 };
 
 enum class PhaseEnd { done, target, no_gain, diverged, limit };
@@ -135,6 +140,9 @@ class Replay {
   void mix(Worker& worker, std::int64_t iteration);
   bool try_mix(std::size_t rank);
   void talk_to_neighbour(const ParameterEvent& event);
+  void update_stage(const ParameterEvent& event);
+  void compute_batch(std::int64_t iteration);
+  double weight(std::size_t rank) const;
   Contribution& contribution(Worker& worker, std::int64_t iteration);
   void drop_old(Worker& worker, std::int64_t iteration);
   bool beyond_limits(const ParameterEvent& event) const;
@@ -142,6 +150,10 @@ class Replay {
   PhaseEnd evaluate(double date, const std::function<bool(const CurvePoint&)>& watch);
   double rate() const;
   bool shares_parameters() const;
+  /// One set of parameters, which all workers step together.
+  bool in_step() const {
+    return settings_.scheme.family == Scheme::synchronous || (settings_.scheme.family == Scheme::pipeline && !stages_);
+  }
   std::pair<std::size_t, std::size_t> range(std::int32_t piece) const;
 
   Problem& problem_;
@@ -154,6 +166,9 @@ class Replay {
   Values sum_, scratch_;              ///< synchronous gradients; a mean
   int summed_ = 0;
   std::vector<std::int64_t> positions_;
+  std::optional<StageVersions> stages_;                             ///< of a pipeline
+  std::map<std::int64_t, std::pair<Values, std::size_t>> batches_;  ///< of it: gradient, and stages updated by it
+  bool batch_done_ = false;                                         ///< by the last event: all stages have been
   LearningOutcome outcome_;
   ReplayPhase phase_;
   bool in_rounds_ = false;  ///< servers wait for all workers

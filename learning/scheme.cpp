@@ -34,6 +34,9 @@ const std::vector<Scheme>& table() {
       {"aeasgd", Scheme::elastic},
       {"local_sgd", Scheme::replicas},
       {"gossip", Scheme::neighbours},
+      {"pipeline", Scheme::pipeline},
+      {"gpipe", Scheme::pipeline},
+      {"pipedream", Scheme::pipeline},
   };
   return all;
 }

@@ -16,10 +16,12 @@ struct Scheme {
     elastic,      ///< workers and centre attract each other
     replicas,     ///< workers average by a collective
     neighbours,   ///< workers average with neighbours
+    pipeline,     ///< stages are updated one by one, while further batches are under way
   } family = synchronous;
   bool normalised = false;       ///< what is committed is divided by the gradients in it (Hermans 2017, eq. 4.1)
   bool adaptive_server = false;  ///< the server steps by Adam
   bool plain_server = false;     ///< the server has no momentum
+  bool current_weights = false;  ///< a stage's backward pass goes through its weights as they have become meanwhile
 };
 
 /// The scheme of a strategy. Throws std::invalid_argument, with those that there are, if what it does to parameters is

@@ -17,8 +17,9 @@ struct Rule {
   EventKind kind{};
   bool at_end = false;
   std::int32_t piece = ParameterEvent::kAll;
-  bool for_all = false;  ///< of ranks
-  int repeat = 1;        ///< local steps that are one task
+  bool for_all = false;   ///< of ranks
+  int repeat = 1;         ///< local steps that are one task
+  std::int32_t rank = 0;  ///< of the task's first one
 };
 
 /// What the tasks of a graph do to parameters.
@@ -41,6 +42,9 @@ class Rules {
   void add(std::size_t t, Rule rule) { rules_[t].push_back(rule); }
   void add_server_rules();
   void add_version_rules();
+  void add_stage_rules();
+  /// A store of a stage's device is named after both.
+  static std::pair<std::string, std::int32_t> stage_and_device(const std::string& store);
   void add_worker_rules(std::int64_t steps);
   void add_replica_rules();
   void add_neighbour_rules();
@@ -51,7 +55,7 @@ class Rules {
   std::map<std::string, std::int32_t, std::less<>> piece_index_;
   std::map<std::size_t, std::vector<std::int32_t>> partners_;  ///< by task
   std::int32_t gradients_ = 0, workers_ = 1;
-  bool has_pulls_ = false, has_rounds_ = false;
+  bool has_pulls_ = false, has_rounds_ = false, is_pipeline_ = false;
 };
 
 Rules::Rules(const CyclicTaskGraph& graph, std::int64_t steps) : graph_(graph), rules_(graph.tasks().size()) {
@@ -60,7 +64,12 @@ Rules::Rules(const CyclicTaskGraph& graph, std::int64_t steps) : graph_(graph), 
     has_rounds_ |= operation(t) == "accumulate";
     if (operation(t) == "backward") workers_ = std::max(workers_, graph.ranks_of(TaskId(t)));
   }
+  is_pipeline_ = !has_pulls_ && std::ranges::any_of(graph.stores(), &Store::replicated);
   find_pieces();
+  if (is_pipeline_) {
+    add_stage_rules();
+    return;
+  }
   add_server_rules();
   if (!has_pulls_) add_version_rules();
   add_worker_rules(steps);
@@ -88,7 +97,8 @@ void Rules::find_pieces() {
     add_piece(graph_.tasks()[t].label.layer, transfer != nullptr ? transfer->bytes.value : 1);  // 1: nothing travels
   }
   if (pieces_.empty())
-    for (const Store& store : graph_.stores()) add_piece(store.name, 1);
+    for (const Store& store : graph_.stores())
+      add_piece(is_pipeline_ ? stage_and_device(store.name).first : store.name, 1);
   if (pieces_.empty()) add_piece("", 1);
   for (LoggedPiece& piece : pieces_) piece.share /= total;
 }
@@ -124,6 +134,40 @@ void Rules::add_version_rules() {
     const auto piece = static_cast<std::int32_t>(effect.store);
     if (effect.kind == VersionEffect::read_at_start) add(t, {.kind = EventKind::read, .piece = piece});
     if (effect.kind == VersionEffect::write_at_end) add(t, {.kind = EventKind::commit, .at_end = true, .piece = piece});
+  }
+}
+
+std::pair<std::string, std::int32_t> Rules::stage_and_device(const std::string& store) {
+  constexpr std::string_view kDevice = " replica ";
+  const std::size_t at = store.rfind(kDevice);
+  if (at == std::string::npos) return {store, 0};
+  return {store.substr(0, at), std::stoi(store.substr(at + kDevice.size()))};
+}
+
+/// Stages of a pipeline: each of their devices reads, computes and updates its copy.
+void Rules::add_stage_rules() {
+  gradients_ = 1;
+  std::vector<std::optional<std::size_t>> backward(graph_.stores().size());
+  for (std::size_t t = 0; t < rules_.size(); ++t) {
+    if (!operation(t).starts_with("backward") || role(t) != QueueRole::compute) continue;
+    for (std::size_t s = 0; s < backward.size(); ++s) {
+      const std::string &store = graph_.stores()[s].name, &layer = graph_.tasks()[t].label.layer;
+      if (!backward[s] && (layer == store || layer.starts_with(store + ' '))) backward[s] = t;
+    }
+  }
+  for (std::size_t t = 0; t < rules_.size(); ++t) {
+    const VersionEffect& effect = graph_.tasks()[t].version;
+    if (effect.store == StoreId::none) continue;
+    const auto store = static_cast<std::size_t>(effect.store);
+    const auto [stage, device] = stage_and_device(graph_.stores()[store].name);
+    const std::int32_t piece = piece_index_.find(stage)->second;
+    workers_ = std::max(workers_, device + graph_.ranks_of(TaskId(t)));
+    if (effect.kind == VersionEffect::read_at_start) {
+      add(t, {.kind = EventKind::read, .piece = piece, .rank = device});
+      if (backward[store]) add(*backward[store], {.kind = EventKind::gradient, .piece = piece, .rank = device});
+    } else {
+      add(t, {.kind = EventKind::commit, .at_end = true, .piece = piece, .rank = device});
+    }
   }
 }
 
@@ -254,7 +298,7 @@ ParameterLog make_parameter_log(const CyclicTaskGraph& graph, std::int64_t steps
   for (const Interval& interval : timeline.intervals) {
     if (interval.iteration >= iterations) continue;
     for (const Rule& rule : rules.of(interval.task)) {
-      const auto rank = rule.for_all ? ParameterEvent::kAll : static_cast<std::int32_t>(interval.rank);
+      const auto rank = rule.for_all ? ParameterEvent::kAll : static_cast<std::int32_t>(interval.rank) + rule.rank;
       // What takes no time begins when it ends: in the order of execution.
       const bool begins = !rule.at_end && interval.start < interval.end;
       ParameterEvent event{rule.at_end ? interval.end : interval.start, interval.iteration, rule.kind, rank, rule.piece,

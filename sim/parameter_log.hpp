@@ -4,8 +4,8 @@
 // Scope: derived from a graph and the timeline of its execution, so that nothing of it can change a simulated time.
 // What a task does to parameters follows from its label, its queue and its version effect; the words are those of
 // docs/learning.md. A log of a periodic run continues by its period.
-// Limits: of a pipeline the first read of a stage's weights in an iteration counts; gradients are computed from what
-// was read for their iteration.
+// Of a pipeline, pieces are stages and ranks a stage's devices: each reads a stage's weights when its first forward
+// pass of a batch begins, or where the schedule takes them (2bw), and `gradient` is its first backward pass.
 // Validation: tests/unit/parameter_log_test.cpp.
 
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace epocast {
 struct ParameterEvent {
   enum Kind : std::uint8_t {
     read,        ///< a worker begins to get the piece as the server, or the shared memory, has it
-    gradient,    ///< a worker computes a gradient from what it has read: its first backward pass begins
+    gradient,    ///< a worker computes a gradient from what it has read: its first backward pass begins, or a stage's
     step,        ///< a worker has updated its own parameters, or all have the same new ones
     prepare,     ///< a worker has made what it commits out of its parameters or gradients
     commit,      ///< a server has applied a worker's contribution

@@ -172,6 +172,12 @@ std::shared_ptr<const LearningSettings> read_learning(const ConfigNode& node, co
   } catch (const std::invalid_argument& problem) {
     throw node.error(problem.what());
   }
+  // A strategy of another name than its own has its schedule in it.
+  if (out.scheme.family == learning::Scheme::pipeline && options.is_map() && options.has("schedule"))
+    out.scheme.current_weights = options.at("schedule").as_string() == "threaded";
+  if (out.scheme.family == learning::Scheme::pipeline && options.is_map() && options.has("synchronisation"))
+    throw options.at("synchronisation")
+        .error("of pipelines, those whose replicas agree by all_reduce are replayed; leave this out");
   out.compression = read_compression(node, strategy, options, out.scheme);
   read_problem(node.at("problem"), out);
   if (node.has("optimizer")) out.optimizer = read_optimizer(node.at("optimizer"));

@@ -152,8 +152,14 @@ TEST_CASE("every scheme learns logistic regression with four workers", "[replay]
       continue;  // presets
     CAPTURE(strategy);
     const int workers = strategy == "single" ? 1 : 4;
-    const ParameterLog log =
-        record({.strategy = strategy, .workers = workers, .iterations = 100, .noise = {.compute_cv = 0.2}}).log;
+    testing::LogSetting setting{
+        .strategy = strategy, .workers = workers, .iterations = 100, .noise = {.compute_cv = 0.2}};
+    if (scheme_of(strategy).family == Scheme::pipeline)  // a layer for each stage
+      setting.trace = TraceSource([](std::int64_t batch) {
+        const auto layer = [](const char* name) { return testing::layer(name, 1e-2, 2e-2, 1e-4, {1e3}); };
+        return testing::chain({layer("A"), layer("B"), layer("C"), layer("D")}, batch);
+      });
+    const ParameterLog log = record(setting).log;
     const auto problem = make_problem("logistic", {{{"samples", 1000}}, {}}, 7);
     Replay replay(*problem, settings(strategy, strategy == "adag" ? 0.02 : 0.2));
     replay.run({&log, 8, 8 * workers, 0});
@@ -214,6 +220,24 @@ TEST_CASE("rates by rule", "[rate]") {
   CHECK(lee.at(79, 2048) == Approx(1.6));
   CHECK(lee.at(80, 2048) == Approx(0.02));
   CHECK(lee.at(120, 2048) == Approx(0.002));
+}
+
+TEST_CASE("uneven shares of a batch are that batch, with copies or without", "[replay]") {
+  const auto trained = [](const ParameterLog& log, std::vector<std::int64_t> shares, std::int64_t batch) {
+    const auto problem = make_problem("digits", kSmallDigits, 7);
+    Replay replay(*problem, settings("data_parallel", 0.05, {.momentum = 0.9}));
+    replay.run({.log = &log, .worker_batch = batch, .global_batch = batch, .shares = std::move(shares)});
+    return std::pair(replay.parameters(), replay.epoch());
+  };
+  const auto alone = [&](std::int64_t batch) {
+    return trained(record({.strategy = "single", .iterations = 9}).log, {}, batch);
+  };
+  const ParameterLog three = record({.strategy = "data_parallel", .workers = 3, .iterations = 9}).log;
+  const auto uneven = trained(three, {4, 3, 3}, 10), copies = trained(three, {1, 1, 1}, 2);
+  CHECK(largest_difference(uneven.first, alone(10).first) < 1e-10);
+  CHECK(uneven.second == alone(10).second);
+  CHECK(largest_difference(copies.first, alone(2).first) < 1e-10);
+  CHECK(copies.second == alone(2).second);
 }
 
 }  // namespace epocast::replay_test
