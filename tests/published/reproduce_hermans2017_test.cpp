@@ -1,6 +1,10 @@
 // Hermans 2017 prints no measurements: its algorithms, followed by hand, against the simulation.
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <string>
 #include <vector>
@@ -36,6 +40,37 @@ TEST_CASE("Hermans 2017: what the text prints and what it should be") {
   CHECK(value["equation 4.1, lambda = 5: gradients in a commit, as printed"] == 6);
   CHECK(value["equation 4.1, lambda = 5: gradients in a commit, corrected"] == 5);
   CHECK(value["shard: samples, corrected"] == 3000);
+}
+
+TEST_CASE("Hermans 2017: every scheme is tried at each rate, on equal and on unequal workers, and kept") {
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("epocast_hermans2017_" + std::to_string(getpid()));
+  const Registries registries = builtin_registries();
+  const TargetContext context{.registries = registries,
+                              .parallel = available_processors(),
+                              .effort = 0.1,
+                              .keep = (folder / "kept.jsonl").string(),
+                              .figures = folder.string()};
+  std::filesystem::create_directories(folder);
+  const TargetResult first = reproduce(hermans2017::experiments(), context);
+  std::map<std::string, double> accuracy;
+  for (const TargetRow& row : first.rows)
+    if (row.quantity == "accuracy after 12 epochs") accuracy[row.row] = row.simulated;
+  CHECK(accuracy.size() == 14);
+  CHECK(accuracy.at("n=4 downpour") > 0.8);
+  CHECK(accuracy.contains("n=4 aeasgd, every other worker half as fast"));
+  for (const char* figure : {"accuracy_equal", "accuracy_unequal", "time_equal", "time_unequal"})
+    CHECK(std::filesystem::exists(folder / (std::string("hermans2017_") + figure + ".svg")));
+  // What is kept is not simulated again.
+  const TargetResult second = reproduce(hermans2017::experiments(), context);
+  REQUIRE(second.rows.size() == first.rows.size());
+  for (std::size_t n = 0; n < first.rows.size(); ++n) CHECK(second.rows[n].simulated == first.rows[n].simulated);
+  std::ifstream kept(folder / "kept.jsonl");
+  std::size_t results = 0;
+  for (std::string line; std::getline(kept, line);) results += line.empty() ? 0 : 1;
+  CHECK(results == 28);
+  kept.close();
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace epocast::reproduce_hermans2017_test
