@@ -11,13 +11,28 @@ namespace epocast {
 
 struct PhaseSettings;
 
-/// The batch doubles every so many epochs, from one size to another. As many workers train as the batch can be divided
-/// over; the others are idle.
+/// What workers do that a batch has no sample for.
+enum class Spare {
+  idle,
+  replicate,  ///< the same as others, whose samples they have too (Lee 2020, 5.2.1)
+};
+/// `spare: idle` or `spare: replicate`. Throws ConfigError.
+Spare read_spare(const ConfigNode& node);
+
+/// Divides a batch that need not divide: one sample more for the first workers, and if there are fewer samples than
+/// workers, only so many train, or all do. `phase` has its batch and all workers; sets who trains and, unless all have
+/// equally many, their shares.
+void share_unevenly(PhaseSettings& phase, Spare spare);
+
+/// The batch doubles every so many epochs, from one size to another. Of workers that have a network each, as many train
+/// as there are samples.
 struct BatchDoubling {
   std::int64_t from = 1, to = 1;  ///< samples of all workers
   std::int64_t every = 0;   ///< epochs; 0: as many as learning needs until theta (eq. 5.4) changes by less than 10 %
   std::int64_t epochs = 1;  ///< in all
   std::vector<DeviceId> workers = {};
+  std::int64_t replicas = 1;  ///< into how many shares they divide a batch
+  Spare spare = Spare::idle;
   ConfigNode place;
 
   bool adaptive() const { return every == 0; }
@@ -26,9 +41,7 @@ struct BatchDoubling {
 };
 
 /// `schedule: {rule: doubling, from: 64, to: 256, every: 10, epochs: 100}`. Throws ConfigError.
-BatchDoubling read_batch_doubling(const ConfigNode& node, std::vector<DeviceId> workers, std::int64_t samples);
-
-/// The most of `workers` that a batch can be divided over evenly.
-std::int64_t active_workers(std::int64_t batch, std::int64_t workers);
+BatchDoubling read_batch_doubling(const ConfigNode& node, std::vector<DeviceId> workers, std::int64_t replicas,
+                                  std::int64_t samples);
 
 }  // namespace epocast

@@ -109,16 +109,17 @@ ordered_json overlap_section(const PhaseRun& run) {
 
 std::string details(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs,
                     const std::vector<ScenarioResult>& by_seed) {
-  std::size_t most = 0;  // workers of a phase: in the others some are idle
-  for (const PhaseSettings& phase : setup.phases) most = std::max(most, phase.workers.size());
   ordered_json phases = ordered_json::array();
   for (std::size_t p = 0; p < runs.size(); ++p) {
     const StepMetrics& metrics = runs[p].result.metrics;
     const double computing = metrics.compute * static_cast<double>(setup.phases[p].workers.size());
     ordered_json phase;
-    phase["total_s"] = runs[p].result.total;
-    phase["bytes"] = runs[p].per_step(metrics.bytes) * static_cast<double>(runs[p].iterations);
-    phase["idle_share"] = 1 - computing / (runs[p].result.iteration * static_cast<double>(most));
+    const Joining& joining = runs[p].joining;
+    phase["total_s"] = joining.seconds + runs[p].result.total;
+    phase["bytes"] = joining.bytes + runs[p].per_step(metrics.bytes) * static_cast<double>(runs[p].iterations);
+    phase["joining_s"] = joining.seconds;
+    phase["joining_bytes"] = joining.bytes;
+    phase["idle_share"] = 1 - computing / (runs[p].result.iteration * static_cast<double>(setup.booked));
     phase["workers"] = setup.phases[p].workers.size();
     phase["global_batch"] = runs[p].batch;
     phase["steps"] = runs[p].step.steps;

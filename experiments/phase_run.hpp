@@ -15,12 +15,18 @@ namespace epocast {
 /// Batch size, and a device of the kind.
 using AskedTrace = std::pair<std::int64_t, DeviceId>;
 
+/// What was sent before a phase because other workers train in it than before.
+struct Joining {
+  double seconds = 0, bytes = 0;
+};
+
 struct PhaseRun {
   TrainingStep step;
   std::int64_t batch = 0;       ///< samples of all workers that one step applies: without those that a quorum drops
   std::int64_t iterations = 0;  ///< steps of all epochs
   std::set<AskedTrace> asked;   ///< traces that the strategy used
   ExecutionResult result;
+  Joining joining = {};
   double single_step = 0;  ///< s: the fastest kind of worker doing the whole `batch` alone; 0 without a model
   std::optional<double> lone_step = {};       ///< s: one device doing its share of a step; none where that does not fit
   double evaluation_step = 0;                 ///< s: a forward pass of a whole batch, if training is evaluated

@@ -13,6 +13,7 @@
 #include "experiments/details.hpp"
 #include "experiments/explain.hpp"
 #include "experiments/interval.hpp"
+#include "experiments/joining.hpp"
 #include "experiments/learning/learning_run.hpp"
 #include "experiments/memory_advice.hpp"
 #include "experiments/mesh_advice.hpp"
@@ -93,13 +94,13 @@ void summarize(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs, Sc
   double epochs = 0, samples = 0, iterations = 0, single_total = 0;
   for (std::size_t p = 0; p < runs.size(); ++p) {
     const auto n = static_cast<double>(runs[p].iterations);
-    out.total_s += runs[p].result.total;
+    out.total_s += runs[p].joining.seconds + runs[p].result.total;
     epochs += static_cast<double>(phases[p].epochs);
     iterations += n;
     samples += n * static_cast<double>(runs[p].batch);
     single_total += n * runs[p].single_step;
     out.iterations_simulated += runs[p].result.iterations_simulated * runs[p].step.steps;
-    out.comm_bytes_per_epoch += runs[p].per_step(runs[p].result.metrics.bytes) * n;
+    out.comm_bytes_per_epoch += runs[p].joining.bytes + runs[p].per_step(runs[p].result.metrics.bytes) * n;
     out.max_link_utilization = std::max(out.max_link_utilization, runs[p].result.metrics.max_link_utilization);
   }
   const auto mean = [&](auto value) { return per_iteration(runs, value); };
@@ -231,9 +232,12 @@ std::vector<PhaseRun> run_phases(const ScenarioSetup& setup, SimEngine& engine, 
       run.lone_step = lone_step(context);
     }
     ExecutionOptions how = execution_options(setup, phase, seed, elapsed);
+    if (!runs.empty()) run.joining = joining_of(setup, engine, runs.back().step, run.step, phase, how);
+    shown += run.joining.seconds;
+    how.elapsed = elapsed += run.joining.seconds;
     how.iterations = (run.iterations + run.step.steps - 1) / run.step.steps;
     how.exact = options.exact;
-    how.fold = options.fold;
+    how.fold = options.fold && phase.shares.empty();  // folding looks at devices, not at what they are given to do
     how.record_waiting = options.details;
     how.record_timeline = options.details || trace != nullptr;
     how.max_intervals = options.trace_intervals;

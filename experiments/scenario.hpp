@@ -40,6 +40,10 @@ struct PhaseSettings {
   bool drop_last = false;       ///< leave out the last, incomplete batch
   std::int64_t iterations = 0;  ///< of all its epochs
 
+  /// Samples of each worker, if their shares are not equal: one more for the first of them, or one sample each where
+  /// there are fewer than workers. Workers behind the last sample do the same as those before them, see Spare.
+  std::vector<std::int64_t> shares = {};
+
   /// The same if an iteration gets through only so many samples.
   std::int64_t iterations_of(std::int64_t batch) const {
     return (drop_last ? samples / batch : (samples + batch - 1) / batch) * epochs;
@@ -74,6 +78,7 @@ struct ScenarioSetup {
   std::optional<PackedLengths> lengths;  ///< of sequences in a sample; the model is packed already
   std::int64_t samples = 0;              ///< of the data set
   std::vector<PhaseSettings> phases;
+  std::size_t booked = 1;  ///< workers that the study has; in a phase some may be idle
   Irregularity irregularity;
   Shards shards = Shards::fixed;
   SoftwareStack stack;

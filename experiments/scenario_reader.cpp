@@ -124,6 +124,7 @@ struct BatchSetting {
   std::int64_t value = 32;
   Of of = per_worker;
   ConfigNode place;
+  std::optional<Spare> spare = {};  ///< if the batch need not divide
 
   std::int64_t of_all(std::int64_t workers, std::int64_t replicas) const {
     return of == global ? value : value * (of == per_worker ? workers : replicas);
@@ -153,7 +154,9 @@ BatchSetting read_batch(const ConfigNode& batch) {
     batch.check_all_read();  // a misspelt key says more than a missing one
     throw batch.error("give per_worker or global, as in `batch: {per_worker: 32}`");
   }
-  return *found;
+  BatchSetting out = *found;
+  if (batch.has("spare")) out.spare = read_spare(batch.at("spare"));
+  return out;
 }
 
 PhaseSettings make_phase(const std::vector<DeviceId>& workers, const BatchSetting& batch, const Strategy& strategy,
@@ -161,7 +164,8 @@ PhaseSettings make_phase(const std::vector<DeviceId>& workers, const BatchSettin
   const auto count = static_cast<std::int64_t>(workers.size());
   const std::int64_t divisor = strategy.batch_divisor(count);
   PhaseSettings phase{workers, batch.of_all(count, divisor), epochs, samples, drop_last};
-  if (phase.global_batch % divisor != 0)
+  if (batch.spare && divisor == count) share_unevenly(phase, *batch.spare);
+  if (phase.global_batch % divisor != 0 && !(batch.spare && divisor == count))
     throw batch.place.error(fmt::format(
         "a global batch of {} cannot be divided over {} {}; nearest multiples: {} and {}", phase.global_batch, divisor,
         divisor == count ? "workers" : "replicas", std::max<std::int64_t>(1, phase.global_batch / divisor) * divisor,
@@ -184,12 +188,13 @@ BatchSetting entry_batch(const ConfigNode& entry, const BatchSetting& fallback) 
 std::vector<PhaseSettings> read_rule(const ConfigNode& node, const std::vector<DeviceId>& workers,
                                      const Strategy& strategy, std::int64_t samples, bool drop_last,
                                      std::shared_ptr<const BatchDoubling>& adaptive) {
-  const auto rule = std::make_shared<const BatchDoubling>(read_batch_doubling(node, workers, samples));
+  const auto rule = std::make_shared<const BatchDoubling>(
+      read_batch_doubling(node, workers, strategy.batch_divisor(static_cast<std::int64_t>(workers.size())), samples));
   node.check_all_read();
   std::vector<PhaseSettings> phases = rule->phases(rule->adaptive() ? 1 : rule->every, samples, drop_last);
   for (const PhaseSettings& phase : phases)
     if (const std::int64_t divisor = strategy.batch_divisor(static_cast<std::int64_t>(phase.workers.size()));
-        phase.global_batch % divisor != 0)
+        phase.shares.empty() && phase.global_batch % divisor != 0)
       throw node.error(
           fmt::format("a global batch of {} cannot be divided over {} replicas", phase.global_batch, divisor));
   if (rule->adaptive()) adaptive = rule;
@@ -392,6 +397,8 @@ ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registri
   if (dataset.has("shards")) setup.shards = read_shards(dataset.at("shards"));
   std::shared_ptr<const BatchDoubling> adaptive;
   setup.phases = read_phases(config, setup.cluster, *setup.strategy, setup.samples, adaptive);
+  if (config.has("workers")) setup.booked = read_workers(config.at("workers"), setup.cluster).size();
+  for (const PhaseSettings& phase : setup.phases) setup.booked = std::max(setup.booked, phase.workers.size());
   setup.network = read_network(child_or_empty(config, "network"));
   setup.collective = read_collective(child_or_empty(config, "collective"));
   setup.cached_reduction = read_cached_reduction(child_or_empty(config, "collective"));

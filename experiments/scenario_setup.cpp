@@ -10,9 +10,21 @@
 #include "experiments/scenario.hpp"
 #include "experiments/stack_settings.hpp"
 #include "sim/graph_limits.hpp"
+#include "sim/words.hpp"
 #include "workloads/operators/operator_graph_builder.hpp"
 
 namespace epocast {
+namespace {
+
+/// The cluster as far as computing is concerned, where workers with a share of another size are another kind.
+Cluster marked_by_share(const Cluster& cluster, const PhaseSettings& phase) {
+  Cluster out = cluster;
+  for (std::size_t w = 0; w < phase.workers.size(); ++w)
+    out.devices[static_cast<std::size_t>(phase.workers[w])].model += fmt::format(", {} samples", phase.shares[w]);
+  return out;
+}
+
+}  // namespace
 
 WorkloadTrace ScenarioSetup::trace(DeviceId device, std::int64_t batch, const MemorySettings& settings) const {
   return trace(model, device, batch, settings);
@@ -53,7 +65,9 @@ StrategyContext ScenarioSetup::lone_context(const PhaseSettings& phase) const {
 
 StrategyContext ScenarioSetup::context(const PhaseSettings& phase, const MemorySettings& settings,
                                        std::set<AskedTrace>* asked, std::int64_t team) const {
-  const auto kinds = std::make_shared<const DeviceKinds>(cluster, phase.workers);
+  const bool uneven = !phase.shares.empty() && team > 1;
+  const auto kinds =
+      std::make_shared<const DeviceKinds>(uneven ? marked_by_share(cluster, phase) : cluster, phase.workers);
   const auto on_node_of = [this, workers = phase.workers, team](DeviceId device) {
     const std::string& node = cluster.devices[static_cast<std::size_t>(device)].node;
     const auto same = std::ranges::count_if(
@@ -78,7 +92,20 @@ StrategyContext ScenarioSetup::context(const PhaseSettings& phase, const MemoryS
     if (settings.offload.any()) settings.offload.apply(made, optimizer, on_node_of(device));
     return made;
   };
-  const auto on_device = [this, traced](std::int64_t batch, DeviceId device) { return traced(model, batch, device); };
+  const auto own_share = [this, phase](std::int64_t batch, DeviceId device) {
+    const auto worker = std::ranges::find(phase.workers, device);
+    if (worker == phase.workers.end() || batch == phase.global_batch) return batch;
+    if (batch != phase.shares.back())
+      throw ConfigError(
+          strategy_place, "strategy",
+          fmt::format("workers have {} and {} samples, which this strategy divides further; use a batch "
+                      "that divides over {}",
+                      phase.shares.front(), phase.shares.back(), counted(phase.workers.size(), "worker")));
+    return phase.shares[static_cast<std::size_t>(worker - phase.workers.begin())];
+  };
+  const auto on_device = [this, traced, uneven, own_share](std::int64_t batch, DeviceId device) {
+    return traced(model, uneven ? own_share(batch, device) : batch, device);
+  };
   const auto of_part = [this, traced, kinds](std::shared_ptr<const Model> part) {
     if (!cost_model->knows_parts())
       throw ConfigError(strategy_place, "strategy",

@@ -33,7 +33,8 @@ class PhaseLogs {
     const std::int64_t per_iteration = settings.global_batch * runs_[phase].step.steps;
     const std::int64_t iterations = (epochs * samples + per_iteration - 1) / per_iteration;
     double elapsed = 0;
-    for (std::size_t p = 0; p < phase; ++p) elapsed += runs_[p].result.total;
+    for (std::size_t p = 0; p < phase; ++p) elapsed += runs_[p].joining.seconds + runs_[p].result.total;
+    elapsed += runs_[phase].joining.seconds;
     at->second = record_parameter_log(setup_, settings, engine_, setup_.irregularity.seeds[seed], elapsed, iterations,
                                       &runs_[phase].result);
     return at->second;
@@ -57,7 +58,14 @@ LearningOutcome train(const ScenarioSetup& setup, const std::vector<PhaseRun>& r
     const ParameterLog& log = logs.get(p, noise_seed, problem->samples());
     const std::int64_t worker_batch =
         std::max<std::int64_t>(1, phase.global_batch * runs[p].step.steps / log.workers / log.gradients_per_iteration);
-    if (replay.run({&log, worker_batch, phase.global_batch, runs[p].result.metrics.bytes}) != PhaseEnd::done) break;
+    const learning::ReplayPhase what{.log = &log,
+                                     .worker_batch = worker_batch,
+                                     .global_batch = phase.global_batch,
+                                     .bytes_per_iteration = runs[p].result.metrics.bytes,
+                                     .shares = phase.shares,
+                                     .delay = runs[p].joining.seconds,
+                                     .delay_bytes = runs[p].joining.bytes};
+    if (replay.run(what) != PhaseEnd::done) break;
   }
   return replay.outcome();
 }
@@ -152,7 +160,9 @@ void adapt_schedule(ScenarioSetup& setup, SimEngine& engine) {
   double before = 0;
   const std::int64_t worker_batch =
       std::max<std::int64_t>(1, per_iteration / log.workers / log.gradients_per_iteration);
-  replay.run({&log, worker_batch, first.global_batch, 0}, [&](const CurvePoint& point) {
+  const learning::ReplayPhase phase{
+      .log = &log, .worker_batch = worker_batch, .global_batch = first.global_batch, .shares = first.shares};
+  replay.run(phase, [&](const CurvePoint& point) {
     ++interval;
     const bool saturated = interval > 1 && std::abs(point.theta - before) < kSaturated * std::abs(before);
     before = point.theta;

@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "experiments/batch_schedule.hpp"
 #include "experiments/learning/curves.hpp"
@@ -19,6 +20,25 @@ workers: 16
 dataset: {samples: 1000}
 )";
 
+const std::string kUneven = R"(
+study: uneven
+platform: ideal_star_1024
+model: mlp_mnist
+workers: 4
+dataset: {samples: 1000}
+strategy: {name: data_parallel, overlap: false}
+)";
+
+const std::string kJoining = R"(
+study: joining
+platform: ideal_star_1024
+model: mlp_mnist
+workers: 4
+dataset: {samples: 1000}
+optimizer: momentum
+collective: {algorithm: binomial_tree, level: message}
+)";
+
 std::vector<ScenarioResult> run(const std::string& more) {
   return run_study(parse_study(kStudy + more, "study").scenarios, builtin_registries(), {}, 1, {});
 }
@@ -27,24 +47,81 @@ ConfigNode rule(const std::string& text) { return ConfigNode::load_text(text, "r
 
 }  // namespace
 
-TEST_CASE("as many workers train as the batch can be divided over", "[schedule]") {
-  CHECK(active_workers(256, 64) == 64);
-  CHECK(active_workers(16, 128) == 16);
-  CHECK(active_workers(100, 64) == 50);  // two samples each; the others are idle
-  CHECK(active_workers(12, 8) == 6);
-  CHECK(active_workers(7, 4) == 1);
-  for (std::int64_t batch = 1; batch <= 60; ++batch)
-    for (std::int64_t workers = 1; workers <= 20; ++workers) {
-      std::int64_t most = 0;
-      for (std::int64_t n = 1; n <= workers; ++n)
-        if (batch % n == 0) most = n;
-      CHECK(active_workers(batch, workers) == most);
-    }
+TEST_CASE("a batch that does not divide: one sample more for the first, or fewer workers", "[schedule]") {
+  const auto shares = [](std::int64_t batch, std::vector<DeviceId> workers, Spare spare) {
+    PhaseSettings phase{std::move(workers), batch, 1, 100};
+    share_unevenly(phase, spare);
+    return std::pair(phase.workers.size(), phase.shares);
+  };
+  using Shares = std::vector<std::int64_t>;
+  CHECK(shares(8, {0, 1, 2, 3}, Spare::idle) == std::pair(std::size_t{4}, Shares{}));
+  CHECK(shares(10, {0, 1, 2, 3}, Spare::idle) == std::pair(std::size_t{4}, Shares{3, 3, 2, 2}));
+  CHECK(shares(10, {0, 1, 2, 3}, Spare::replicate) == std::pair(std::size_t{4}, Shares{3, 3, 2, 2}));
+  CHECK(shares(3, {0, 1, 2, 3}, Spare::idle) == std::pair(std::size_t{3}, Shares{}));
+  CHECK(shares(3, {0, 1, 2, 3}, Spare::replicate) == std::pair(std::size_t{4}, Shares{1, 1, 1, 1}));
+}
+
+TEST_CASE("uneven shares: the largest decides a step, and who has less idles", "[schedule]") {
+  // Without overlap a step is the longest computation and an all-reduce.
+  const auto with = [](const std::string& more) {
+    const ScenarioResult result =
+        run_study(parse_study(kUneven + more, "study").scenarios, builtin_registries(), {.details = true}, 1, {})
+            .front();
+    REQUIRE(result.error.empty());
+    return result;
+  };
+  const auto idle = [](const ScenarioResult& result) {
+    return nlohmann::json::parse(result.details).at("phases").at(0).at("idle_share").get<double>();
+  };
+  const ScenarioResult seven = with("batch: {global: 7, spare: idle}\n"), eight = with("batch: {global: 8}\n"),
+                       four = with("batch: {global: 4}\n");
+  CHECK(seven.iteration_s == Approx(eight.iteration_s).epsilon(1e-12));  // 2, 2, 2 and 1 samples
+  CHECK(seven.compute_s == Approx((3 * eight.compute_s + four.compute_s) / 4).epsilon(1e-12));
+  CHECK(seven.comm_bytes_per_iteration == eight.comm_bytes_per_iteration);
+  CHECK(idle(seven) == Approx(1 - seven.compute_s / seven.iteration_s));
+  // Three samples: three workers, and one that is booked and idle; or all four, of which one does what another does.
+  const ScenarioResult three = with("batch: {global: 3, spare: idle}\n"),
+                       copies = with("batch: {global: 3, spare: replicate}\n");
+  CHECK(three.workers == 3);
+  CHECK(idle(three) == Approx(1 - 3 * three.compute_s / (4 * three.iteration_s)));
+  CHECK(copies.workers == 4);
+  CHECK(copies.global_batch == 3);
+  CHECK(copies.iteration_s == Approx(four.iteration_s).epsilon(1e-12));
+  // A step of three samples as a step of four.
+  CHECK(copies.total_s == Approx(four.total_s * std::ceil(1000.0 / 3) / 250).epsilon(1e-9));
+}
+
+TEST_CASE("workers that join are sent parameters and momentum over their links", "[schedule]") {
+  // Two workers, then four: the third and fourth get a copy each, 1 GB/s and 2.5 us a message. A binomial tree of the
+  // sender and these two takes two rounds. 784 x 256 + 256 + ... values: what the model says, and as much momentum.
+  const auto phases = [](const std::string& more) {
+    const ScenarioResult result =
+        run_study(parse_study(kJoining + more, "study").scenarios, builtin_registries(), {.details = true}, 1, {})
+            .front();
+    REQUIRE(result.error.empty());
+    return std::pair(result, nlohmann::json::parse(result.details).at("phases"));
+  };
+  const auto [result, grows] =
+      phases("schedule: [{epochs: 1, batch.global: 20, workers: 2}, {epochs: 1, batch.global: 40, workers: 4}]\n");
+  const double bytes = grows[1].at("memory")[0].at("parameters").get<double>();
+  CHECK(grows[1].at("memory")[0].at("optimizer_state") == bytes);
+  CHECK(grows[0].at("joining_s") == 0);
+  CHECK(grows[1].at("joining_bytes").get<double>() == Approx(2 * 2 * bytes));
+  CHECK(grows[1].at("joining_s").get<double>() == Approx(2 * (2 * bytes / 1e9 + 2.5e-6)).epsilon(1e-6));
+  double total = 0;
+  for (const auto& phase : grows) total += phase.at("total_s").get<double>();
+  CHECK(result.total_s == Approx(total).epsilon(1e-12));
+  // Nobody waits for those that leave.
+  const auto shrinks =
+      phases("schedule: [{epochs: 1, batch.global: 40, workers: 4}, {epochs: 1, batch.global: 20, workers: 2}]\n")
+          .second;
+  CHECK(shrinks[1].at("joining_s") == 0);
+  CHECK(shrinks[1].at("joining_bytes") == 0);
 }
 
 TEST_CASE("the batch doubles every so many epochs", "[schedule]") {
   const BatchDoubling doubling =
-      read_batch_doubling(rule("{rule: doubling, from: 64, to: 200, every: 10, epochs: 45}"), {0, 1, 2, 3}, 1000);
+      read_batch_doubling(rule("{rule: doubling, from: 64, to: 200, every: 10, epochs: 45}"), {0, 1, 2, 3}, 4, 1000);
   const std::vector<PhaseSettings> phases = doubling.phases(doubling.every, 1000, false);
   REQUIRE(phases.size() == 3);
   CHECK(phases[0].global_batch == 64);
@@ -75,6 +152,8 @@ TEST_CASE("rules that cannot be", "[schedule]") {
   CHECK_THAT(problem("{rule: double, from: 8, to: 32, every: 2, epochs: 7}"), Catch::Contains("valid: doubling"));
   CHECK_THAT(problem("{rule: doubling, from: 64, to: 32, every: 2, epochs: 7}"), Catch::Contains("32 is too small"));
   CHECK_THAT(problem("{rule: doubling, from: 8, to: 32, every: 0, epochs: 7}"), Catch::Contains("schedule.every"));
+  CHECK_THAT(problem("{rule: doubling, from: 8, to: 32, every: 2, epochs: 7, spare: busy}"),
+             Catch::Contains("valid: idle, replicate"));
   CHECK_THAT(problem("{rule: doubling, from: 8, to: 2000, every: 1, epochs: 7}"), Catch::Contains("schedule.to"));
   CHECK_THAT(problem("{rule: doubling, from: 8, to: 32, every: adaptive, epochs: 7}"),
              Catch::Contains("no `learning` block"));
