@@ -197,7 +197,7 @@ CostTables cost_tables(const OperatorNetwork& network, TileTimes& times, std::in
       costs.compute.push_back(cost.passes +
                               (settings.rule == TransferRule::boxes ? cost.update / settings.micro_batches : 0));
       costs.update.push_back(update_time(division, value_bytes, settings).value);
-      costs.memory.push_back(cost.parameters * (2 + state_bytes / value_bytes) + cost.kept);
+      costs.memory.push_back(cost.parameters * (2 + state_bytes / value_bytes) + cost.frozen + cost.kept);
       costs.kept.push_back(cost.kept);
       node.push_back(costs.compute.back() + costs.update.back());
     }

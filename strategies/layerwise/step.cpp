@@ -40,7 +40,8 @@ MemoryUse memory_of(int device, const LayerwisePlan& plan, TileTimes& times, Opt
     if (here[l] || layer.kind == LayerKind::input) continue;
     layer.times = {};
     layer.gradients.clear();
-    layer.parameters = layer.output = layer.kept_activations = layer.inner = layer.workspace = layer.recomputed = {};
+    layer.parameters = layer.frozen = layer.output = layer.kept_activations = layer.inner = layer.workspace =
+        layer.recomputed = {};
   }
   MemoryUse use = replica_memory(own, optimizer);
   use.activations += received * in_flight + kept * (in_flight - 1);

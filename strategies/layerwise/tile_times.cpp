@@ -210,6 +210,7 @@ TileTimes::Cost TileTimes::cost(std::size_t op, const Tile& tile) {
     out.passes += (trace.times.forward + trace.times.backward()).longest().value;
     out.update += trace.times.update.longest().value;
     out.parameters += trace.parameters.value;
+    out.frozen += trace.frozen.value;
     out.kept += trace.kept_activations.value;
   }
   return out;

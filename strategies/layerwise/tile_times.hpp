@@ -32,7 +32,8 @@ class TileTimes {
   struct Cost {
     double passes = 0;      ///< s, forward and backward, on the slowest kind of device
     double update = 0;      ///< s, of all parameters on the tile, likewise
-    double parameters = 0;  ///< B
+    double parameters = 0;  ///< B, of those that are trained
+    double frozen = 0;      ///< B, of others
     double kept = 0;        ///< B of activations, from forward to backward
   };
   Cost cost(std::size_t op, const Tile& tile);

@@ -10,6 +10,7 @@
 #include "tests/support/conservation.hpp"
 #include "tests/support/layerwise.hpp"
 #include "tests/support/simulate.hpp"
+#include "workloads/model_reader.hpp"
 
 namespace epocast::layerwise_stage_test {
 
@@ -103,6 +104,31 @@ TEST_CASE("memory decides where stages begin", "[layerwise]") {
   const StagedChoice none = search_stages(network, tables, request);
   CHECK_FALSE(none.fits);
   CHECK(none.cost == Approx(free.cost));
+}
+
+TEST_CASE("a stage holds its own weights that are not trained, not those of others", "[layerwise]") {
+  const Model model = parse_model(
+      "model: frozen\ninput: {channels: 10, height: 1, width: 1}\nlayers:\n"
+      "  - {conv: first, filters: 20, kernel: 1, bias: false, trained: false}\n  - {conv: second, filters: 30, kernel: "
+      "1, bias: false}\n"
+      "  - {conv: third, filters: 40, kernel: 1, bias: false, trained: false}\n",
+      "m.yaml");
+  const testing::LayerwiseSetting setting(std::make_shared<const Model>(model), testing::cluster_of(2), 2, 4);
+  const TrainingStep step = setting.compile("{stages: [{workers: 1}, {from: third, workers: 1}]}");
+  REQUIRE(step.memory.size() == 2);
+  CHECK(step.memory[0].use.parameters.value == 4 * (10 * 20 + 20 * 30));
+  CHECK(step.memory[1].use.parameters.value == 4 * 30 * 40);
+  // The search counts them as well: here on one device, weights and the gradients of those that are trained.
+  const OperatorNetwork network(setting.model());
+  TileTimes times(setting.context(), network);
+  CostSettings settings;
+  settings.links.device = BytesPerSecond(1e9);
+  const CostTables tables = cost_tables(network, times, 4, 1, 4, 0, settings);
+  const auto weights = [&](std::size_t op) {
+    return tables.operators[op].memory.front() - tables.operators[op].kept.front();
+  };
+  CHECK(weights(0) == 4 * 10 * 20);
+  CHECK(weights(1) == 2 * 4 * 20 * 30);
 }
 
 TEST_CASE("one worker a stage is the pipeline strategy", "[layerwise]") {
