@@ -1,6 +1,11 @@
 #include "experiments/details.hpp"
 
+#include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "experiments/collective_report.hpp"
 #include "experiments/seeds.hpp"
@@ -105,6 +110,31 @@ ordered_json overlap_section(const PhaseRun& run) {
           {"communications", std::move(communications)}};
 }
 
+/// Who sends how much to whom in a step: devices, or nodes where devices are many; of very many nodes some together.
+ordered_json traffic_section(const PhaseRun& run, const Cluster& cluster) {
+  constexpr std::size_t kMost = 64;  // rows that a picture can show
+  std::set<DeviceId> devices;
+  for (const DeviceTraffic& traffic : run.result.traffic) devices.insert({traffic.from, traffic.to});
+  const bool by_node = devices.size() > kMost;
+  std::vector<std::string> names;
+  std::map<std::string, std::size_t> number;
+  const auto name_of = [&](DeviceId d) {
+    const Device& device = cluster.devices[static_cast<std::size_t>(d)];
+    return by_node ? device.node : device.name;
+  };
+  for (const DeviceId device : devices)
+    if (number.emplace(name_of(device), names.size()).second) names.push_back(name_of(device));
+  const std::size_t together = (names.size() + kMost - 1) / kMost;
+  std::vector<std::string> shown;
+  for (std::size_t n = 0; n < names.size(); n += together)
+    shown.push_back(together == 1 ? names[n] : names[n] + " .. " + names[std::min(n + together, names.size()) - 1]);
+  std::vector<std::vector<double>> bytes(shown.size(), std::vector<double>(shown.size()));
+  for (const DeviceTraffic& traffic : run.result.traffic)
+    bytes[number.at(name_of(traffic.from)) / together][number.at(name_of(traffic.to)) / together] +=
+        run.per_step(traffic.bytes);
+  return {{"of", by_node ? "nodes" : "devices"}, {"names", shown}, {"bytes", bytes}};
+}
+
 }  // namespace
 
 std::string details(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs,
@@ -129,6 +159,7 @@ std::string details(const ScenarioSetup& setup, const std::vector<PhaseRun>& run
     if (runs[p].result.staleness.writes > 0) phase["staleness"] = staleness_section(runs[p].result.staleness);
     phase["collectives"] = collectives_section(runs[p]);
     phase["overlap"] = overlap_section(runs[p]);
+    if (!runs[p].result.traffic.empty()) phase["traffic"] = traffic_section(runs[p], setup.cluster);
     phases.push_back(std::move(phase));
   }
   ordered_json all{{"phases", std::move(phases)}};

@@ -52,6 +52,7 @@ struct ExecutionOptions {
   std::int64_t patience =
       1'000'000;                ///< task executions (but 100 iterations) before giving up on a period: an estimate then
   bool record_waiting = false;  ///< find out who waits for whom at joins
+  bool record_traffic = false;  ///< find out which device sends how much to which
   bool record_timeline = false;
   std::size_t max_intervals = 2'000'000;      ///< of the recorded timeline
   std::function<void(double)> progress = {};  ///< told after each iteration what share of all is done, 0..1, at least
@@ -103,6 +104,12 @@ struct ServerReport {
   std::int64_t served = 0;  ///< tasks
 };
 
+/// What one device sends to another.
+struct DeviceTraffic {
+  DeviceId from = 0, to = 0;
+  double bytes = 0;  ///< per iteration
+};
+
 /// The longest cycle of the graph: no execution of it can have a shorter period.
 struct CycleBound {
   double seconds = 0;                ///< per iteration
@@ -121,10 +128,11 @@ struct ExecutionResult {
   bool folded = false;
   StepMetrics metrics;
   SimulatedTotals totals;
-  std::vector<WorkerReport> workers;  ///< by rank; rank 0 alone if folded
-  std::vector<ServerReport> servers;  ///< by queue
-  StalenessReport staleness;          ///< of all writes
-  std::optional<CycleBound> bound;    ///< absent under noise, and where a quorum or a common pool makes it no bound
+  std::vector<WorkerReport> workers;   ///< by rank; rank 0 alone if folded
+  std::vector<ServerReport> servers;   ///< by queue
+  StalenessReport staleness;           ///< of all writes
+  std::vector<DeviceTraffic> traffic;  ///< with record_traffic: of all pairs that communicate, in order
+  std::optional<CycleBound> bound;     ///< absent under noise, and where a quorum or a common pool makes it no bound
   std::vector<std::optional<CollectiveAlgorithm>> algorithms;  ///< by task: what a collective took, unless measured
   std::vector<std::string> doubts;  ///< why the result cannot be trusted, a sentence each; then it is not exact
   Timeline timeline;

@@ -56,6 +56,7 @@ GraphRun::GraphRun(const CyclicTaskGraph& graph, const Cluster& cluster, SimEngi
       servers_(compiled_),
       calm_(durations_.calm(engine.now())) {
   if (options.record_waiting && !folded) barriers_.emplace(compiled_, start_);
+  if (options.record_traffic) traffic_.record_pairs();
   if (!options.slow_links.empty())
     disturbed_links_.emplace(engine, options.slow_links, network.device_hosts(), options.elapsed);
   const bool lone_links = options.share_single_links && options.slow_links.empty();

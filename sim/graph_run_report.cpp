@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <tuple>
 #include <utility>
 
@@ -79,6 +80,13 @@ void GraphRun::measure_pace(ExecutionResult& result) const {
 void GraphRun::measure_traffic(ExecutionResult& result) const {
   const double iterations = iterations_done();
   result.metrics.bytes = traffic_.total() / iterations;
+  if (!traffic_.pairs().empty()) {
+    std::map<int, DeviceId> device_of;
+    for (std::size_t d = 0; d < cluster_.devices.size(); ++d)
+      device_of.emplace(network_.host(static_cast<DeviceId>(d)), static_cast<DeviceId>(d));
+    for (const auto& [pair, bytes] : traffic_.pairs())
+      result.traffic.push_back({device_of.at(pair.first), device_of.at(pair.second), bytes / iterations});
+  }
   const LinkLoad busiest = traffic_.busiest_link();
   if (busiest.link < 0 || result.iteration <= 0) return;
   result.metrics.max_link_utilization = busiest.seconds / iterations / result.iteration;

@@ -2,6 +2,8 @@
 // Bytes by sender, receiver and link.
 
 #include <cstdint>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "sim/flow_symmetry.hpp"
@@ -21,6 +23,9 @@ class TrafficCounter {
   explicit TrafficCounter(SimEngine& engine)
       : engine_(engine), sent_(engine.host_count()), received_(engine.host_count()), on_link_(engine.link_count()) {}
 
+  /// From now on also who sends how much to whom.
+  void record_pairs() { records_pairs_ = true; }
+
   void count(int from, int to, double bytes) {
     count_off_links(from, to, bytes);
     for (const int link : engine_.route(from, to).links) on_link_[link] += bytes;
@@ -31,6 +36,7 @@ class TrafficCounter {
     sent_[from] += bytes;
     received_[to] += bytes;
     total_ += bytes;
+    if (records_pairs_) pairs_[{from, to}] += bytes;
   }
 
   /// The same for a set of flows that was started with so many bytes; counted when spread() is called.
@@ -51,6 +57,8 @@ class TrafficCounter {
   const std::vector<double>& sent() const { return sent_; }          ///< by host [B]
   const std::vector<double>& received() const { return received_; }  ///< by host [B]
   const std::vector<double>& on_link() const { return on_link_; }    ///< by link [B]
+  /// By sender and receiver, both hosts [B]; empty unless recorded.
+  const std::map<std::pair<int, int>, double>& pairs() const { return pairs_; }
   double total() const { return total_; }
   /// The first of those that need longest.
   LinkLoad busiest_link() const {
@@ -71,6 +79,8 @@ class TrafficCounter {
   std::vector<double> sent_, received_, on_link_;
   std::vector<double> on_links_, off_links_;  ///< by set [B]
   double total_ = 0;
+  bool records_pairs_ = false;
+  std::map<std::pair<int, int>, double> pairs_;
 };
 
 }  // namespace epocast

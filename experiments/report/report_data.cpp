@@ -84,6 +84,19 @@ void add_row(ReportData& data, const std::string& file, int line, const ordered_
   if (row.contains("total_s") && row["total_s"].is_null()) added.error = "has no result";
 }
 
+bool is_matrix(const ordered_json& traffic) {
+  const auto list = [](const ordered_json& value, std::size_t size, auto test) {
+    return value.is_array() && value.size() == size && std::ranges::all_of(value, test);
+  };
+  if (!traffic.is_object() || !traffic.contains("names") || !traffic["names"].is_array() || !traffic.contains("bytes"))
+    return false;
+  const std::size_t size = traffic["names"].size();
+  const auto text = [](const ordered_json& v) { return v.is_string(); };
+  const auto number = [](const ordered_json& v) { return v.is_number(); };
+  return list(traffic["names"], size, text) &&
+         list(traffic["bytes"], size, [&](const ordered_json& row) { return list(row, size, number); });
+}
+
 void add_details(ReportData& data, const std::string& file, const ordered_json& entry) {
   const ordered_json& phases = entry.at("phases");
   for (std::size_t p = 0; p < phases.size(); ++p) {
@@ -94,7 +107,14 @@ void add_details(ReportData& data, const std::string& file, const ordered_json& 
     if (title.empty()) title = text_of(entry, "study");
     if (title.empty()) title = file;
     if (phases.size() > 1) title += fmt::format(", phase {}", p + 1);
-    data.details.push_back({title, phase["memory"]});
+    ordered_json traffic;
+    if (phase.contains("traffic")) {
+      traffic = phase["traffic"];
+      if (!is_matrix(traffic))
+        throw ConfigError(Location{file}, fmt::format("phases[{}].traffic", p),
+                          "is no square matrix of bytes with a name for each row" + std::string(kWanted));
+    }
+    data.details.push_back({title, phase["memory"], traffic});
   }
 }
 

@@ -57,7 +57,8 @@ struct ReportPasses {
 /// Of what `run --details` wrote, one phase.
 struct ReportDetails {
   std::string title;
-  nlohmann::ordered_json memory;  ///< a list, see docs/output.md
+  nlohmann::ordered_json memory;        ///< a list, see docs/output.md
+  nlohmann::ordered_json traffic = {};  ///< a map, see docs/output.md; null if there was none
 };
 
 struct ReportData {

@@ -100,7 +100,7 @@ std::string report_document(const ReportData& data, const ReportQuestion& questi
   document["memory_of_passes"] = list_of(data.passes);
   document["details"] = ordered_json::array();
   for (const ReportDetails& details : data.details)
-    document["details"].push_back({{"title", details.title}, {"memory", details.memory}});
+    document["details"].push_back({{"title", details.title}, {"memory", details.memory}, {"traffic", details.traffic}});
   // In a script element, `</script` ends it and `<!--` begins something else; "\u003c" is the same text.
   std::string text = document.dump(-1, ' ', false, ordered_json::error_handler_t::replace), safe;
   safe.reserve(text.size());

@@ -1,7 +1,7 @@
 // Charts of ECharts, of which only what is used here becomes part of the page. They follow the theme, the width and the
 // printer.
 
-import { BarChart, CustomChart, LineChart, ScatterChart } from "echarts/charts";
+import { BarChart, CustomChart, HeatmapChart, LineChart, ScatterChart } from "echarts/charts";
 import {
   AriaComponent,
   DataZoomComponent,
@@ -10,6 +10,7 @@ import {
   LegendScrollComponent,
   MarkLineComponent,
   TooltipComponent,
+  VisualMapComponent,
 } from "echarts/components";
 import { init, use } from "echarts/core";
 import { CanvasRenderer, SVGRenderer } from "echarts/renderers";
@@ -17,8 +18,8 @@ import { CanvasRenderer, SVGRenderer } from "echarts/renderers";
 import { element } from "./dom.js";
 
 use([
-  AriaComponent, BarChart, CanvasRenderer, CustomChart, DataZoomComponent, GridComponent, LegendComponent, LegendScrollComponent,
-  LineChart, MarkLineComponent, SVGRenderer, ScatterChart, TooltipComponent,
+  AriaComponent, BarChart, CanvasRenderer, CustomChart, DataZoomComponent, GridComponent, HeatmapChart, LegendComponent,
+  LegendScrollComponent, LineChart, MarkLineComponent, SVGRenderer, ScatterChart, TooltipComponent, VisualMapComponent,
 ]);
 
 // Distinguishable also without colour vision (Okabe and Ito 2008), as in the program's SVG pictures; lighter on dark.

@@ -4,6 +4,7 @@ import { showBreakdown } from "./breakdown.js";
 import { allCharts, redrawAll } from "./charts.js";
 import { showTimelines } from "./gantt.js";
 import { showMemory } from "./memory.js";
+import { showTraffic } from "./traffic.js";
 import { showPareto } from "./pareto.js";
 import { showCaveats, showStudies } from "./provenance.js";
 import { showScaling } from "./scaling.js";
@@ -44,6 +45,7 @@ const start = () => {
   }
   showTimelines();
   showMemory();
+  showTraffic();
   if (rowCount > 0) {
     showScenarios();
     showCaveats();
