@@ -237,8 +237,8 @@ std::vector<PhaseRun> run_phases(const ScenarioSetup& setup, SimEngine& engine, 
     how.elapsed = elapsed += run.joining.seconds;
     how.iterations = (run.iterations + run.step.steps - 1) / run.step.steps;
     how.exact = options.exact;
-    how.fold = options.fold && phase.shares.empty();  // folding looks at devices, not at what they are given to do
-    how.record_waiting = options.details;
+how.fold = options.fold && phase.shares.empty();  // folding looks at devices, not at what they are given to do
+      how.record_waiting = how.record_traffic = options.details;
     how.record_timeline = options.details || trace != nullptr;
     how.max_intervals = options.trace_intervals;
     if (progress)
@@ -412,7 +412,6 @@ ScenarioResult run_scenario(const Scenario& scenario, const Registries& registri
   }
   if (options.details) out.details = details(setup, runs, by_seed);
   if (setup.learning) learn(setup, engine, runs, out);
-  if (out.time_to_target_s && out.goodput) *out.time_to_target_s /= *out.goodput;
   std::vector<Remedy> remedies;
   if (out.fits_memory && !*out.fits_memory)
     remedies = try_changes(memory_changes(scenario.config()), scenario, registries, engine);

@@ -131,6 +131,7 @@ void learn(const ScenarioSetup& setup, SimEngine& engine, const std::vector<Phas
     });
   };
   out.time_to_target_s = reached(&CurvePoint::time);
+  if (out.time_to_target_s && out.goodput) *out.time_to_target_s /= *out.goodput;  // which no curve knows
   out.epochs_to_target = reached(&CurvePoint::epoch);
   out.curves = pack_curves(outcomes);
   const std::string accuracy =
