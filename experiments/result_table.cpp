@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "experiments/terminal.hpp"
 #include "experiments/text_table.hpp"
 #include "sim/quantity.hpp"
 
@@ -127,7 +128,10 @@ void write_aligned(std::ostream& out, std::span<const ScenarioResult> results, C
   std::size_t widest = 0;
   for (const ScenarioResult& r : results)
     if (r.error.empty()) widest = std::max(widest, display_width(label_of(r)));
-  out << results.front().study << '\n' << align_columns(rows);
+  const std::string table = align_columns(rows);
+  const std::size_t head = std::min(table.find('\n'), table.size());
+  out << results.front().study << '\n'
+      << styled(table.substr(0, head), Style::heading, has_colours(out)) << table.substr(head);
   if (!left_out.empty())
     out << wrapped(fmt::format("  no room for {}: choose with --columns, or see all with --format csv",
                                fmt::join(left_out, ", ")),

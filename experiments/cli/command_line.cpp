@@ -1,18 +1,26 @@
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <chrono>
 #include <iostream>
 #include <new>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "experiments/cli/commands.hpp"
+#include "experiments/cli/verbosity.hpp"
 #include "experiments/fork_pool.hpp"
+#include "experiments/sweep/scenario_key.hpp"
+#include "experiments/terminal.hpp"
 #include "sim/config.hpp"
+#include "sim/data_directory.hpp"
 #include "sim/error.hpp"
+#include "sim/input_record.hpp"
 #include "sim/process.hpp"
 
 namespace epocast {
@@ -62,6 +70,26 @@ std::string usage_problem(const CLI::App& app, const CLI::ParseError& problem,
   return (what.starts_with("--") || chosen.empty() ? what : command.get_name() + ": " + what) + help;
 }
 
+/// Every command says more or less if it is asked to.
+void add_verbosity(CLI::App& app) {
+  for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    const auto says = [](Verbosity how) { return [how](std::int64_t) { verbosity = how; }; };
+    CLI::Option* quiet =
+        command->add_flag_function("-q,--quiet", says(Verbosity::quiet), "say only results and errors");
+    command
+        ->add_flag_function("-v,--verbose", says(Verbosity::verbose),
+                            "say which program and files this is made of, and how long it took")
+        ->excludes(quiet);
+  }
+}
+
+void say_more(const InputRecord& record, double seconds) {
+  std::cerr << "program: epocast " << program_identity(program_version()) << "\ndata: " << data_directory().string()
+            << '\n';
+  for (const auto& [file, print] : record.files()) std::cerr << "read: " << file << ' ' << print.substr(0, 12) << '\n';
+  std::cerr << fmt::format("took {:.3g} s\n", seconds);
+}
+
 int run_guarded(CLI::App& app, CommandContext& context, int argc, char** argv) {
   try {
     app.parse(argc, argv);
@@ -74,8 +102,12 @@ int run_guarded(CLI::App& app, CommandContext& context, int argc, char** argv) {
     flush_output();
     return kDone;
   }
+  const auto start = std::chrono::steady_clock::now();
+  std::optional<InputRecord> record;
+  if (verbosity == Verbosity::verbose) record.emplace();
   const int code = context.action();
   flush_output();
+  if (record) say_more(*record, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   return code;
 }
 
@@ -115,15 +147,16 @@ int run_command_line(int argc, char** argv, Registries registries) {
     add_layerwise_command(app, context);
     add_calibrate_command(app, context);
     add_manual_command(app, context);
+    add_verbosity(app);
     return run_guarded(app, context, argc, argv);
   } catch (const Interrupted& by) {
     std::cout.flush();
     die_of(by.signal);
   } catch (const ConfigError& problem) {
-    std::cerr << problem.what() << '\n';
+    std::cerr << styled(problem.what(), Style::problem, has_colours(std::cerr)) << '\n';
     return kBadInput;
   } catch (const SimulationError& problem) {
-    std::cerr << problem.what() << '\n';
+    std::cerr << styled(problem.what(), Style::problem, has_colours(std::cerr)) << '\n';
     return kMissed;
   } catch (const std::bad_alloc&) {
     return report_lack_of_memory();

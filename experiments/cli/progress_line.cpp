@@ -7,11 +7,13 @@
 #include <iostream>
 #include <utility>
 
+#include "experiments/cli/verbosity.hpp"
 #include "sim/quantity.hpp"
 
 namespace epocast {
 
-ProgressLine::ProgressLine(std::string what) : what_(std::move(what)), watched_(isatty(STDERR_FILENO) != 0) {}
+ProgressLine::ProgressLine(std::string what)
+    : what_(std::move(what)), watched_(isatty(STDERR_FILENO) != 0 && verbosity != Verbosity::quiet) {}
 
 std::string progress_text(const StudyProgress& progress, double elapsed) {
   constexpr std::size_t kWidth = 24;

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "experiments/cli/commands.hpp"
+#include "experiments/cli/verbosity.hpp"
 #include "experiments/cli/word_option.hpp"
 #include "experiments/report/report_page.hpp"
 #include "sim/file_output.hpp"
@@ -30,8 +31,7 @@ int report(const ReportArguments& arguments) {
   const ReportData data = read_report_data({arguments.files.begin(), arguments.files.end()});
   const std::string page = report_page(data, question, "epocast " + program_version());
   write_file(arguments.write, page);
-  if (!has_report_script())
-    std::cerr << "note: interactive figures need npm when epocast is built; this page has plain ones\n";
+  if (!has_report_script()) print_note("interactive figures need npm when epocast is built; this page has plain ones");
   std::cout << fmt::format("{}: {}, {}\n", arguments.write, counted(data.rows.size(), "scenario"),
                            to_string(Bytes(static_cast<double>(page.size()))));
   return kDone;
