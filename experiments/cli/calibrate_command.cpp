@@ -2,6 +2,7 @@
 
 #include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <stdexcept>
 
@@ -13,6 +14,7 @@
 #include "experiments/cli/calibrate_measure.hpp"
 #include "experiments/cli/calibrate_steps.hpp"
 #include "experiments/cli/commands.hpp"
+#include "experiments/store/record_writer.hpp"
 #include "sim/data_directory.hpp"
 #include "sim/data_file.hpp"
 #include "sim/error.hpp"
@@ -31,7 +33,7 @@ struct CalibrateArguments {
   std::string interconnect;
   std::string confidence;
   std::vector<std::string> also_from;
-  std::string output, plot, measurements;
+  std::string output, plot, measurements, store;
   CalibrateStepsArguments steps;
 };
 
@@ -81,6 +83,17 @@ KernelMeasurements read_kernels(const CalibrateArguments& arguments) {
   return all;
 }
 
+void store_fits(const CalibrateArguments& arguments, const std::string& name,
+                const std::vector<nlohmann::ordered_json>& rows) {
+  if (!arguments.store.empty()) store_records(arguments.store, "calibrate", name, program_version(), rows);
+}
+
+nlohmann::ordered_json fit_row(const std::string& kind, const std::string& device, const std::string& fit, int points,
+                               double error, double ninetieth) {
+  return {{"kind", kind},     {"device", device}, {"fit", fit},
+          {"points", points}, {"error", error},   {"error_90", ninetieth}};
+}
+
 /// Adds the device's rates from the command line.
 KernelMeasurements complete(const CalibrateArguments& arguments, KernelMeasurements all) {
   if (!arguments.peak_rate.empty())
@@ -113,6 +126,12 @@ int calibrate_compute(const CalibrateArguments& arguments) {
   std::cout << fmt::format("{}: {} kernel times\n\n", m.device, m.timings.size());
   print_report(std::cout, fits);
   std::cout << '\n' << what_is_forecast(m.library);
+
+  std::vector<nlohmann::ordered_json> rows;
+  for (const TestedFit& f : fits)
+    rows.push_back(fit_row("compute", m.device, f.fit.family + " " + to_string(f.fit.pass), f.fit.quality.points,
+                           f.fit.quality.final, f.fit.quality.ninetieth));
+  store_fits(arguments, m.device, rows);
 
   ComputeCalibration calibration;
   calibration.device = m.device;
@@ -159,6 +178,11 @@ int calibrate_network(const CalibrateArguments& arguments) {
   const std::vector<NetworkFit> fits = fit_networks(all.timings, gamma);
   std::cout << fmt::format("{}, {}: {} collectives\n\n", all.device, all.interconnect, all.timings.size());
   print_report(std::cout, fits);
+  std::vector<nlohmann::ordered_json> rows;
+  for (const NetworkFit& f : fits)
+    rows.push_back(fit_row("network", all.device, f.library + " " + to_string(f.op), f.quality.points, f.quality.error,
+                           f.quality.ninetieth));
+  store_fits(arguments, all.device, rows);
   const NetworkCalibration calibration{all.device, all.interconnect, all.source, all.date, arguments.confidence, fits};
   write_files(arguments, to_yaml(calibration), arguments.plot.empty() ? "" : plot_fits(all.device, fits, all.timings));
   return kDone;
@@ -172,6 +196,7 @@ int calibrate(CalibrateArguments arguments, const Registries& registries) {
     steps.files = arguments.files;
     steps.output = arguments.output;
     steps.plot = arguments.plot;
+    steps.store = arguments.store;
     return calibrate_steps(steps, registries);
   }
   // A name of a shipped model, or a path; a PipeDream table has models of its own.
@@ -236,6 +261,8 @@ void add_calibrate_command(CLI::App& app, CommandContext& context) {
       ->check(CLI::Range(1, 4096));
   command->add_option("-o,--output", arguments->output, "write the calibration (YAML) here");
   command->add_option("--measurements", arguments->measurements, "write the kernel times here in epocast's own format");
+  command->add_option("--store", arguments->store,
+                      "also keep the fits and their errors in this store, see `results --records`");
   command->add_option("--plot", arguments->plot, "draw measured against predicted times (SVG) here");
   command->callback([arguments, &context] {
     context.action = [arguments, &context] { return calibrate(*arguments, context.registries); };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "experiments/calibrate/step_report.hpp"
@@ -11,6 +12,7 @@
 #include "experiments/cli/progress_line.hpp"
 #include "experiments/fork_pool.hpp"
 #include "experiments/run_study.hpp"
+#include "experiments/store/record_writer.hpp"
 #include "sim/file_output.hpp"
 #include "sim/words.hpp"
 
@@ -93,6 +95,17 @@ int calibrate_steps(const CalibrateStepsArguments& arguments, const Registries& 
 
   std::cout << fmt::format("{}: {}\n\n", measured.study, counted(measured.steps.size(), "step"));
   print_report(std::cout, measured, before, fit);
+  if (!arguments.store.empty()) {
+    std::vector<nlohmann::ordered_json> rows;
+    for (std::size_t s = 0; s < times.size(); ++s)
+      rows.push_back({{"kind", "steps"},
+                      {"step", measured.steps[s].scenario.name},
+                      {"measured_s", times[s]},
+                      {"before_s", before[s]},
+                      {"fitted_s", fit.predicted[s]},
+                      {"left_out_s", s < fit.left_out.size() ? nlohmann::ordered_json(fit.left_out[s]) : nullptr}});
+    store_records(arguments.store, "calibrate", measured.study, program_version(), rows);
+  }
   if (!arguments.plot.empty()) write_file(arguments.plot, plot_steps(measured, fit));
   if (!arguments.output.empty()) write_file(arguments.output, to_yaml(to_calibration(measured, fit)));
   return kDone;

@@ -13,7 +13,7 @@ struct CalibrateStepsArguments {
   std::vector<std::string> files;
   std::vector<std::string> constants;  ///< study keys to fit; empty: what the measurements may tell
   int jobs = 0;                        ///< simulations at a time; 0: one per processor
-  std::string output, plot;
+  std::string output, plot, store;
 };
 
 /// Returns the exit code. Throws ConfigError and SimulationError.

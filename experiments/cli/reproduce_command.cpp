@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "experiments/cli/commands.hpp"
 #include "experiments/cli/progress_line.hpp"
@@ -10,6 +11,7 @@
 #include "experiments/reproduce/measured_runs/forecast.hpp"
 #include "experiments/reproduce/report.hpp"
 #include "experiments/reproduce/target.hpp"
+#include "experiments/store/record_writer.hpp"
 #include "experiments/text_table.hpp"
 #include "sim/error.hpp"
 
@@ -20,7 +22,7 @@ struct ReproduceArguments {
   std::vector<std::string> targets;
   std::vector<std::string> settings;
   std::string format = "table";
-  std::string keep, figures;
+  std::string keep, figures, store;
   bool list = false;
   bool strict = false;
   int jobs = 0;
@@ -64,6 +66,12 @@ void write_verdict(std::ostream& out, const std::vector<TargetResult>& results) 
     for (const Miss& miss : result.misses) out << "  " << result.name() << ": " << describe(miss) << '\n';
 }
 
+void store_rows(const std::string& store, const TargetResult& result) {
+  std::vector<nlohmann::ordered_json> rows;
+  for (const TargetRow& row : result.rows) rows.push_back(columns_of(result, row));
+  store_records(store, "reproduce", result.name(), program_version(), rows);
+}
+
 int reproduce_all(const ReproduceArguments& arguments, const Registries& registries) {
   const std::vector<std::string>& formats = TargetWriter::formats();
   if (std::find(formats.begin(), formats.end(), arguments.format) == formats.end())
@@ -93,6 +101,7 @@ int reproduce_all(const ReproduceArguments& arguments, const Registries& registr
                                            .figures = arguments.figures}));
       line.clear();
       writer.write(results.back());  // as they come: some targets take long
+      if (!arguments.store.empty()) store_rows(arguments.store, results.back());
       if (arguments.format == "table") continue;
       for (const Miss& miss : results.back().misses) std::cerr << target.name() << ": " << describe(miss) << '\n';
     }
@@ -122,6 +131,7 @@ void add_reproduce_command(CLI::App& app, CommandContext& context) {
   command->add_option("--keep", arguments->keep,
                       "keep results of hermans2017/experiments in this file as they are made: to resume");
   command->add_option("--figures", arguments->figures, "write the pictures of hermans2017/experiments to this folder");
+  command->add_option("--store", arguments->store, "also keep the rows in this store, see `results --records`");
   command->add_flag("--list", arguments->list, "say which targets there are");
   command->add_flag("--strict", arguments->strict, "exit with 1 for known misses, too");
   command->add_option("--jobs", arguments->jobs, "simulations at a time; default: one per processor")

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "experiments/cli/commands.hpp"
 #include "experiments/output.hpp"
@@ -26,6 +27,7 @@ struct ResultsArguments {
   std::vector<std::string> fail_on;
   std::int64_t run = 0;
   bool runs = false;
+  std::string records;
   std::vector<std::string> merged;
 };
 
@@ -35,6 +37,51 @@ int list_runs(ResultStore& store) {
     rows.push_back({std::to_string(run.id), run.study, std::to_string(run.scenarios), std::to_string(run.stored),
                     run.started, run.program});
   std::cout << align_columns(rows);
+  return kDone;
+}
+
+std::string cell(const nlohmann::ordered_json& value) {
+  if (value.is_null()) return "";
+  if (value.is_number_float()) return fmt::format("{:.6g}", value.get<double>());
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+/// What `reproduce` or `calibrate` stored: the last rows of each name. Rows of different columns are tables of their
+/// own.
+int list_records(ResultStore& store, const std::string& kind, OutputFormat format) {
+  const std::vector<std::string> kinds{"reproduce", "calibrate"};
+  if (std::ranges::find(kinds, kind) == kinds.end())
+    throw ConfigError("--records: there are none of '" + kind + "'" + name_hint(kind, kinds));
+  if (format == OutputFormat::csv || format == OutputFormat::markdown)
+    throw ConfigError("--records are printed as table, json or jsonl");
+  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  Cells rows;
+  std::vector<std::string> head;
+  const auto print = [&] {
+    if (!rows.empty()) std::cout << align_columns(rows) << '\n';
+    rows.clear();
+  };
+  for (const StoredRecord& record : store.records(kind)) {
+    const nlohmann::ordered_json columns = nlohmann::ordered_json::parse(record.columns);
+    nlohmann::ordered_json row{{"name", record.name}, {"written", record.written}, {"program", record.program}};
+    row.update(columns);
+    if (format == OutputFormat::jsonl) {
+      std::cout << row.dump() << '\n';
+    } else if (format == OutputFormat::json) {
+      all.push_back(std::move(row));
+    } else {
+      std::vector<std::string> own{"name"}, cells{record.name};
+      for (const auto& [name, value] : columns.items()) {
+        own.push_back(name);
+        cells.push_back(abridged(printable(cell(value))));
+      }
+      if (own != head) print();
+      if (rows.empty()) rows.push_back(head = own);
+      rows.push_back(std::move(cells));
+    }
+  }
+  print();
+  if (format == OutputFormat::json) std::cout << all.dump(1) << '\n';
   return kDone;
 }
 
@@ -76,6 +123,7 @@ int list_results(const ResultsArguments& arguments) {
   if (arguments.store.empty()) throw ConfigError("results: name a store, as in `epocast results study.sqlite`");
   ResultStore store(arguments.store, ResultStore::Use::read);
   if (arguments.runs) return list_runs(store);
+  if (!arguments.records.empty()) return list_records(store, arguments.records, format);
   if (!arguments.against.empty()) return compare_with(arguments, store);
   if (!arguments.fail_on.empty()) throw ConfigError("--fail-on compares: name what with, as in --against old.sqlite");
   std::vector<ScenarioResult> results;
@@ -109,6 +157,8 @@ void add_results_command(CLI::App& app, CommandContext& context) {
   command->add_option("--columns", arguments->columns, "only these, as in workers,total_s,cost");
   command->add_option("--run", arguments->run, "of this run, see --runs")->check(CLI::Range(1, 1'000'000'000));
   command->add_flag("--runs", arguments->runs, "list the runs instead");
+  command->add_option("--records", arguments->records,
+                      "list instead what `reproduce --store` or `calibrate --store` kept: reproduce, calibrate");
   command->add_option("--against", arguments->against,
                       "say what differs from another store, a run of it (old.sqlite:3), or a run of this one (3)");
   command

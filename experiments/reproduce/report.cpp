@@ -20,24 +20,6 @@ using nlohmann::ordered_json;
 
 ordered_json number(std::optional<double> value) { return value ? ordered_json(*value) : ordered_json(nullptr); }
 
-/// The documented columns, in order.
-ordered_json to_json(const TargetResult& result, const TargetRow& row) {
-  return {{"paper", result.paper},
-          {"target", result.table},
-          {"row", row.row},
-          {"quantity", row.quantity},
-          {"unit", row.unit},
-          {"published", number(row.published)},
-          {"simulated", row.simulated},
-          {"error_pct", number(row.error_pct())},
-          {"role", to_string(row.role)},
-          {"seen", row.role == Role::predicted ? ordered_json(row.seen) : ordered_json(nullptr)},
-          {"trivial", number(row.trivial)},
-          {"trivial_error_pct", number(row.trivial_error_pct())},
-          {"low", number(row.low)},
-          {"high", number(row.high)}};
-}
-
 /// Whole numbers, or what differs from one by rounding, as they are; others with two digits after the point.
 std::string short_number(double value) {
   const bool whole = std::abs(value - std::round(value)) <= 1e-9 * std::abs(value);
@@ -118,6 +100,23 @@ Miss miss(const std::vector<KnownMiss>& known, const std::string& what, double e
 }
 
 }  // namespace
+
+ordered_json columns_of(const TargetResult& result, const TargetRow& row) {
+  return {{"paper", result.paper},
+          {"target", result.table},
+          {"row", row.row},
+          {"quantity", row.quantity},
+          {"unit", row.unit},
+          {"published", number(row.published)},
+          {"simulated", row.simulated},
+          {"error_pct", number(row.error_pct())},
+          {"role", to_string(row.role)},
+          {"seen", row.role == Role::predicted ? ordered_json(row.seen) : ordered_json(nullptr)},
+          {"trivial", number(row.trivial)},
+          {"trivial_error_pct", number(row.trivial_error_pct())},
+          {"low", number(row.low)},
+          {"high", number(row.high)}};
+}
 
 bool TargetResult::as_declared() const {
   return std::ranges::all_of(misses, [](const Miss& m) { return !m.known.empty(); });
@@ -249,7 +248,7 @@ void TargetWriter::write_table(const TargetResult& result) {
 
 void TargetWriter::write_csv(const TargetResult& result) {
   for (const TargetRow& row : result.rows) {
-    const ordered_json object = to_json(result, row);
+    const ordered_json object = columns_of(result, row);
     std::string line;
     for (const auto& [column, value] : object.items())
       line += (line.empty() ? "" : ",") +
@@ -261,7 +260,7 @@ void TargetWriter::write_csv(const TargetResult& result) {
 void TargetWriter::write_json(const TargetResult& result) {
   bool first = first_;
   for (const TargetRow& row : result.rows) {
-    ordered_json object = to_json(result, row);
+    ordered_json object = columns_of(result, row);
     object["note"] = row.note;
     out_ << (first ? "\n" : ",\n") << object.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
     first = false;

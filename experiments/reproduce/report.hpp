@@ -2,6 +2,7 @@
 // Reproduced targets as a table for people, CSV or JSON, and what they missed.
 
 #include <iosfwd>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,9 @@ std::vector<Miss> find_misses(const std::vector<TargetRow>& rows, const TargetSu
 
 /// A miss as a line: "missed: ..." or "known miss: ...: REASON".
 std::string describe(const Miss& miss);
+
+/// A row with its documented columns, as a JSON object.
+nlohmann::ordered_json columns_of(const TargetResult& result, const TargetRow& row);
 
 /// Writes targets one after the other, each as soon as it is given, and flushes.
 class TargetWriter {

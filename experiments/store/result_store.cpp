@@ -38,6 +38,10 @@ CREATE TABLE members(run INTEGER NOT NULL REFERENCES runs(id), position INTEGER 
 constexpr const char* kStudies =
     "CREATE TABLE IF NOT EXISTS studies(run INTEGER PRIMARY KEY REFERENCES runs(id), text TEXT NOT NULL)";
 
+constexpr const char* kRecords =
+    "CREATE TABLE IF NOT EXISTS records(id INTEGER PRIMARY KEY, batch INTEGER NOT NULL, kind TEXT NOT NULL, "
+    "name TEXT NOT NULL, program TEXT NOT NULL, written TEXT NOT NULL, columns TEXT NOT NULL)";
+
 constexpr const char* kRowColumns =
     "r.key, r.config, i.files, r.study, r.scenario, r.axes, r.columns, r.currency, r.error, r.exit_code, r.death, "
     "r.seconds";
@@ -129,7 +133,10 @@ ResultStore::ResultStore(const std::filesystem::path& file, Use use)
   }
   check_format();
   if (lock_ && pragma(database_, "application_id") == 0) create();
-  if (lock_) database_.run(kStudies);
+  if (lock_) {
+    database_.run(kStudies);
+    database_.run(kRecords);
+  }
 }
 
 ResultStore::~ResultStore() {
@@ -166,10 +173,9 @@ void ResultStore::create() {
 }
 
 std::string ResultStore::select_runs() {
-  Statement table(database_, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'studies'");
   return std::string("SELECT id, plan, study, program, started, scenarios, ") +
          "(SELECT count(*) FROM members WHERE run = id), " +
-         (table.step() ? "coalesce((SELECT text FROM studies WHERE run = id), '')" : "''") + " FROM runs ";
+         (has_table("studies") ? "coalesce((SELECT text FROM studies WHERE run = id), '')" : "''") + " FROM runs ";
 }
 
 std::multimap<std::string, KnownRow> ResultStore::known() {
@@ -267,10 +273,17 @@ void ResultStore::add(std::int64_t run, const std::vector<std::pair<std::int64_t
   for (const auto& [position, row] : rows) {
     adding_->dead.bind(0, row.config).run();  // what it failed of before is of no interest any more
     insert(row);
-    adding_->member.bind(0, run).bind(1, position).bind(2, row.key).run();
+    if (run > 0) adding_->member.bind(0, run).bind(1, position).bind(2, row.key).run();
   }
   transaction.commit();
   for (const auto& [position, r] : rows) input_numbers_.try_emplace(r.inputs, number_of_inputs(r.inputs));
+}
+
+std::optional<StoredRow> ResultStore::row(const std::string& key) {
+  Statement find(database_, "SELECT " + std::string(kRowColumns) +
+                                " FROM results r JOIN inputs i ON i.id = r.inputs WHERE r.key = ?1");
+  if (!find.bind(0, key).step()) return std::nullopt;
+  return read_row(find);
 }
 
 void ResultStore::add_members(std::int64_t run, const std::map<std::int64_t, std::string>& keys) {
@@ -278,6 +291,42 @@ void ResultStore::add_members(std::int64_t run, const std::map<std::int64_t, std
   Statement member(database_, "INSERT OR REPLACE INTO members VALUES(?1, ?2, ?3)");
   for (const auto& [position, key] : keys) member.bind(0, run).bind(1, position).bind(2, key).run();
   transaction.commit();
+}
+
+void ResultStore::add_records(const std::vector<StoredRecord>& records) {
+  Transaction transaction(database_);
+  Statement last(database_, "SELECT coalesce(max(batch), 0) + 1 FROM records");
+  last.step();
+  const std::int64_t batch = last.integer(0);
+  last.step();  // to its end
+  Statement insert(database_,
+                   "INSERT INTO records(batch, kind, name, program, written, columns) VALUES(?1, ?2, ?3, ?4, ?5, ?6)");
+  for (const StoredRecord& r : records)
+    insert.bind(0, batch)
+        .bind(1, r.kind)
+        .bind(2, r.name)
+        .bind(3, r.program)
+        .bind(4, r.written)
+        .bind(5, r.columns)
+        .run();
+  transaction.commit();
+}
+
+std::vector<StoredRecord> ResultStore::records(const std::string& kind) {
+  std::vector<StoredRecord> out;
+  if (!has_table("records")) return out;
+  Statement statement(database_,
+                      "SELECT kind, name, program, written, columns FROM records r WHERE kind = ?1 AND batch = (SELECT "
+                      "max(batch) FROM records WHERE kind = r.kind AND name = r.name) ORDER BY id");
+  statement.bind(0, kind);
+  while (statement.step())
+    out.push_back({statement.text(0), statement.text(1), statement.text(2), statement.text(3), statement.text(4)});
+  return out;
+}
+
+bool ResultStore::has_table(const std::string& name) {
+  Statement table(database_, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?1");
+  return table.bind(0, name).step();
 }
 
 void ResultStore::for_each_error(std::int64_t run, const std::function<void(int, const std::string&)>& each) {

@@ -61,6 +61,15 @@ struct StoredRun {
   std::string text = {};       ///< the study, YAML; "" in stores of before there was any
 };
 
+/// Rows of another kind than scenarios' results: comparisons with published numbers, and fits.
+struct StoredRecord {
+  std::string kind = {};     ///< of the command that wrote it: "reproduce", "calibrate"
+  std::string name = {};     ///< of the target, or of the device
+  std::string program = {};  ///< that wrote it
+  std::string written = {};  ///< UTC
+  std::string columns = {};  ///< JSON object
+};
+
 class ResultStore {
  public:
   enum class Use {
@@ -88,8 +97,13 @@ class ResultStore {
   /// Begins a run of so many scenarios. Returns its number.
   std::int64_t begin_run(const StoredRun& run);
 
-  /// Stores rows at once, and what they are in a run: durable when this returns, all or none.
+  std::optional<StoredRow> row(const std::string& key);
+  /// Stores rows at once, and what they are in a run (0: in none): durable when this returns, all or none.
   void add(std::int64_t run, const std::vector<std::pair<std::int64_t, StoredRow>>& rows);
+  /// Stores records of one kind and name; those of before stay. Durable when this returns, all or none.
+  void add_records(const std::vector<StoredRecord>& records);
+  /// Records of a kind: the last written of each name.
+  std::vector<StoredRecord> records(const std::string& kind);
   /// Makes rows that are there members of a run, at these positions.
   void add_members(std::int64_t run, const std::map<std::int64_t, std::string>& keys);
 
@@ -113,6 +127,7 @@ class ResultStore {
   void create();
   std::string select_runs();
   void check_format();
+  bool has_table(const std::string& name);
   std::int64_t number_of_inputs(const std::string& inputs);
   void insert(const StoredRow& row);
 
