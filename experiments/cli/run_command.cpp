@@ -7,14 +7,18 @@
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <tuple>
 
 #include "experiments/cli/commands.hpp"
 #include "experiments/cli/progress_line.hpp"
+#include "experiments/cli/verbosity.hpp"
 #include "experiments/fork_pool.hpp"
 #include "experiments/line_plot.hpp"
 #include "experiments/output.hpp"
 #include "experiments/result_stream.hpp"
 #include "experiments/run_study.hpp"
+#include "experiments/sweep/axis_check.hpp"
+#include "experiments/time_scale.hpp"
 #include "sim/error.hpp"
 #include "sim/file_output.hpp"
 #include "sim/process.hpp"
@@ -74,6 +78,7 @@ int report_errors(const std::vector<ScenarioResult>& results) {
 }
 
 void report_warnings(const std::vector<ScenarioResult>& results) {
+  if (verbosity == Verbosity::quiet) return;
   Notes warnings;
   for (const ScenarioResult& result : results)
     for (const std::string& warning : result.warnings) add_note(warnings, warning, result);
@@ -93,6 +98,39 @@ void write_files(const RunArguments& arguments, const std::vector<ScenarioResult
   if (!arguments.plot.empty()) write_file(arguments.plot, line_plot_svg(results, arguments.plot_column));
 }
 
+/// A key of a scenario times so much.
+Scenario with_factor(const Scenario& scenario, const std::string& key, double factor) {
+  const ConfigNode config = scenario.config();
+  const std::size_t dot = key.find('.');
+  const std::string block = key.substr(0, dot), name = key.substr(dot + 1);
+  double now = 1;
+  if (config.has(block) && config.at(block).is_map() && config.at(block).has(name))
+    now = config.at(block).at(name).as_double();
+  Scenario out = scenario;
+  out.settings.emplace_back(key, ConfigNode::load_text(fmt::format("{:.12g}", now * factor), "--explain"));
+  return out;
+}
+
+/// Adds to each explanation what links or devices twice as fast would give, which takes simulations of their own.
+void explain_by_doubling(const std::vector<Scenario>& scenarios, const Registries& registries, const RunOptions& as,
+                         int parallel, std::vector<ScenarioResult>& results) {
+  const std::tuple<const char*, const char*, double> ways[] = {{"Links", "network.efficiency", 2},
+                                                               {"Devices", "compute.scale", 0.5}};
+  std::vector<Scenario> doubled;
+  for (const Scenario& scenario : scenarios)
+    for (const auto& [what, key, factor] : ways) doubled.push_back(with_factor(scenario, key, factor));
+  const std::vector<ScenarioResult> other =
+      run_study(doubled, registries, {.exact = as.exact, .fold = as.fold}, parallel, {});
+  for (std::size_t s = 0; s < results.size(); ++s)
+    for (std::size_t w = 0; w < std::size(ways); ++w) {
+      const ScenarioResult& then = other[s * std::size(ways) + w];
+      if (results[s].explanation.empty() || !then.error.empty()) continue;
+      results[s].explanation += fmt::format("{} twice as fast would give {} ({:+.1f} %).\n", std::get<0>(ways[w]),
+                                            TimeScale(results[s].iteration_s).text(then.iteration_s),
+                                            100 * (then.iteration_s / results[s].iteration_s - 1));
+    }
+}
+
 int run(const RunArguments& arguments, const Registries& registries) {
   const OutputFormat format = parse_output_format(arguments.format);
   if (!arguments.plot.empty()) check_plot_column(arguments.plot_column);
@@ -101,7 +139,10 @@ int run(const RunArguments& arguments, const Registries& registries) {
   std::vector<Scenario> scenarios;
   for (const std::string& file : arguments.files) {
     Study study = load_users_study(file, overrides);
-    for (const std::string& note : study.notes) std::cerr << "note: " << printable(note) << '\n';
+    for (const std::string& note : study.notes) print_note(note);
+    check_axes(study.scenarios, registries);
+    if (verbosity == Verbosity::verbose && !study.scenarios.empty())
+      read_scenario(study.scenarios.front(), registries);  // so that its files are among those that were read
     if (arguments.scenario > study.scenarios.size())
       throw ConfigError(
           fmt::format("--scenario {}: study '{}' has {}", arguments.scenario, study.name, study.scenarios.size()));
@@ -136,6 +177,7 @@ int run(const RunArguments& arguments, const Registries& registries) {
   } catch (const Interrupted& by) {
     interrupted = by;
   }
+  if (options.explain && !interrupted) explain_by_doubling(scenarios, registries, options, parallel, results);
   line.clear();
   const std::vector<ScenarioResult> ended = rows.ended();
   const int code = report_errors(ended);
