@@ -2,13 +2,17 @@
 
 #include <iostream>
 #include <memory>
+#include <optional>
 
 #include "experiments/cli/commands.hpp"
 #include "experiments/cli/progress_line.hpp"
+#include "experiments/cli/verbosity.hpp"
 #include "experiments/cli/word_option.hpp"
 #include "experiments/fork_pool.hpp"
 #include "experiments/output.hpp"
 #include "experiments/plan/plan_report.hpp"
+#include "experiments/plan/sensitivity.hpp"
+#include "experiments/sweep/axis_check.hpp"
 #include "sim/file_output.hpp"
 #include "sim/text.hpp"
 
@@ -23,7 +27,8 @@ struct PlanArguments {
   double budget = 0;
   bool fits = false, exhaustive = false;
   std::string format = "table";
-  std::string write;
+  std::string write, store;
+  bool whole_front = false, no_sensitivity = false;
   std::size_t top = 5;
   int jobs = 0;
 };
@@ -33,21 +38,41 @@ int plan(const PlanArguments& arguments, const Registries& registries) {
   std::vector<Override> overrides;
   for (const std::string& text : arguments.overrides) overrides.push_back(parse_override(text));
   const Study study = load_users_study(arguments.file, overrides);
-  for (const std::string& note : study.notes) std::cerr << "note: " << printable(note) << '\n';
+  for (const std::string& note : study.notes) print_note(note);
+  check_axes(study.scenarios, registries);
   PlanOptions options{.objective = static_cast<Objective>(choose("--minimise", arguments.minimise, objective_names())),
                       .fits = arguments.fits,
                       .exhaustive = arguments.exhaustive,
+                      .whole_front = arguments.whole_front,
                       .parallel = arguments.jobs > 0 ? arguments.jobs : available_processors()};
   if (!arguments.under.empty())
     options.deadline = parse_option("--under", arguments.under, [](const auto& t) { return parse_seconds(t); }).value;
   if (arguments.budget > 0) options.budget = arguments.budget;
 
+  const SweepOptions sweep{.parallel = options.parallel,
+                           .version = program_version(),
+                           .folder = std::filesystem::path(arguments.file).parent_path()};
+  ResultStore store(arguments.store.empty() ? default_store(arguments.file) : std::filesystem::path(arguments.store),
+                    ResultStore::Use::write);
+  StoredScenarios stored(study.scenarios, store, registries, sweep, StoredScenarios::As::run);
   ProgressLine line;
-  const Plan found = make_plan(study.scenarios, registries, options, [&](const std::string& text) { line.show(text); });
-  line.clear();
+  const auto progress = [&](const std::string& text) { line.show(text); };
+  const Plan found = make_plan(study.scenarios, registries, options, stored, progress);
   if (format == OutputFormat::table) {
+    std::optional<Sensitivity> changes;
+    if (!arguments.no_sensitivity && !found.ranking.empty())
+      changes = sensitivity(study.scenarios, found, options, stored, store, registries, sweep, progress);
+    line.clear();
     write_plan(std::cout, study.scenarios, found, options, arguments.top);
+    if (changes) {
+      std::cout << fmt::format("\nwhat would change the decision, among the {} that come closest\n",
+                               changes->rivals.size())
+                << sensitivity_text(study.scenarios, *changes, options.objective,
+                                    found.candidates[found.ranking.front()].result->currency);
+      std::cout << "\nthe study of the first (--write FILE)\n" << study_text(study.scenarios[found.ranking.front()]);
+    }
   } else {
+    line.clear();
     std::vector<ScenarioResult> results;
     for (const std::size_t i : found.ranking) results.push_back(*found.candidates[i].result);
     write_results(std::cout, results, format);
@@ -72,6 +97,11 @@ void add_plan_command(CLI::App& app, CommandContext& context) {
       ->check(CLI::PositiveNumber);
   command->add_flag("--fits", arguments->fits, "only what fits into the memory of the devices");
   command->add_flag("--exhaustive", arguments->exhaustive, "simulate all that could meet the conditions, to be sure");
+  command->add_flag("--front", arguments->whole_front, "simulate all that could be on the Pareto front, too");
+  command->add_flag("--no-sensitivity", arguments->no_sensitivity,
+                    "do not find out what would change the decision, which takes more simulations");
+  command->add_option("--store", arguments->store,
+                      "where results are kept, as of sweep; default: the study's name with .sqlite, in this folder");
   command->add_option("--top", arguments->top, "rows of the ranking to show")->capture_default_str();
   command->add_option("--format", arguments->format, "table, or the ranking as markdown, csv, json or jsonl")
       ->capture_default_str();

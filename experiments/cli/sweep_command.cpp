@@ -9,8 +9,10 @@
 
 #include "experiments/cli/commands.hpp"
 #include "experiments/cli/progress_line.hpp"
+#include "experiments/cli/verbosity.hpp"
 #include "experiments/cli/word_option.hpp"
 #include "experiments/fork_pool.hpp"
+#include "experiments/sweep/axis_check.hpp"
 #include "experiments/sweep/rank.hpp"
 #include "experiments/sweep/sweep.hpp"
 #include "sim/text.hpp"
@@ -37,11 +39,6 @@ std::string sweep_line(const SweepState& state) {
   const double rate = static_cast<double>(state.computed) / state.seconds;
   const auto left = static_cast<double>(state.of - state.present - state.computed);
   return text + fmt::format("  {:.3g}/s, {} to go", rate, to_string(Seconds(std::ceil(left / rate))));
-}
-
-/// What stands for a study if it names no store: its file's name, in the current folder.
-std::filesystem::path default_store(const std::string& study) {
-  return std::filesystem::path(study).filename().replace_extension(".sqlite");
 }
 
 int dry_run(const Study& study, const std::filesystem::path& file, const SweepOptions& options,
@@ -137,7 +134,8 @@ int sweep(const SweepArguments& arguments, const Registries& registries) {
   std::vector<Override> overrides;
   for (const std::string& text : arguments.overrides) overrides.push_back(parse_override(text));
   const Study study = load_users_study(arguments.file, overrides);
-  for (const std::string& note : study.notes) std::cerr << "note: " << printable(note) << '\n';
+  for (const std::string& note : study.notes) print_note(note);
+  check_axes(study.scenarios, registries);
   const Rank rank = arguments.shard.empty() ? launched_rank() : Rank();
   SweepOptions options{.run = {.exact = arguments.exact, .fold = !arguments.unfolded},
                        .parallel = arguments.jobs > 0 ? arguments.jobs : processors_of(rank),

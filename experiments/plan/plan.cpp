@@ -4,21 +4,22 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "experiments/fork_pool.hpp"
 #include "experiments/large_pages.hpp"
 #include "experiments/plan/bounds.hpp"
-#include "experiments/run_study.hpp"
 #include "experiments/sweep/input_memo.hpp"
 
 namespace epocast {
 namespace {
 
 using nlohmann::json;
+using PlanProgress = std::function<void(const std::string&)>;
 
-constexpr int kInBatch = 16;  // scenarios that one process compiles
+constexpr std::size_t kInBatch = 32;  // scenarios that one process compiles
 
 std::optional<double> number(const json& value) {
   return value.is_null() ? std::nullopt : std::optional<double>(value.get<double>());
@@ -29,11 +30,35 @@ json or_none(const std::optional<T>& value) {
   return value ? json(*value) : json(nullptr);
 }
 
+/// The engine of a child: that of the first platform that it meets.
+class AssessingEngine {
+ public:
+  /// Null for a scenario of another platform.
+  SimEngine* of(const ScenarioSetup& setup) {
+    if (!engine_ && !failed_) {
+      try {
+        engine_.emplace(setup.cluster.platform_file.string(), setup.network);
+        ready_ = {&*engine_, setup.cluster.platform_file, setup.network};
+      } catch (const std::exception&) {
+        failed_ = true;
+      }
+    }
+    return engine_ && ready_.fits(setup) ? &*engine_ : nullptr;
+  }
+
+ private:
+  std::optional<SimEngine> engine_;
+  ReadyEngine ready_;
+  bool failed_ = false;
+};
+
 /// In a child: what is known of a scenario without simulating it.
-json assess(const Scenario& scenario, const Registries& registries) {
+json assess(const Scenario& scenario, const Registries& registries, AssessingEngine& engine) {
   try {
-    const CheapBounds bounds = cheap_bounds(read_scenario(scenario, registries));
+    const ScenarioSetup setup = read_scenario(scenario, registries);
+    const CheapBounds bounds = cheap_bounds(setup, engine.of(setup));
     return {{"fits", bounds.fits},
+            {"workers", bounds.least.workers},
             {"total_s", bounds.least.total_s},
             {"cost", or_none(bounds.least.cost)},
             {"currency", bounds.least.currency},
@@ -52,13 +77,15 @@ void take_assessment(const json& said, const PlanOptions& options, std::set<std:
     out.error = said.at("error").get<std::string>();
     return;
   }
-  ScenarioResult least;
-  least.total_s = out.least_s = said.at("total_s").get<double>();
+  ScenarioResult& least = out.least;
+  least.workers = said.at("workers").get<std::int64_t>();
+  least.total_s = said.at("total_s").get<double>();
   least.cost = number(said.at("cost"));
+  least.currency = said.at("currency").get<std::string>();
   least.energy_j = number(said.at("energy_j"));
   least.co2_kg = number(said.at("co2_kg"));
   least.time_to_target_s = number(said.at("time_to_target_s"));
-  if (least.cost) currencies.insert(said.at("currency").get<std::string>());
+  if (least.cost) currencies.insert(least.currency);
   out.bound = objective_value(options.objective, least).value_or(0);
   if (options.fits && !said.at("fits").get<bool>())
     out.state = PlanCandidate::too_large;
@@ -68,21 +95,34 @@ void take_assessment(const json& said, const PlanOptions& options, std::set<std:
     out.state = PlanCandidate::too_dear;
 }
 
+/// Scenarios of one platform each, in lists that one process takes.
+std::vector<std::vector<std::size_t>> batches_of(const Plan& plan, const StoredScenarios& stored) {
+  std::map<std::string, std::vector<std::size_t>> open;
+  std::vector<std::vector<std::size_t>> out;
+  for (const PlanCandidate& candidate : plan.candidates) {
+    std::vector<std::size_t>& batch = open[stored.group(candidate.index)];
+    batch.push_back(candidate.index);
+    if (batch.size() == kInBatch) out.push_back(std::exchange(batch, {}));
+  }
+  for (auto& [group, batch] : open)
+    if (!batch.empty()) out.push_back(std::move(batch));
+  return out;
+}
+
+/// What a child that died had not told yet is unknown, so nothing is ruled out.
 void assess_all(const std::vector<Scenario>& scenarios, const Registries& registries, const PlanOptions& options,
-                const std::function<void(const std::string&)>& progress, Plan& plan) {
-  const int jobs = (static_cast<int>(scenarios.size()) + kInBatch - 1) / kInBatch;
+                const StoredScenarios& stored, const PlanProgress& progress, Plan& plan) {
+  const std::vector<std::vector<std::size_t>> batches = batches_of(plan, stored);
   std::set<std::string> currencies;
-  std::size_t done = 0;
-  std::vector<bool> told(scenarios.size());
+  std::size_t done = 0, next = 0;
   ForkedWork work;
-  int next = 0;
-  work.next = [&] { return next < jobs ? std::optional<int>(next++) : std::nullopt; };
+  work.next = [&] { return next < batches.size() ? std::optional<int>(static_cast<int>(next++)) : std::nullopt; };
   work.job = [&](int job) {
     use_large_pages();
     remember_inputs = true;
-    const std::size_t begin = static_cast<std::size_t>(job) * kInBatch;
-    for (std::size_t i = begin; i < std::min(begin + kInBatch, scenarios.size()); ++i) {
-      json said = assess(scenarios[i], registries);
+    AssessingEngine engine;
+    for (const std::size_t i : batches[static_cast<std::size_t>(job)]) {
+      json said = assess(scenarios[i], registries, engine);
       said["index"] = i;
       send_message(said.dump(-1, ' ', false, json::error_handler_t::replace));
     }
@@ -90,63 +130,95 @@ void assess_all(const std::vector<Scenario>& scenarios, const Registries& regist
   };
   work.message = [&](int, const std::string& text) {
     const json said = json::parse(text);
-    const auto index = said.at("index").get<std::size_t>();
-    told[index] = true;
-    take_assessment(said, options, currencies, plan.candidates[index]);
+    take_assessment(said, options, currencies, plan.candidates[said.at("index").get<std::size_t>()]);
     if (progress) progress(fmt::format("compiled {}/{}", ++done, scenarios.size()));
   };
   work.done = [](int, const JobOutcome&) {};
   run_forked(work, options.parallel);
-  for (std::size_t i = 0; i < told.size(); ++i)
-    if (!told[i]) {  // a child died: nothing is known, so nothing is ruled out
-      plan.candidates[i].bound = 0;
-      plan.candidates[i].least_s = 0;
-    }
   if (currencies.size() > 1)
     throw ConfigError(
         fmt::format("prices are in {}; a plan compares prices in one currency", fmt::join(currencies, " and ")));
 }
 
-bool meets(const ScenarioResult& result, const PlanOptions& options) {
-  if (!result.error.empty()) return false;
-  if (options.fits && !result.fits_memory.value_or(true)) return false;
-  if (options.deadline && result.total_s > *options.deadline) return false;
-  return !options.budget || !result.cost || *result.cost <= *options.budget;
+/// Results of candidates, from the store or simulated.
+void try_candidates(const std::vector<std::size_t>& chosen, const PlanOptions& options, StoredScenarios& stored,
+                    const PlanProgress& progress, Plan& plan) {
+  const auto tell = [&] {
+    if (progress) progress(fmt::format("simulated {} of {}", plan.tried, plan.candidates.size()));
+  };
+  const std::vector<ScenarioResult> results = stored.results(chosen, tell);
+  for (std::size_t c = 0; c < chosen.size(); ++c) {
+    PlanCandidate& candidate = plan.candidates[chosen[c]];
+    candidate.state = results[c].error.empty() ? PlanCandidate::simulated : PlanCandidate::refused;
+    candidate.error = results[c].error;
+    candidate.result = results[c];
+    candidate.meets = options.met_by(results[c]);
+    ++plan.tried;
+  }
+  tell();
 }
 
-/// Simulates candidates of a list, best bound first, until none that is left can be better than `best`.
+/// How many are simulated before the next are chosen: enough for every process to have something to do.
+std::size_t round_size(const PlanOptions& options) {
+  return 2 * static_cast<std::size_t>(std::max(1, options.parallel));
+}
+
+/// Simulates candidates of a list, best bound first, until none that is left can be better than the best `value`.
 template <class Value>
-void search(const std::vector<Scenario>& scenarios, const Registries& registries, const PlanOptions& options,
-            const std::function<void(const std::string&)>& progress, std::vector<std::pair<double, std::size_t>> list,
-            Value value, Plan& plan) {
+void search(const PlanOptions& options, StoredScenarios& stored, const PlanProgress& progress,
+            std::vector<std::pair<double, std::size_t>> list, Value value, Plan& plan) {
   std::ranges::stable_sort(list, {}, &std::pair<double, std::size_t>::first);
   double best = std::numeric_limits<double>::infinity();
+  const auto note = [&](std::size_t index) {
+    if (const std::optional<double> found = value(plan.candidates[index])) best = std::min(best, *found);
+  };
   std::erase_if(list, [&](const auto& entry) {
-    const PlanCandidate& candidate = plan.candidates[entry.second];
-    if (!candidate.result) return false;
-    if (const std::optional<double> found = value(candidate)) best = std::min(best, *found);
+    if (!plan.candidates[entry.second].result) return false;
+    note(entry.second);
     return true;
   });
   for (std::size_t at = 0; at < list.size();) {
     std::vector<std::size_t> chosen;
-    std::vector<Scenario> round;
-    while (at < list.size() && static_cast<int>(chosen.size()) < options.parallel) {
-      if (list[at].first > best && !options.exhaustive) break;
+    while (at < list.size() && chosen.size() < round_size(options) && (list[at].first <= best || options.exhaustive))
       chosen.push_back(list[at++].second);
-      round.push_back(scenarios[chosen.back()]);
-    }
     if (chosen.empty()) break;
-    const std::vector<ScenarioResult> results = run_study(round, registries, {}, options.parallel, {});
-    for (std::size_t c = 0; c < chosen.size(); ++c) {
-      PlanCandidate& candidate = plan.candidates[chosen[c]];
-      candidate.state = results[c].error.empty() ? PlanCandidate::simulated : PlanCandidate::refused;
-      candidate.error = results[c].error;
-      candidate.result = results[c];
-      candidate.meets = meets(results[c], options);
-      ++plan.simulated;
-      if (const std::optional<double> found = value(candidate)) best = std::min(best, *found);
-    }
-    if (progress) progress(fmt::format("simulated {} of {}", plan.simulated, scenarios.size()));
+    try_candidates(chosen, options, stored, progress, plan);
+    std::ranges::for_each(chosen, note);
+  }
+}
+
+bool dominates(const std::vector<double>& a, const std::vector<double>& b) {
+  if (a.size() != b.size()) return false;
+  for (std::size_t c = 0; c < a.size(); ++c)
+    if (a[c] > b[c]) return false;
+  return true;
+}
+
+/// Whether the candidate, which was not simulated, could be on the front.
+bool could_be_on_front(const PlanCandidate& candidate, const std::vector<std::vector<double>>& front) {
+  if (candidate.result || candidate.state != PlanCandidate::worse) return false;
+  const std::vector<double> least = front_criteria(candidate.least);
+  return std::ranges::none_of(front, [&](const auto& values) { return dominates(values, least); });
+}
+
+std::vector<std::vector<double>> front_values(const Plan& plan) {
+  std::vector<std::vector<double>> out;
+  for (const std::size_t i : pareto_front(plan)) out.push_back(front_criteria(*plan.candidates[i].result));
+  return out;
+}
+
+void complete_front(const PlanOptions& options, StoredScenarios& stored, const PlanProgress& progress, Plan& plan) {
+  while (true) {
+    const std::vector<std::vector<double>> front = front_values(plan);
+    std::vector<std::pair<double, std::size_t>> list;
+    for (const PlanCandidate& candidate : plan.candidates)
+      if (could_be_on_front(candidate, front)) list.emplace_back(candidate.least.total_s, candidate.index);
+    if (list.empty()) return;
+    std::ranges::sort(list);
+    list.resize(std::min(list.size(), round_size(options)));
+    std::vector<std::size_t> chosen;
+    for (const auto& [seconds, index] : list) chosen.push_back(index);
+    try_candidates(chosen, options, stored, progress, plan);
   }
 }
 
@@ -173,42 +245,46 @@ std::optional<double> objective_value(Objective objective, const ScenarioResult&
   return std::nullopt;
 }
 
-Plan make_plan(const std::vector<Scenario>& scenarios, const Registries& registries, const PlanOptions& options,
-               const std::function<void(const std::string&)>& progress) {
-  Plan plan;
-  for (std::size_t i = 0; i < scenarios.size(); ++i) plan.candidates.push_back({.index = i});
-  assess_all(scenarios, registries, options, progress, plan);
+bool PlanOptions::met_by(const ScenarioResult& result) const {
+  if (!result.error.empty()) return false;
+  if (fits && !result.fits_memory.value_or(true)) return false;
+  if (deadline && result.total_s > *deadline) return false;
+  return !budget || !result.cost || *result.cost <= *budget;
+}
 
-  std::vector<std::pair<double, std::size_t>> list;
-  for (const PlanCandidate& candidate : plan.candidates)
-    if (candidate.state == PlanCandidate::worse) list.emplace_back(candidate.bound, candidate.index);
-  search(
-      scenarios, registries, options, progress, std::move(list),
-      [&](const PlanCandidate& candidate) {
-        return candidate.meets ? objective_value(options.objective, *candidate.result) : std::nullopt;
-      },
-      plan);
-  for (const PlanCandidate& candidate : plan.candidates) {
+namespace {
+
+/// Those that meet the conditions, best first. What trains and does not reach the target is left out, and says so.
+void rank(const PlanOptions& options, Plan& plan) {
+  plan.ranking.clear();
+  for (PlanCandidate& candidate : plan.candidates) {
     if (!candidate.meets) continue;
-    if (!objective_value(options.objective, *candidate.result))
+    if (objective_value(options.objective, *candidate.result)) {
+      plan.ranking.push_back(candidate.index);
+      continue;
+    }
+    if (options.objective != Objective::target || !candidate.result->loss)
       throw ConfigError(fmt::format("--minimise {}: the study does not say what it takes; add a block {}",
                                     objective_names()[static_cast<std::size_t>(options.objective)],
                                     what_says(options.objective)));
-    plan.ranking.push_back(candidate.index);
+    candidate.meets = false;
+    candidate.state = PlanCandidate::refused;
+    candidate.error = "does not reach the target in the epochs that it has";
   }
   std::ranges::stable_sort(
       plan.ranking, {}, [&](std::size_t i) { return *objective_value(options.objective, *plan.candidates[i].result); });
-  if (!plan.ranking.empty()) return plan;
+}
 
-  // Nothing does: then the fastest that fits.
-  list.clear();
+/// Nothing meets the conditions: then the fastest that fits.
+void find_closest(const PlanOptions& options, StoredScenarios& stored, const PlanProgress& progress, Plan& plan) {
+  std::vector<std::pair<double, std::size_t>> list;
   for (const PlanCandidate& candidate : plan.candidates)
     if (candidate.state != PlanCandidate::refused && candidate.state != PlanCandidate::too_large)
-      list.emplace_back(candidate.least_s, candidate.index);
+      list.emplace_back(candidate.least.total_s, candidate.index);
   PlanOptions fastest = options;
   fastest.exhaustive = false;
   search(
-      scenarios, registries, fastest, progress, std::move(list),
+      fastest, stored, progress, std::move(list),
       [](const PlanCandidate& candidate) {
         return candidate.error.empty() ? std::optional<double>(candidate.result->total_s) : std::nullopt;
       },
@@ -218,21 +294,59 @@ Plan make_plan(const std::vector<Scenario>& scenarios, const Registries& registr
         (!options.fits || candidate.result->fits_memory.value_or(true)) &&
         (!plan.closest || candidate.result->total_s < plan.candidates[*plan.closest].result->total_s))
       plan.closest = candidate.index;
+}
+
+}  // namespace
+
+Plan make_plan(const std::vector<Scenario>& scenarios, const Registries& registries, const PlanOptions& options,
+               StoredScenarios& stored, const PlanProgress& progress) {
+  Plan plan;
+  for (std::size_t i = 0; i < scenarios.size(); ++i) plan.candidates.push_back({.index = i});
+  assess_all(scenarios, registries, options, stored, progress, plan);
+
+  std::vector<std::pair<double, std::size_t>> list;
+  for (const PlanCandidate& candidate : plan.candidates)
+    if (candidate.state == PlanCandidate::worse) list.emplace_back(candidate.bound, candidate.index);
+  search(
+      options, stored, progress, std::move(list),
+      [&](const PlanCandidate& candidate) {
+        return candidate.meets ? objective_value(options.objective, *candidate.result) : std::nullopt;
+      },
+      plan);
+  rank(options, plan);
+  if (plan.ranking.empty()) {
+    find_closest(options, stored, progress, plan);
+  } else if (options.whole_front) {
+    complete_front(options, stored, progress, plan);
+    rank(options, plan);
+  }
   return plan;
 }
 
-std::vector<std::size_t> pareto_front(const Plan& plan, Objective objective) {
+std::vector<double> front_criteria(const ScenarioResult& result) {
+  std::vector<double> out{result.total_s, static_cast<double>(result.workers)};
+  for (const std::optional<double>& value : {result.cost, result.energy_j})
+    if (value) out.push_back(*value);
+  return out;
+}
+
+std::vector<std::size_t> pareto_front(const Plan& plan) {
   std::vector<std::size_t> by_time = plan.ranking;
-  std::ranges::stable_sort(by_time, {}, [&](std::size_t i) { return plan.candidates[i].result->total_s; });
+  std::ranges::stable_sort(by_time, {}, [&](std::size_t i) { return front_criteria(*plan.candidates[i].result); });
   std::vector<std::size_t> front;
-  double best = std::numeric_limits<double>::infinity();
-  for (const std::size_t i : by_time) {
-    const double value = *objective_value(objective, *plan.candidates[i].result);
-    if (value >= best) continue;
-    best = value;
-    front.push_back(i);
+  for (const std::size_t i : by_time) {  // whatever beats it comes before it
+    const std::vector<double> own = front_criteria(*plan.candidates[i].result);
+    if (std::ranges::none_of(front,
+                             [&](std::size_t f) { return dominates(front_criteria(*plan.candidates[f].result), own); }))
+      front.push_back(i);
   }
   return front;
+}
+
+std::size_t possibly_on_front(const Plan& plan) {
+  const std::vector<std::vector<double>> front = front_values(plan);
+  return static_cast<std::size_t>(std::ranges::count_if(
+      plan.candidates, [&](const PlanCandidate& candidate) { return could_be_on_front(candidate, front); }));
 }
 
 }  // namespace epocast

@@ -12,16 +12,9 @@
 namespace epocast {
 namespace {
 
-std::string objective_text(Objective objective, const ScenarioResult& r) {
-  const double value = objective_value(objective, r).value_or(0);
-  switch (objective) {
-    case Objective::cost: return fmt::format("{:.2f} {}", value, r.currency);
-    case Objective::time: return to_string(Seconds(value));
-    case Objective::target: return to_string(Seconds(value)) + " to the target";
-    case Objective::energy: return fmt::format("{:.4g} kWh", value / 3.6e6);
-    case Objective::co2: return fmt::format("{:.4g} kg of CO2", value);
-  }
-  return "";
+/// Cents, but where they are too coarse.
+std::string money(double amount, const std::string& currency) {
+  return amount >= 10 ? fmt::format("{:.2f} {}", amount, currency) : fmt::format("{:.4g} {}", amount, currency);
 }
 
 std::string percent_of(const std::optional<double>& share) {
@@ -32,8 +25,9 @@ std::string percent_of(const std::optional<double>& share) {
 std::vector<std::string> row_of(const std::string& head, const ScenarioResult& r) {
   std::vector<std::string> row{head};
   for (const auto& [axis, label] : r.axes) row.push_back(label);
+  row.push_back(std::to_string(r.workers));
   row.push_back(to_string(Seconds(r.total_s)));
-  row.push_back(r.cost ? fmt::format("{:.2f} {}", *r.cost, r.currency) : "-");
+  row.push_back(r.cost ? money(*r.cost, r.currency) : "-");
   row.push_back(r.energy_j ? fmt::format("{:.4g} kWh", *r.energy_j / 3.6e6) : "-");
   row.push_back(percent_of(r.mfu));
   row.push_back(r.peak_memory_bytes ? to_string(Bytes(*r.peak_memory_bytes)) + (*r.fits_memory ? "" : " !") : "-");
@@ -43,7 +37,7 @@ std::vector<std::string> row_of(const std::string& head, const ScenarioResult& r
 void write_rows(std::ostream& out, const Plan& plan, const std::vector<std::size_t>& chosen) {
   std::vector<std::string> head{""};
   for (const auto& [axis, label] : plan.candidates[chosen.front()].result->axes) head.push_back(axis);
-  head.insert(head.end(), {"total", "cost", "energy", "mfu", "memory"});
+  head.insert(head.end(), {"devices", "total", "cost", "energy", "mfu", "memory"});
   std::vector<std::vector<std::string>> rows{head};
   for (std::size_t r = 0; r < chosen.size(); ++r)
     rows.push_back(row_of(std::to_string(r + 1), *plan.candidates[chosen[r]].result));
@@ -58,15 +52,15 @@ void write_counts(std::ostream& out, const Plan& plan, const PlanOptions& option
   std::map<PlanCandidate::State, std::size_t> counts;
   for (const PlanCandidate& candidate : plan.candidates)
     if (!candidate.result) ++counts[candidate.state];
-  out << fmt::format("{} of {} simulated ({:.0f} %)", plan.simulated, counted(plan.candidates.size(), "scenario"),
-                     100.0 * static_cast<double>(plan.simulated) / static_cast<double>(plan.candidates.size()));
+  out << fmt::format("{} of {} simulated ({:.2g} %)", plan.tried, counted(plan.candidates.size(), "scenario"),
+                     100.0 * static_cast<double>(plan.tried) / static_cast<double>(plan.candidates.size()));
   const std::pair<PlanCandidate::State, std::string> reasons[] = {
       {PlanCandidate::refused, "cannot be"},
       {PlanCandidate::too_large, "do not fit into memory"},
-      {PlanCandidate::too_late, "would take longer than the deadline even if communication were free"},
-      {PlanCandidate::too_dear, "would cost more than the budget even if communication were free"},
+      {PlanCandidate::too_late, "would take longer than the deadline on an idle network"},
+      {PlanCandidate::too_dear, "would cost more than the budget on an idle network"},
       {PlanCandidate::worse, "cannot have less " + objective_names()[static_cast<std::size_t>(options.objective)] +
-                                 " than the first even if communication were free"}};
+                                 " than the first on an idle network"}};
   for (const auto& [state, text] : reasons)
     if (counts[state] > 0) out << fmt::format("\n  {} {}", counts[state], text);
   out << '\n';
@@ -110,6 +104,18 @@ void write_reasons(std::ostream& out, const std::vector<Scenario>& scenarios, co
 
 }  // namespace
 
+std::string objective_text(Objective objective, const ScenarioResult& r) {
+  const double value = objective_value(objective, r).value_or(0);
+  switch (objective) {
+    case Objective::cost: return money(value, r.currency);
+    case Objective::time: return to_string(Seconds(value));
+    case Objective::target: return to_string(Seconds(value)) + " to the target";
+    case Objective::energy: return fmt::format("{:.4g} kWh", value / 3.6e6);
+    case Objective::co2: return fmt::format("{:.4g} kg of CO2", value);
+  }
+  return "";
+}
+
 void write_plan(std::ostream& out, const std::vector<Scenario>& scenarios, const Plan& plan, const PlanOptions& options,
                 std::size_t top) {
   const std::string& study = scenarios.front().study;
@@ -118,7 +124,7 @@ void write_plan(std::ostream& out, const std::vector<Scenario>& scenarios, const
     if (plan.closest) {
       const ScenarioResult& r = *plan.candidates[*plan.closest].result;
       out << fmt::format("; the fastest that fits takes {}{}:\n", to_string(Seconds(r.total_s)),
-                         r.cost ? fmt::format(" and costs {:.2f} {}", *r.cost, r.currency) : "");
+                         r.cost ? " and costs " + money(*r.cost, r.currency) : "");
       write_rows(out, plan, {*plan.closest});
     } else {
       out << '\n';
@@ -134,12 +140,13 @@ void write_plan(std::ostream& out, const std::vector<Scenario>& scenarios, const
   out << '\n';
   write_counts(out, plan, options);
   write_reasons(out, scenarios, plan, options);
-  if (options.objective != Objective::time) {
-    const std::vector<std::size_t> front = pareto_front(plan, options.objective);
-    if (front.size() > 1) {
-      out << "\nfaster for more, of those simulated\n";
-      write_rows(out, plan, front);
-    }
+  if (const std::vector<std::size_t> front = pareto_front(plan); front.size() > 1) {
+    const std::size_t unknown = possibly_on_front(plan);
+    out << "\nPareto front: what nothing else beats in time, devices, cost and energy at once"
+        << (unknown == 0 ? "\n"
+                         : fmt::format(", of those simulated; {} could be on it ({})\n", counted(unknown, "other"),
+                                       options.whole_front ? "as far as is known" : "--front simulates them"));
+    write_rows(out, plan, front);
   }
   for (const std::string& warning : winner.warnings) out << "\nwarning: " << warning << '\n';
 }

@@ -180,7 +180,9 @@ std::string report_static(const ReportData& data, const ReportQuestion& question
             table_html(data, question, columns);
   }
   if (data.timelines.size() + data.passes.size() + data.details.size() > 0)
-    html += "<p class=\"note\">Timelines, memory by purpose and communication matrices are drawn with JavaScript only.</p>\n";
+    html +=
+        "<p class=\"note\">Timelines, memory by purpose and communication matrices are drawn with JavaScript "
+        "only.</p>\n";
   if (!data.studies.empty()) html += studies_html(data);
   return html;
 }

@@ -225,37 +225,22 @@ SweepNeeds sweep_needs(const std::vector<Scenario>& scenarios, ResultStore* stor
   return needs;
 }
 
-SweepState run_sweep(const std::vector<Scenario>& scenarios, ResultStore& store, const Registries& registries,
-                     const SweepOptions& options, const SweepProgress& progress) {
-  const Clock::time_point start = Clock::now();
-  const SweepNeeds needs = sweep_needs(scenarios, &store, options);
+void simulate_stored(const std::vector<Scenario>& scenarios, const std::vector<std::size_t>& indices,
+                     const SweepNeeds& needs, ResultStore& store, std::int64_t run, const Registries& registries,
+                     const SweepOptions& options, const SweptRows& rows) {
   const InputNames names(options.folder);
-  SweepState state{.of = needs.present.size() + needs.missing.size(), .present = needs.present.size()};
-
-  const std::int64_t run = choose_run(store, needs, scenarios.front(), scenarios.size(), options);
-  const std::map<std::int64_t, std::string> members = store.members(run);
-  std::map<std::int64_t, std::string> absent;
-  for (const auto& [position, key] : needs.present)
-    if (!members.contains(position)) absent.emplace(position, key);
-  if (!absent.empty()) store.add_members(run, absent);
-
-  Batches batches(needs.missing, needs.groups, options.parallel);
+  Batches batches(indices, needs.groups, options.parallel);
   std::vector<std::pair<std::int64_t, StoredRow>> come;  // not stored yet
   const auto take_row = [&](const SweptScenario& swept) {
     come.emplace_back(static_cast<std::int64_t>(swept.index),
                       stored(scenarios[swept.index], needs.configs[swept.index], swept, names));
-    ++state.computed;
-    count(state, swept.exit_code, swept.error);
-  };
-  const auto tell = [&] {
-    state.seconds = elapsed_since(start);
-    if (progress) progress(state);
   };
   const auto store_rows = [&] {
     if (come.empty()) return;
     store.add(run, come);
+    for (const auto& [index, row] : come) rows.added(static_cast<std::size_t>(index), row);
     come.clear();
-    tell();
+    if (rows.progress) rows.progress();
   };
   ForkedWork work;
   work.next = [&] { return batches.next(); };
@@ -286,13 +271,42 @@ SweepState run_sweep(const std::vector<Scenario>& scenarios, ResultStore& store,
     take_row(dead);
     store_rows();
   };
-  work.progress = [&](double) { tell(); };
+  if (rows.progress) work.progress = [&](double) { rows.progress(); };
   run_forked(work, options.parallel);
+}
+
+std::int64_t open_run(const std::vector<Scenario>& scenarios, ResultStore& store, const SweepNeeds& needs,
+                      const SweepOptions& options) {
+  const std::int64_t run = choose_run(store, needs, scenarios.front(), scenarios.size(), options);
+  const std::map<std::int64_t, std::string> members = store.members(run);
+  std::map<std::int64_t, std::string> absent;
+  for (const auto& [position, key] : needs.present)
+    if (!members.contains(position)) absent.emplace(position, key);
+  if (!absent.empty()) store.add_members(run, absent);
+  return run;
+}
+
+SweepState run_sweep(const std::vector<Scenario>& scenarios, ResultStore& store, const Registries& registries,
+                     const SweepOptions& options, const SweepProgress& progress) {
+  const Clock::time_point start = Clock::now();
+  const SweepNeeds needs = sweep_needs(scenarios, &store, options);
+  SweepState state{.of = needs.present.size() + needs.missing.size(), .present = needs.present.size()};
+  const std::int64_t run = open_run(scenarios, store, needs, options);
+  SweptRows rows;
+  rows.added = [&](std::size_t, const StoredRow& row) {
+    ++state.computed;
+    count(state, row.exit_code, row.error);
+  };
+  rows.progress = [&] {
+    state.seconds = elapsed_since(start);
+    if (progress) progress(state);
+  };
+  simulate_stored(scenarios, needs.missing, needs, store, run, registries, options, rows);
   state.failed = 0;
   state.exit_code = 0;
   state.errors.clear();
   store.for_each_error(run, [&](int exit_code, const std::string& error) { count(state, exit_code, error); });
-  tell();
+  rows.progress();
   return state;
 }
 

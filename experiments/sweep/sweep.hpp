@@ -33,6 +33,11 @@ struct SweepOptions {
   std::filesystem::path folder = {};  ///< of the study
 };
 
+/// The store of a study that names none: its file's name with ".sqlite", in the current folder.
+inline std::filesystem::path default_store(const std::filesystem::path& study) {
+  return study.filename().replace_extension(".sqlite");
+}
+
 /// What a sweep has to do, and has done.
 struct SweepState {
   std::size_t of = 0;                              ///< scenarios of the shard
@@ -56,6 +61,23 @@ struct SweepNeeds {
 };
 /// `store`: null if there is none. Throws ConfigError.
 SweepNeeds sweep_needs(const std::vector<Scenario>& scenarios, ResultStore* store, const SweepOptions& options);
+
+/// The number of the run that these scenarios' rows are members of: the last one of the study if it has the same
+/// scenarios and no other rows. What is there becomes part of it.
+std::int64_t open_run(const std::vector<Scenario>& scenarios, ResultStore& store, const SweepNeeds& needs,
+                      const SweepOptions& options);
+
+/// Who is told of rows.
+struct SweptRows {
+  std::function<void(std::size_t, const StoredRow&)> added;  ///< a scenario's row is stored
+  std::function<void()> progress = {};                       ///< several times a second
+};
+
+/// Simulates scenarios and stores each row as soon as it is there, as a member of a run or (0) of none. Throws as
+/// run_sweep() does.
+void simulate_stored(const std::vector<Scenario>& scenarios, const std::vector<std::size_t>& indices,
+                     const SweepNeeds& needs, ResultStore& store, std::int64_t run, const Registries& registries,
+                     const SweepOptions& options, const SweptRows& rows);
 
 /// Throws ConfigError if the store cannot be written, Interrupted as run_forked() does: what has come is stored then.
 SweepState run_sweep(const std::vector<Scenario>& scenarios, ResultStore& store, const Registries& registries,

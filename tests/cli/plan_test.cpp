@@ -1,5 +1,7 @@
 // A plan is what simulating everything would say, for less.
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
@@ -93,6 +95,11 @@ TEST_CASE("a plan says why, and writes the study that wins") {
   CHECK(run.out.find("scenarios simulated (") != std::string::npos);
   CHECK(run.out.find("why: limited by ") != std::string::npos);
   CHECK(run.out.find("instead of") != std::string::npos);
+  CHECK(run.out.find("Pareto front") != std::string::npos);
+  for (const char* input : {"speed of devices", "bandwidth of links", "price of ", "amount of training"})
+    CHECK(run.out.find(input) != std::string::npos);
+  CHECK(run.out.find("the decision ") != std::string::npos);
+  CHECK(run.out.find("the study of the first") != std::string::npos);
   const nlohmann::json best = ranking(folder, {"--fits"})[0];
   const nlohmann::json again = nlohmann::json::parse(run_good({"run", "best.yaml", "--format", "json"}, folder).out)[0];
   for (const char* column : {"total_s", "cost", "iteration_s", "peak_memory_bytes"})
@@ -114,6 +121,26 @@ TEST_CASE("a plan for a target weighs epochs against their time") {
   CHECK(of(best) == of(all[0]));
   // The largest batch has the shortest epoch, and needs too many of them.
   CHECK(ranking(folder, {"--minimise", "time"})[0].at("global_batch") > best.at("global_batch"));
+  // Failures lengthen each epoch, and the time to the target by no more than that.
+  const auto failing =
+      nlohmann::json::parse(run_good({"run", "study.yaml", "--format", "json", "--set", "sweep={batch.global: [256]}",
+                                      "--set", "failures={node_mtbf: 1 d, write: 60 s, restart: 5 min}"},
+                                     folder)
+                                .out)[0];
+  CHECK(failing.at("goodput") < 0.99);
+  CHECK(of(failing) == Approx(failing.at("epoch_s").get<double>() * failing.at("epochs_to_target").get<double>()));
+}
+
+TEST_CASE("a plan for a target leaves out what misses it") {
+  const TemporaryFolder folder;
+  folder.write(
+      "study.yaml",
+      "study: trained\nplatform: skylake_10gbe\nmodel: lenet\nworkers: 2\ndataset: {samples: 1000, epochs: "
+      "5}\nbatch: {global: 50}\nlearning: {problem: {name: logistic, samples: 1000}, rate: 0.1, target: {loss: "
+      "0.5}}\nsweep: {learning.rate: [0.000001, 0.1]}\n");
+  const ProgramRun run = run_good({"plan", "study.yaml", "--minimise", "target", "--no-sensitivity"}, folder);
+  CHECK(run.out.find("cannot be: does not reach the target in the epochs that it has") != std::string::npos);
+  CHECK(ranking(folder, {"--minimise", "target"}).size() == 1);
 }
 
 TEST_CASE("plans that cannot be say what comes closest, or what is missing") {
@@ -122,7 +149,7 @@ TEST_CASE("plans that cannot be say what comes closest, or what is missing") {
   const ProgramRun late = run_program({"plan", "study.yaml", "--fits", "--under", "1 s"}, folder.path());
   CHECK(late.exit_code == 1);
   CHECK(late.out.find("choice: nothing meets the conditions; the fastest that fits takes ") == 0);
-  CHECK(late.out.find("would take longer than the deadline even if communication were free") != std::string::npos);
+  CHECK(late.out.find("would take longer than the deadline on an idle network") != std::string::npos);
   const auto refused = [&](const std::vector<std::string>& options, const std::string& why) {
     std::vector<std::string> arguments{"plan", "study.yaml"};
     arguments.insert(arguments.end(), options.begin(), options.end());
@@ -136,6 +163,73 @@ TEST_CASE("plans that cannot be say what comes closest, or what is missing") {
            "platform=dgx_a100", "--set", "strategy=single"},
           "--minimise energy: the study does not say what it takes; add a block `power:");
   refused({"--under", "5"}, "--under: missing unit");
+}
+
+TEST_CASE("a plan that was done before is read from its store, also after a kill") {
+  const TemporaryFolder folder;
+  folder.write("study.yaml", kStudy);
+  const std::vector<std::string> command{"plan", "study.yaml", "--fits", "--format", "json", "--jobs", "1"};
+  {
+    RunningProgram running(command, folder.path());
+    usleep(300'000);
+  }  // SIGKILL
+  const ProgramRun first = run_good(command, folder);
+  const auto stored = [&] {
+    return nlohmann::json::parse(run_good({"results", "study.sqlite", "--format", "json"}, folder).out).size();
+  };
+  const std::size_t rows = stored();
+  CHECK(rows > 0);
+  CHECK(run_good(command, folder).out == first.out);
+  CHECK(stored() == rows);
+  // A sweep goes on from what the plan has simulated, and a plan from what a sweep has.
+  const std::string swept = run_good({"sweep", "study.yaml", "--set", "sweep.memory.recompute=[none]"}, folder).out;
+  CHECK(swept.find(", 0 stored before") == std::string::npos);
+}
+
+TEST_CASE("what would change a decision changes it") {
+  // Two clusters of which one is 4 % dearer for the same machines: a tenth more for the cheap one, and the other wins.
+  const TemporaryFolder folder;
+  const auto cluster = [](const std::string& name, const std::string& price) {
+    return "    - {cluster: " + name +
+           ", nodes: 1, devices: {kind: h100_sxm5, per_node: 8}, inside: {rate: 370 GB/s, latency: 3 us}, cards: "
+           "{per_node: 8, rate: 400 Gb/s, latency: 14 us}, price: {node_hour: " +
+           price + "}}\n";
+  };
+  folder.write("study.yaml",
+               "study: close\nmodel: resnet50\ndataset: {samples: 100000}\nbatch: {global: 64}\nworkers: "
+               "2\nsweep:\n  platform:\n" +
+                   cluster("cheap", "20 $") + cluster("dear", "20.8 $"));
+  const std::string out = run_good({"plan", "study.yaml", "--minimise", "cost"}, folder).out;
+  CAPTURE(out);
+  CHECK(out.find("the decision changes with ") != std::string::npos);
+  // Whatever is the same for both changes nothing.
+  for (const std::string& line : split(out, '\n'))
+    if (line.starts_with("  amount of training")) CHECK(line.ends_with("the first"));
+}
+
+TEST_CASE("a plan with its whole front has what no scenario beats") {
+  const TemporaryFolder folder;
+  folder.write("study.yaml", kStudy);
+  const std::string out = run_good({"plan", "study.yaml", "--fits", "--front", "--no-sensitivity"}, folder).out;
+  CHECK(out.find("Pareto front: what nothing else beats in time, devices, cost and energy at once\n") !=
+        std::string::npos);
+}
+
+TEST_CASE("an axis over a key that nothing knows is refused at once") {
+  const TemporaryFolder folder;
+  folder.write("study.yaml",
+               "study: typo\nplatform: skylake_10gbe\nmodel: alexnet\nworkers: 2\nsweep:\n  batch.global: [2, 4]\n  "
+               "network.eficiency: [0.5, 0.9]\n");
+  for (const char* command : {"run", "sweep", "plan"}) {
+    const ProgramRun run = run_program({command, "study.yaml"}, folder.path());
+    CAPTURE(command, run.err);
+    CHECK(run.exit_code == 2);
+    CHECK(run.err.starts_with("study.yaml:7:"));
+    CHECK(run.err.find("sweep.network.eficiency: unknown key") != std::string::npos);
+    CHECK(run.err.find("did you mean 'efficiency'?") != std::string::npos);
+    CHECK(run.err.find("correct the axis, or leave it out") != std::string::npos);
+    CHECK(split(run.err, '\n').size() <= 2);
+  }
 }
 
 }  // namespace epocast::plan_test
