@@ -9,7 +9,7 @@
 
 #include "tests/conformance/strategy_outcomes.hpp"
 
-namespace epocast::conformance_least_time_test {
+namespace epocast::least_time_test {
 
 using namespace epocast::conformance;
 
@@ -53,4 +53,4 @@ TEST_CASE("no run is shorter than its graph says without running it", "[conforma
   CHECK(tightest > 0.99);  // of some strategies it is all there is to say
 }
 
-}  // namespace epocast::conformance_least_time_test
+}  // namespace epocast::least_time_test
