@@ -66,7 +66,10 @@ void write_command(std::ostream& out, const CLI::App& command, const std::string
   for (const CLI::Option* option : command.get_options()) {
     const std::vector<std::string> names = names_of(*option);
     if (!names.empty() && names.back() == "--help") continue;
-    out << ".TP\n\\fB" << troff(fmt::format("{}", fmt::join(names, ", "))) << "\\fP"
+    std::string bold;
+    for (const std::string& name : names) bold += (bold.empty() ? "\\fB" : ", \\fB") + troff(name) + "\\fP";
+    out << ".TP\n"
+        << bold
         << (names.empty()          ? "\\fI" + troff(option->get_single_name()) + "\\fP"
             : takes_value(*option) ? " \\fIVALUE\\fP"
                                    : "")

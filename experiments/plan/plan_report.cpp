@@ -102,6 +102,16 @@ void write_reasons(std::ostream& out, const std::vector<Scenario>& scenarios, co
   if (rows.size() > 1) out << align_columns(rows);
 }
 
+void write_front(std::ostream& out, const Plan& plan, const PlanOptions& options) {
+  const std::size_t unknown = possibly_on_front(plan);
+  out << "\nPareto front: what nothing else beats in time, devices, cost and energy at once";
+  if (unknown > 0)
+    out << fmt::format(", of those simulated; {} could be on it ({})", counted(unknown, "other"),
+                       options.whole_front ? "as far as is known" : "--front simulates them");
+  out << '\n';
+  write_rows(out, plan, pareto_front(plan));
+}
+
 }  // namespace
 
 std::string objective_text(Objective objective, const ScenarioResult& r) {
@@ -140,14 +150,7 @@ void write_plan(std::ostream& out, const std::vector<Scenario>& scenarios, const
   out << '\n';
   write_counts(out, plan, options);
   write_reasons(out, scenarios, plan, options);
-  if (const std::vector<std::size_t> front = pareto_front(plan); front.size() > 1) {
-    const std::size_t unknown = possibly_on_front(plan);
-    out << "\nPareto front: what nothing else beats in time, devices, cost and energy at once"
-        << (unknown == 0 ? "\n"
-                         : fmt::format(", of those simulated; {} could be on it ({})\n", counted(unknown, "other"),
-                                       options.whole_front ? "as far as is known" : "--front simulates them"));
-    write_rows(out, plan, front);
-  }
+  write_front(out, plan, options);
   for (const std::string& warning : winner.warnings) out << "\nwarning: " << warning << '\n';
 }
 
