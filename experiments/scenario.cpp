@@ -237,8 +237,8 @@ std::vector<PhaseRun> run_phases(const ScenarioSetup& setup, SimEngine& engine, 
     how.elapsed = elapsed += run.joining.seconds;
     how.iterations = (run.iterations + run.step.steps - 1) / run.step.steps;
     how.exact = options.exact;
-how.fold = options.fold && phase.shares.empty();  // folding looks at devices, not at what they are given to do
-      how.record_waiting = how.record_traffic = options.details;
+    how.fold = options.fold && phase.shares.empty();  // folding looks at devices, not at what they are given to do
+    how.record_waiting = how.record_traffic = options.details;
     how.record_timeline = options.details || trace != nullptr;
     how.max_intervals = options.trace_intervals;
     if (progress)

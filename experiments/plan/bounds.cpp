@@ -29,7 +29,7 @@ LeastTime least_time_of(const ScenarioSetup& setup, const PhaseSettings& phase, 
                         SimEngine* engine) {
   const ExecutionOptions how = execution_options(setup, phase, setup.irregularity.seeds.front(), 0);
   const bool even =
-      !how.noise.any() && how.slow_devices.empty() && how.slow_links.empty() &&
+      phase.shares.empty() && !how.noise.any() && how.slow_devices.empty() && how.slow_links.empty() &&
       std::adjacent_find(how.slowdown.begin(), how.slowdown.end(), std::not_equal_to<>()) == how.slowdown.end();
   try {
     return least_time(graph, setup.cluster, engine, how.costs, even);
