@@ -7,8 +7,12 @@
 
 namespace epocast {
 
-/// `pytorch_ddp`, `pytorch_fsdp` or `horovod` for what these do on accelerators; `ideal` for all else: no stack here
-/// has constants for other strategies, or for processors as strong as a server's.
+/// The stack of a table by strategy and kind of device. On accelerators `pytorch_ddp`, `pytorch_fsdp` or `horovod` for
+/// what these do. On processors `gloo` for all that sends messages. All else is `ideal`, and so are devices whose kind
+/// cannot be told.
+///
+/// An accelerator shares a machine with others of its kind, or multiplies faster in another precision than fp32. A
+/// processor is one by its model's name (Xeon, EPYC, POWER9, Graviton..).
 std::string usual_stack(const std::string& strategy, const Device& device);
 
 }  // namespace epocast

@@ -13,7 +13,8 @@ using Catch::Contains;
 
 namespace {
 
-constexpr const char* kStudy = "study: truth\nplatform: skylake_10gbe\nmodel: alexnet\nstrategy: data_parallel\n";
+constexpr const char* kStudy =
+    "study: truth\nplatform: skylake_10gbe\nstack: ideal\nmodel: alexnet\nstrategy: data_parallel\n";
 
 double iteration(const TemporaryFolder& folder, const std::vector<std::string>& sets) {
   std::vector<std::string> arguments{"run", "study.yaml", "--format", "json"};

@@ -89,7 +89,8 @@ TEST_CASE("there is no efficiency where the devices differ") {
 TEST_CASE("a schedule's efficiency is that of all its phases") {
   // Phases of one epoch each: the devices' time alone over their time together.
   const std::string study =
-      "study: a\nplatform: skylake_10gbe\nmodel: mlp_mnist\ndataset: {samples: 6400}\ncollective: {algorithm: ring}\n"
+      "study: a\nplatform: skylake_10gbe\nstack: ideal\nmodel: mlp_mnist\ndataset: {samples: 6400}\ncollective: "
+      "{algorithm: ring}\n"
       "strategy: {name: data_parallel, overlap: false}\n";
   const ordered_json both = rows_of(
       study + "schedule: [{epochs: 1, batch.global: 64, workers: 2}, {epochs: 1, batch.global: 256, workers: 8}]\n");

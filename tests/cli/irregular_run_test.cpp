@@ -16,7 +16,7 @@ using nlohmann::ordered_json;
 namespace {
 
 const std::string kAsync =
-    "study: small\nplatform: skylake_10gbe\nmodel: mlp_mnist\nworkers: 3\ndataset: {samples: 9600}\n"
+    "study: small\nplatform: skylake_10gbe\nstack: ideal\nmodel: mlp_mnist\nworkers: 3\ndataset: {samples: 9600}\n"
     "strategy: {name: parameter_server, mode: async}\n";
 
 ordered_json row(const std::vector<std::string>& settings, const TemporaryFolder& folder) {

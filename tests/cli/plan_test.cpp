@@ -61,10 +61,10 @@ TEST_CASE("a plan finds what all simulations find") {
 TEST_CASE("a plan of a study that pauses for evaluation has bounds") {
   // What evaluations take is known from simulations only: bounds leave it out, and the fastest is found all the same.
   const TemporaryFolder folder;
-  folder.write(
-      "study.yaml",
-      "study: paused\nplatform: skylake_10gbe\nmodel: alexnet\ndataset: {samples: 51200}\nbatch: {global: 64}\n"
-      "pauses: {evaluation: {every: 100 steps, samples: 512}}\nsweep: {workers: [1, 2, 4]}\n");
+  folder.write("study.yaml",
+               "study: paused\nplatform: skylake_10gbe\nstack: ideal\nmodel: alexnet\ndataset: {samples: "
+               "51200}\nbatch: {global: 64}\n"
+               "pauses: {evaluation: {every: 100 steps, samples: 512}}\nsweep: {workers: [1, 2, 4]}\n");
   const nlohmann::json quick = ranking(folder, {"--minimise", "time"}),
                        slow = ranking(folder, {"--minimise", "time", "--exhaustive"});
   CHECK(quick[0] == slow[0]);
@@ -108,10 +108,11 @@ TEST_CASE("a plan says why, and writes the study that wins") {
 
 TEST_CASE("a plan for a target weighs epochs against their time") {
   const TemporaryFolder folder;
-  folder.write("study.yaml",
-               "study: target\nplatform: skylake_10gbe\nmodel: resnet20\nworkers: 4\ndataset: {samples: 50000}\n"
-               "learning: {given: {epochs: 100, batch: 128, critical_batch: 512}}\n"
-               "sweep: {batch.global: [64, 256, 1024, 4096]}\n");
+  folder.write(
+      "study.yaml",
+      "study: target\nplatform: skylake_10gbe\nstack: ideal\nmodel: resnet20\nworkers: 4\ndataset: {samples: 50000}\n"
+      "learning: {given: {epochs: 100, batch: 128, critical_batch: 512}}\n"
+      "sweep: {batch.global: [64, 256, 1024, 4096]}\n");
   auto all = nlohmann::json::parse(run_good({"run", "study.yaml", "--format", "json"}, folder).out)
                  .get<std::vector<nlohmann::json>>();
   const auto of = [](const nlohmann::json& row) { return row.at("time_to_target_s").get<double>(); };

@@ -20,7 +20,7 @@ using namespace epocast::test;
 namespace {
 
 const std::string kStudy =
-    "study: many\nplatform: skylake_10gbe\nmodel: mlp_mnist\ndataset: {samples: 6400}\nsweep:\n"
+    "study: many\nplatform: skylake_10gbe\nstack: ideal\nmodel: mlp_mnist\ndataset: {samples: 6400}\nsweep:\n"
     "  workers: [1, 2, 4]\n  batch.per_worker: {from: 10, to: 14, step: 1}\n  strategy: [data_parallel, "
     "parameter_server]\n";
 constexpr int kRanks = 4;
@@ -92,7 +92,7 @@ TEST_CASE("a rank that was killed goes on where it was") {
   const TemporaryFolder folder;
   // Each scenario takes some hundredths of a second; the rank has ten of forty.
   folder.write("study.yaml",
-               "study: slow\nplatform: skylake_10gbe\nmodel: mlp_mnist\nworkers: 16\n"
+               "study: slow\nplatform: skylake_10gbe\nstack: ideal\nmodel: mlp_mnist\nworkers: 16\n"
                "strategy: {name: parameter_server, mode: async}\nnoise: {compute_cv: 0.1}\n"
                "dataset: {samples: 20000}\nsweep: {batch.per_worker: {from: 31, to: 70, step: 1}}\n");
   const std::string part = "all.part-2-of-4.sqlite";

@@ -13,7 +13,8 @@ using nlohmann::json;
 namespace {
 
 const std::string kStudy =
-    "study: pages\nplatform: skylake_10gbe\nmodel: mlp_mnist\ndataset: {samples: 6400}\nprice: {node_hour: 3 $}\n"
+    "study: pages\nplatform: skylake_10gbe\nstack: ideal\nmodel: mlp_mnist\ndataset: {samples: 6400}\nprice: "
+    "{node_hour: 3 $}\n"
     "sweep:\n  workers: [1, 2, 4]\n  batch.per_worker: [10, 20]\n  strategy: [data_parallel, parameter_server]\n";
 
 std::string between(const std::string& text, const std::string& begin, const std::string& end) {

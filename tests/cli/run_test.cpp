@@ -27,7 +27,8 @@ const std::string kColumns =
     "tokens_per_s,mfu,hfu,cost,energy_j,co2_kg,goodput,warnings,loss,accuracy,time_to_target_s,epochs_to_target,"
     "iteration_low_s,iteration_high_s";
 const std::string kStudy =
-    "study: small\nplatform: skylake_10gbe\nmodel: mlp_mnist\nworkers: 2\ndataset: {samples: 6400, epochs: 2}\n";
+    "study: small\nplatform: skylake_10gbe\nstack: ideal\nmodel: mlp_mnist\nworkers: 2\ndataset: {samples: 6400, "
+    "epochs: 2}\n";
 const std::string kSweep = kStudy + "sweep:\n  workers: [1, 4]\n  batch.per_worker: [16, 32]\n";
 
 /// The program's CSV: a header and a map from column to text for each row.
@@ -340,7 +341,7 @@ TEST_CASE("--details holds what the columns sum up, for each scenario") {
 TEST_CASE("--details of a schedule: devices that do not train in a phase are idle") {
   const TemporaryFolder folder;
   folder.write("study.yaml",
-               "study: grows\nplatform: skylake_10gbe\nmodel: resnet20\ndataset: {samples: 1024}\n"
+               "study: grows\nplatform: skylake_10gbe\nstack: ideal\nmodel: resnet20\ndataset: {samples: 1024}\n"
                "strategy: {name: data_parallel, overlap: false}\n"
                "schedule: [{epochs: 2, batch.global: 32, workers: 1}, {epochs: 3, batch.global: 128, "
                "workers: 4}]\n");
@@ -416,7 +417,7 @@ TEST_CASE("warnings are in every format, and on stderr where no table shows them
   // Of VGG-16 a sample's activations alone are 60 MB: 16,384 samples need 1 TB. More than 200 noisy iterations make
   // estimates of times.
   folder.write("study.yaml",
-               "study: a\nplatform: skylake_10gbe\nmodel: vgg16\nworkers: 2\nnoise: {compute_cv: 0.1}\n"
+               "study: a\nplatform: skylake_10gbe\nstack: ideal\nmodel: vgg16\nworkers: 2\nnoise: {compute_cv: 0.1}\n"
                "dataset: {epochs: 40}\nsweep: {batch.per_worker: [8, 16384]}\n");
   const ProgramRun json = run_good({"run", "study.yaml", "--format", "json"}, folder);
   const Csv csv = run_csv({"run", "study.yaml"}, folder);
@@ -505,7 +506,7 @@ TEST_CASE("a scenario with bad input keeps its place and axes among good ones") 
   folder.write("study.yaml", kStudy + "sweep: {workers: [1, 65, 2]}\n");
   const ProgramRun run = run_program({"run", "study.yaml", "--format", "json"}, folder.path());
   CHECK(run.exit_code == 2);
-  CHECK_THAT(run.err, Catch::StartsWith("study.yaml:6:22: workers: 65 workers") && Catch::Contains("[workers=65]"));
+  CHECK_THAT(run.err, Catch::StartsWith("study.yaml:7:22: workers: 65 workers") && Catch::Contains("[workers=65]"));
   const ordered_json json = ordered_json::parse(run.out);
   REQUIRE(json.size() == 3);
   CHECK(json[1].at("workers") == 65);

@@ -81,4 +81,17 @@ TEST_CASE("--explain says what each mechanism costs, largest first") {
   CHECK(overhead != std::string::npos);
 }
 
+TEST_CASE("a study on processors that names no stack is forecast with gloo") {
+  const TemporaryFolder folder;
+  folder.write("study.yaml", "study: s\nplatform: skylake_10gbe\nmodel: mlp_mnist\nworkers: 2\n");
+  const auto stack = [&](std::vector<std::string> settings) {
+    std::vector<std::string> arguments{"run", "study.yaml", "--format", "csv", "--columns", "stack"};
+    arguments.insert(arguments.end(), settings.begin(), settings.end());
+    return run_good(arguments, folder).out;
+  };
+  CHECK_THAT(stack({}), Contains("gloo"));
+  CHECK_THAT(stack({"--set", "strategy=single", "--set", "workers=1"}), Contains("ideal"));
+  CHECK_THAT(stack({"--set", "stack=ideal"}), Contains("ideal"));
+}
+
 }  // namespace epocast::stack_test

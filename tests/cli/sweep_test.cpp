@@ -20,14 +20,14 @@ using namespace epocast::test;
 namespace {
 
 const std::string kStudy =
-    "study: many\nplatform: skylake_10gbe\nmodel: mlp_mnist\ndataset: {samples: 6400}\nsweep:\n"
+    "study: many\nplatform: skylake_10gbe\nstack: ideal\nmodel: mlp_mnist\ndataset: {samples: 6400}\nsweep:\n"
     "  workers: [1, 2, 4]\n  batch.per_worker: {from: 10, to: 19, step: 1}\n  strategy: [data_parallel, "
     "parameter_server]\n";
 constexpr int kScenarios = 60;
 
 // Each takes some hundredths of a second.
 const std::string kSlowStudy =
-    "study: slow\nplatform: skylake_10gbe\nmodel: mlp_mnist\nworkers: 16\n"
+    "study: slow\nplatform: skylake_10gbe\nstack: ideal\nmodel: mlp_mnist\nworkers: 16\n"
     "strategy: {name: parameter_server, mode: async}\nnoise: {compute_cv: 0.1}\n"
     "dataset: {samples: 20000}\nsweep: {batch.per_worker: {from: 31, to: 70, step: 1}}\n";
 constexpr int kSlowScenarios = 40;
@@ -238,7 +238,7 @@ TEST_CASE("scenarios that share a process do not notice each other") {
   // Between them: flows that the simulator shares and flows that it does not, noise, links that change, scenarios that
   // fail before and after.
   folder.write("all.yaml",
-               "study: all\nplatform: skylake_10gbe\nmodel: vgg16\nworkers: 4\ndataset: {samples: 6400}\n"
+               "study: all\nplatform: skylake_10gbe\nstack: ideal\nmodel: vgg16\nworkers: 4\ndataset: {samples: 6400}\n"
                "sweep:\n  noise.compute_cv: [0, 0.1]\n  degraded_links:\n    - []\n"
                "    - [{worker: 1, slowdown: 3, from: 1 s, until: 9 s}]\n  strategy:\n"
                "    - single\n    - data_parallel\n    - {name: data_parallel, granularity: layer}\n    - fsdp\n"

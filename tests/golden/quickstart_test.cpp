@@ -21,7 +21,7 @@ const std::filesystem::path kGolden = kRoot / "tests/golden/vgg16_skylake.csv";
 constexpr double kTolerance = 1e-9;  // relative: rounding differs between compilers, forecasts may not
 
 std::string simulate() {
-  const Study study = load_study(kRoot / "experiments/studies/vgg16_skylake.yaml");
+  const Study study = load_users_study(kRoot / "experiments/studies/vgg16_skylake.yaml");
   std::ostringstream out;
   write_results(out, run_study(study.scenarios, builtin_registries(), {}, 1, {}), OutputFormat::csv);
   return out.str();

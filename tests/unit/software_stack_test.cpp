@@ -139,6 +139,10 @@ TEST_CASE("a study that names no stack gets that of its strategy and devices") {
   CHECK(usual_stack("horovod", accelerator) == "horovod");
   CHECK(usual_stack("gossip", accelerator) == "ideal");
   CHECK(usual_stack("ddp", alone) == "ideal");
+  alone.model = "2x Intel Xeon Platinum 8180";
+  CHECK(usual_stack("ddp", alone) == "gloo");
+  CHECK(usual_stack("parameter_server", alone) == "gloo");
+  CHECK(usual_stack("single", alone) == "ideal");
   alone.other_rates[Precision::bf16] = FlopPerSecond(1e14);
   CHECK(usual_stack("ddp", alone) == "pytorch_ddp");
 }
