@@ -2,6 +2,7 @@
 // GB/s: 0.400005 s.
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -92,6 +93,17 @@ TEST_CASE("a study on processors that names no stack is forecast with gloo") {
   CHECK_THAT(stack({}), Contains("gloo"));
   CHECK_THAT(stack({"--set", "strategy=single", "--set", "workers=1"}), Contains("ideal"));
   CHECK_THAT(stack({"--set", "stack=ideal"}), Contains("ideal"));
+}
+
+TEST_CASE("the testbed says what it lacks, and that is no error") {
+  // Neither `ip` nor `tc` is in this folder, or the user is not root.
+  const TemporaryFolder folder;
+  const std::string out = (folder.path() / "out.txt").string();
+  const std::string command = "/usr/bin/env PATH=" + folder.path().string() +
+                              " /usr/bin/python3 " EPOCAST_SOURCE_DIR "/experiments/testbed/testbed.py > " + out;
+  if (std::system("test -x /usr/bin/python3") != 0) return;
+  CHECK(std::system(command.c_str()) == 0);
+  CHECK_THAT(read_file(out), Catch::StartsWith("testbed: skipped: "));
 }
 
 }  // namespace epocast::stack_test
