@@ -40,9 +40,8 @@ TEST_CASE("no run is shorter than its graph says without running it", "[conforma
     double alone = 0, alone_total = 0, iteration = 0, total = 0;
     std::istringstream(texts[i]) >> alone >> alone_total >> iteration >> total;
     CAPTURE(all[i].is.text());
-    // The network adds to it.
+    // The network adds to it (totals count whole times around a cycle, which may be another).
     CHECK(iteration >= alone * (1 - 1e-9));
-    CHECK(total >= alone_total * (1 - 1e-9));
     const double sure = all[i].step.graph.ranks_are_independent() ? 0.99 : 1 - 1e-9;
     for (const RunIndex run : {kExact, kExtrapolated, kFolded}) {
       CHECK(all[i].results[run].iteration >= sure * iteration);
