@@ -56,7 +56,7 @@ struct TargetContext {
   const Registries& registries;
   int parallel = 1;  ///< scenarios at a time
   Progress progress = {};
-  double effort = 1;  ///< of searches; less is quicker, and then promises about what they find are not kept
+  double effort = 1;         ///< of searches; less is quicker, and then promises about what they find are not kept
   std::string keep = {};     ///< a file for results of targets that take long, see KeptResults; "" for none
   std::string figures = {};  ///< a folder for pictures; "" for none
 };
