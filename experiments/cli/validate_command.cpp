@@ -13,6 +13,7 @@
 #include "experiments/cli/commands.hpp"
 #include "experiments/fork_pool.hpp"
 #include "experiments/reproduce/measured_runs/runs_file.hpp"
+#include "experiments/sweep/axis_check.hpp"
 #include "platforms/cluster_generator.hpp"
 #include "platforms/platform_loader.hpp"
 #include "platforms/probe.hpp"
@@ -45,6 +46,7 @@ void check_rings(const ScenarioSetup& setup) {
 
 std::string validate_study(const std::filesystem::path& file, const Registries& registries) {
   const Study study = load_users_study(file);
+  check_axes(study.scenarios, registries);
   std::set<std::filesystem::path> probed;  // loading a platform into SimGrid is the slow part
   for (const Scenario& scenario : study.scenarios) {
     const ScenarioSetup setup = read_scenario(scenario, registries);
