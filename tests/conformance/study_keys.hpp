@@ -62,6 +62,10 @@ inline std::vector<KeyEffect> key_effects() {
        .bytes = not_less,
        .memory = not_less},
       {.key = "batch.global", .from = "", .to = "batch: {global: GLOBAL}"},
+      {.key = "batch.spare",  // where the batch divides, nobody is
+       .from = "batch: {global: GLOBAL}",
+       .to = "batch: {global: GLOBAL, spare: idle}",
+       .some_refuse = true},
       {.key = "compute.efficiency",
        .from = "compute: {efficiency: 0.5}",
        .to = "compute: {efficiency: 0.25}",
