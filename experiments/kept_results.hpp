@@ -12,8 +12,8 @@
 
 namespace epocast {
 
-/// A line of JSON for each result. A scenario's whole configuration is its key: a result is found again only if nothing
-/// about it has changed.
+/// A line of JSON for each result, with all that it learned, which a store has no columns for. A scenario's whole
+/// configuration is its key. Files that it names and this program are not: after a change of those, take another file.
 class KeptResults {
  public:
   /// Reads what there is. "": keeps nothing. Half a line, as a killed run leaves it, is passed over.

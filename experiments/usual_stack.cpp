@@ -37,7 +37,8 @@ constexpr std::array<UsualStack, 8> kOnAccelerators{{
     // clang-format on
 }};
 
-/// On processors; all else is gloo: whatever sends messages costs the cores that compute.
+/// On processors; all else is gloo: whatever sends messages costs the cores that compute. Compositions are as ideal as
+/// on accelerators, so that one study means the same on both.
 constexpr std::array<UsualStack, 5> kOnProcessors{{
     // clang-format off
     {"single",               kIdealStack},

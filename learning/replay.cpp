@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 namespace epocast::learning {
@@ -191,9 +192,7 @@ void Replay::compute_gradient(const ParameterEvent& event) {
   const std::int64_t batch = shares.empty() ? phase_.worker_batch : shares[rank];
   std::int64_t first = start_samples_ + (worker.drawn * n + event.rank) * batch;
   if (!shares.empty()) {
-    std::int64_t before = 0;
-    for (std::size_t r = 0; r < rank; ++r) before += shares[r];
-    first = start_samples_ + worker.drawn * phase_.global_batch + before % phase_.global_batch;
+    first = start_samples_ + worker.drawn * phase_.global_batch + samples_before(rank) % phase_.global_batch;
   }
   ++worker.drawn;
   positions_.resize(static_cast<std::size_t>(batch));
@@ -215,12 +214,15 @@ void Replay::compute_gradient(const ParameterEvent& event) {
   }
 }
 
+std::int64_t Replay::samples_before(std::size_t rank) const {
+  return std::accumulate(phase_.shares.begin(), phase_.shares.begin() + static_cast<std::ptrdiff_t>(rank),
+                         std::int64_t{0});
+}
+
 /// Of a worker's mean gradient in the mean of all: 1 where shares are equal.
 double Replay::weight(std::size_t rank) const {
   if (phase_.shares.empty()) return 1;
-  std::int64_t before = 0;
-  for (std::size_t r = 0; r < rank; ++r) before += phase_.shares[r];
-  if (before >= phase_.global_batch) return 0;  // a copy
+  if (samples_before(rank) >= phase_.global_batch) return 0;  // a copy
   return static_cast<double>(phase_.shares[rank] * static_cast<std::int64_t>(workers_.size())) /
          static_cast<double>(phase_.global_batch);
 }

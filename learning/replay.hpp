@@ -143,6 +143,7 @@ class Replay {
   void update_stage(const ParameterEvent& event);
   void compute_batch(std::int64_t iteration);
   double weight(std::size_t rank) const;
+  std::int64_t samples_before(std::size_t rank) const;  ///< of one batch, where shares differ
   Contribution& contribution(Worker& worker, std::int64_t iteration);
   void drop_old(Worker& worker, std::int64_t iteration);
   bool beyond_limits(const ParameterEvent& event) const;

@@ -129,9 +129,8 @@ def start_worker(rank, batch, exchange, arguments, link=None, port=0):
     if link:
         command = ["ip", "netns", "exec", link.spaces[rank]] + command + ["--interface", link.ends[rank]]
     def pin():
-        """One thread each, on a core of its own, and before other work of the machine."""
+        """One thread each, on a core of its own."""
         os.sched_setaffinity(0, {cores[rank % len(cores)]})
-        os.setpriority(os.PRIO_PROCESS, 0, -10)
 
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=pin,
                             env=dict(os.environ, OMP_NUM_THREADS="1"))
