@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "costmodels/network_calibration.hpp"
+#include "experiments/scaled_setting.hpp"
 
 namespace epocast {
 namespace {
@@ -34,19 +35,6 @@ std::string names_text(const std::vector<std::string>& names) {
   std::string out;
   for (const std::string& name : names) out += (out.empty() ? "" : ", ") + yaml_quoted(name);
   return "[" + out + "]";
-}
-
-/// Whether the study sets the key, through maps: "compute.scale".
-const ConfigNode* find_key(const ConfigNode& config, const std::string& key, ConfigNode& found) {
-  found = config;
-  for (std::size_t from = 0; from <= key.size();) {
-    const std::size_t dot = std::min(key.find('.', from), key.size());
-    const std::string part = key.substr(from, dot - from);
-    if (!found.is_map() || !found.has(part)) return nullptr;
-    found = found.at(part);
-    from = dot + 1;
-  }
-  return &found;
 }
 
 }  // namespace
@@ -132,14 +120,13 @@ StepConstants::StepConstants(const ConfigNode& root, std::string name) : name_(s
 ConfigNode StepConstants::apply(const ConfigNode& config) const {
   ConfigNode out = config;
   for (const Value& value : values_) {
-    ConfigNode own = config;
     if (value.key.starts_with("stack.")) {
       if (!config.has("stack"))
         throw value.node.error("is a constant of a software stack; the study must name it, as in `stack: pytorch_ddp`");
       if (const ConfigNode stack = out.at("stack"); !stack.is_map())
         out = out.without("stack").with("stack.name", stack);
     }
-    if (const ConfigNode* found = find_key(config, value.key, own))
+    if (const std::optional<ConfigNode> found = node_at(config, value.key))
       throw found->error(fmt::format("comes from steps calibration '{}'; remove it here, or the key steps", name_));
     out = out.with(value.key, value.node);
   }

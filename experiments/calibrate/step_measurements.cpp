@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+
+#include "experiments/scaled_setting.hpp"
 
 namespace epocast {
 namespace {
@@ -125,14 +128,8 @@ class Reader {
   }
 
   void check_free(const ConfigNode& config, const std::string& key) const {
-    ConfigNode node = config;
-    for (std::size_t from = 0; from <= key.size();) {
-      const std::size_t dot = std::min(key.find('.', from), key.size());
-      if (!node.is_map() || !node.has(key.substr(from, dot - from))) return;
-      node = node.at(key.substr(from, dot - from));
-      from = dot + 1;
-    }
-    throw node.error("is to be fitted; remove it here, or leave it out of --fit");
+    if (const std::optional<ConfigNode> given = node_at(config, key))
+      throw given->error("is to be fitted; remove it here, or leave it out of --fit");
   }
 
   const CsvTable& table_;

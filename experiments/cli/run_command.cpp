@@ -17,6 +17,7 @@
 #include "experiments/output.hpp"
 #include "experiments/result_stream.hpp"
 #include "experiments/run_study.hpp"
+#include "experiments/scaled_setting.hpp"
 #include "experiments/sweep/axis_check.hpp"
 #include "experiments/time_scale.hpp"
 #include "sim/error.hpp"
@@ -98,19 +99,6 @@ void write_files(const RunArguments& arguments, const std::vector<ScenarioResult
   if (!arguments.plot.empty()) write_file(arguments.plot, line_plot_svg(results, arguments.plot_column));
 }
 
-/// A key of a scenario times so much.
-Scenario with_factor(const Scenario& scenario, const std::string& key, double factor) {
-  const ConfigNode config = scenario.config();
-  const std::size_t dot = key.find('.');
-  const std::string block = key.substr(0, dot), name = key.substr(dot + 1);
-  double now = 1;
-  if (config.has(block) && config.at(block).is_map() && config.at(block).has(name))
-    now = config.at(block).at(name).as_double();
-  Scenario out = scenario;
-  out.settings.emplace_back(key, ConfigNode::load_text(fmt::format("{:.12g}", now * factor), "--explain"));
-  return out;
-}
-
 /// Adds to each explanation what links or devices twice as fast would give, which takes simulations of their own.
 void explain_by_doubling(const std::vector<Scenario>& scenarios, const Registries& registries, const RunOptions& as,
                          int parallel, std::vector<ScenarioResult>& results) {
@@ -118,7 +106,8 @@ void explain_by_doubling(const std::vector<Scenario>& scenarios, const Registrie
                                                                {"Devices", "compute.scale", 0.5}};
   std::vector<Scenario> doubled;
   for (const Scenario& scenario : scenarios)
-    for (const auto& [what, key, factor] : ways) doubled.push_back(with_factor(scenario, key, factor));
+    for (const auto& [what, key, factor] : ways)
+      doubled.push_back(with_scaled(scenario, scenario.config(), key, factor, 1).value_or(scenario));
   const std::vector<ScenarioResult> other =
       run_study(doubled, registries, {.exact = as.exact, .fold = as.fold}, parallel, {});
   for (std::size_t s = 0; s < results.size(); ++s)

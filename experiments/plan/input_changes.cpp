@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 
+#include "experiments/scaled_setting.hpp"
 #include "sim/data_directory.hpp"
 #include "sim/data_file.hpp"
 
@@ -25,29 +25,10 @@ std::string platform_of(const Scenario& scenario) {
   return "";
 }
 
-/// The scalar at a dotted path, as it is written.
-std::optional<std::string> scalar_at(const ConfigNode& config, const std::string& key) {
-  ConfigNode node = config;
-  for (std::size_t at = 0; at <= key.size();) {
-    const std::size_t dot = std::min(key.find('.', at), key.size());
-    const std::string part = key.substr(at, dot - at);
-    if (!node.is_map() || !node.has(part)) return std::nullopt;
-    node = node.at(part);
-    at = dot + 1;
-  }
-  if (!node.is_scalar()) return std::nullopt;
-  return node.as_string();
+std::string calibration_of(const ConfigNode& config) {
+  const std::optional<ConfigNode> named = node_at(config, "compute.calibration");
+  return named && named->is_scalar() ? named->as_string() : "";
 }
-
-/// "60 d" times 1.1 is "66 d"; nothing for what begins with no number.
-std::optional<std::string> scaled(const std::string& text, double factor) {
-  double number = 0;
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (status != std::errc() || number == 0) return std::nullopt;
-  return fmt::format("{:.12g}{}", number * factor, std::string(end, text.data() + text.size()));
-}
-
-std::string calibration_of(const ConfigNode& config) { return scalar_at(config, "compute.calibration").value_or(""); }
 
 /// The largest of the median errors that a compute calibration states of its fits.
 std::optional<double> stated_error(const std::string& calibration) {
@@ -97,22 +78,9 @@ bool InputChange::applies(const Scenario& scenario, const ConfigNode& config, co
 }
 
 std::optional<Scenario> InputChange::applied(const Scenario& scenario, const ConfigNode& config) const {
-  std::optional<std::string> text = value;
-  if (!text) {
-    const std::optional<std::string> given = scalar_at(config, key);
-    if (given)
-      text = scaled(*given, factor);
-    else if (fallback)
-      text = fmt::format("{:.12g}", *fallback * factor);
-  }
-  if (!text) return std::nullopt;
-  Scenario out = scenario;
-  const auto set = [&](const std::string& name, const std::string& to) {
-    out.settings.emplace_back(name, ConfigNode::load_text(to, "a changed " + name));
-  };
-  if (!stack.empty() && !config.has("stack")) set("stack", stack);  // whose constant it is
-  set(key, *text);
-  return out;
+  // Whose constant it is.
+  const Scenario own = stack.empty() || config.has("stack") ? scenario : with_setting(scenario, "stack", stack);
+  return value ? with_setting(own, key, *value) : with_scaled(own, config, key, factor, fallback);
 }
 
 ScenarioResult InputChange::applied(ScenarioResult result) const {
@@ -133,7 +101,7 @@ std::vector<InputChange> input_changes(const std::vector<Scenario>& scenarios,
     stacks.insert(results[s].stack);
     if (const std::string calibration = calibration_of(config); !calibration.empty()) calibrations.insert(calibration);
     for (const char* key : kMeasured)
-      if (scalar_at(config, key)) keys.insert(key);
+      if (const auto given = node_at(config, key); given && given->is_scalar()) keys.insert(key);
     cost |= results[s].cost.has_value();
     energy |= results[s].energy_j.has_value();
   }
