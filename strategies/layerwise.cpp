@@ -19,13 +19,6 @@ Configuration parse(const ConfigNode& node) {
   Configuration out;
   for (const Dimension d : kAllDimensions)
     out.degrees[d] = static_cast<int>(node.get(to_string(d), std::int64_t{1}, kDegree));
-  if (node.has("sums")) {
-    out.degrees.sums =
-        choose(node, "sums", {{"n", Dimension::n}, {"c", Dimension::c}, {"h", Dimension::h}, {"w", Dimension::w}},
-               Dimension::n);
-    if (out.degrees[Dimension::k] == 1)
-      throw node.at("sums").error("there are no sums to share unless k is divided; add k, or leave sums out");
-  }
   if (node.has("devices"))
     for (const ConfigNode& item : node.at("devices").items())
       out.devices.push_back(static_cast<int>(item.as_int(Range{0, 1e6})));
@@ -74,12 +67,6 @@ void check(const Configuration& of, const LayerOperator& op, const DimensionLimi
                    : fmt::format("'{}' has {} {}, which {} devices cannot divide; use one of {}", op.name, limit,
                                  meaning(d, op), of.degrees[d], divisors_up_to(count, limit)));
   }
-  if (const auto sums = of.degrees.sums) {
-    const std::int64_t part = limits[static_cast<std::size_t>(*sums)] / of.degrees[*sums];
-    if (part < of.degrees[Dimension::k])
-      throw node.at("sums").error(fmt::format("{} devices cannot share parts of '{}' with {} {}; use another dimension",
-                                              of.degrees[Dimension::k], op.name, part, meaning(*sums, op)));
-  }
   const std::int64_t product = of.degrees.product();
   if (product > count || count % product != 0)
     throw node.error(fmt::format(
@@ -121,9 +108,7 @@ EntryInfo Layerwise::info() {
       "layerwise",
       "every operator divided by degrees of its own: images, channels, rows, columns, sums (DeePa)",
       {{"configuration", "", "image, one_weird_trick, search, or a map", "image",
-        "degrees by operator, as in {conv1: {n: 4}, fc6: {c: 2, devices: [0, 2]}, fc7: {k: 2, sums: n}}; or a rule "
-        "that "
-        "makes them"},
+        "degrees by operator, as in {conv1: {n: 4}, fc6: {c: 2, devices: [0, 2]}}; or a rule that makes them"},
        {"rest", "", "map", "images over all workers", "degrees of operators that the configuration leaves out"},
        {"exchange", "", "all_reduce | host_server | device_servers | sharded_servers", "all_reduce",
         "how gradients of what several devices hold are added up"},

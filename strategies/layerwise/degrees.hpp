@@ -4,7 +4,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,17 +15,11 @@ enum class Dimension : std::uint8_t { n, c, h, w, k };
 inline constexpr std::size_t kDimensions = 5;
 inline constexpr Dimension kAllDimensions[] = {Dimension::n, Dimension::c, Dimension::h, Dimension::w, Dimension::k};
 
-/// Along which parts of sums may lie, the first of them first.
-inline constexpr Dimension kSumDimensions[] = {Dimension::n, Dimension::h, Dimension::w, Dimension::c};
-
 const char* to_string(Dimension dimension);
 
 /// Degrees of parallelism, 1 where nothing is divided.
 struct Degrees {
   std::array<int, kDimensions> of{1, 1, 1, 1, 1};
-  /// Where k is divided, along which dimension its devices share what they have added up: n, h, w or c. None: the first
-  /// of these of which each gets some. Whoever reads it needs no messages if it is divided likewise.
-  std::optional<Dimension> sums = std::nullopt;
 
   int& operator[](Dimension d) { return of[static_cast<std::size_t>(d)]; }
   int operator[](Dimension d) const { return of[static_cast<std::size_t>(d)]; }
@@ -40,9 +33,8 @@ struct Degrees {
 /// The longest that each dimension can be divided, by dimension; 1: not at all.
 using DimensionLimits = std::array<std::int64_t, kDimensions>;
 
-/// All degrees whose product divides `devices`, none above its limit, in lexicographic order of n, c, h, w, k; where k
-/// is divided, with sums along every dimension that may be divided and is long enough. Of 16 devices in n, c, h and w
-/// there are 70.
+/// All degrees whose product divides `devices`, none above its limit, in lexicographic order of n, c, h, w, k. Of 16
+/// devices in n, c, h and w there are 70.
 std::vector<Degrees> all_degrees(std::int64_t devices, const DimensionLimits& limits);
 
 }  // namespace epocast

@@ -1,28 +1,17 @@
 #include "strategies/layerwise/division.hpp"
 
 #include <algorithm>
-#include <optional>
 
 namespace epocast {
 namespace {
 
-IndexRange Box::*side(Dimension dimension) {
-  switch (dimension) {
-    case Dimension::n: return &Box::n;
-    case Dimension::h: return &Box::h;
-    case Dimension::w: return &Box::w;
-    default: return &Box::c;
-  }
-}
-
-/// A part of a box along the wanted one of its dimensions, or the first that is long enough for all parts; all of it to
-/// the first part where none is.
-Box part_of_box(const Box& box, int parts, int index, std::optional<Dimension> wanted) {
+/// A part of a box along the first of its dimensions that is long enough for all parts; all of it to the first part
+/// where none is.
+Box part_of_box(const Box& box, int parts, int index) {
   Box out = box;
-  for (const Dimension d : kSumDimensions) {
-    IndexRange Box::*const along = side(d);
+  for (IndexRange Box::*along : {&Box::n, &Box::h, &Box::w, &Box::c}) {
     const IndexRange range = box.*along;
-    if (range.size() < parts || (wanted && d != *wanted)) continue;
+    if (range.size() < parts) continue;
     const IndexRange part = part_of(range.size(), parts, index);
     out.*along = {range.begin + part.begin, range.begin + part.end};
     return out;
@@ -55,9 +44,8 @@ Division::Division(const OperatorNetwork& network, std::size_t op, const Degrees
                      part_of(of.output.width, degrees[Dimension::w], w)},
                     part_of(of.reduction, degrees[Dimension::k], k)};
     tiles_.push_back(tile);
-    held_.push_back(degrees[Dimension::k] == 1
-                        ? tile.output
-                        : part_of_box(tile.output, degrees[Dimension::k], static_cast<int>(k), degrees.sums));
+    held_.push_back(degrees[Dimension::k] == 1 ? tile.output
+                                               : part_of_box(tile.output, degrees[Dimension::k], static_cast<int>(k)));
   }
 }
 

@@ -36,7 +36,7 @@ class Division {
 
   const Tile& tile(std::size_t place) const { return tiles_[place]; }
   /// What a place has of the output in the end. Places that differ in k only add up their sums part by part: each gets
-  /// a part of the tile, along the dimension that the degrees say. All of these are disjoint.
+  /// a part of the tile, along images if there are enough of them. All of these are disjoint.
   const Box& held(std::size_t place) const { return held_[place]; }
   /// What it needs of an input.
   Box needed(const OperatorInput& input, std::size_t place) const {

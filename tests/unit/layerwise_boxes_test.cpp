@@ -3,9 +3,7 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <random>
-#include <string>
 #include <vector>
 
 #include "strategies/layerwise/tile_times.hpp"
@@ -290,32 +288,6 @@ TEST_CASE("places that add up their sums hold the sum once", "[layerwise]") {
   CHECK(division.tile(1).k == IndexRange{4, 8});
   CHECK(division.held(0).n.size() == 2);
   CHECK(sent_values(sum_pieces(division)) == 2 * 1680);
-}
-
-TEST_CASE("sums may lie where the next operator reads them", "[layerwise]") {
-  // 8 images of 6 channels on 5 x 7, from 12 channels on three places; the next operator, 1 x 1, is divided in columns.
-  Model model;
-  Layer conv = producer("conv", {12, 5, 7}), next = producer("next", {6, 5, 7});
-  conv.output.channels = 6;
-  next.inputs = {1};
-  model.layers = {network_input({12, 5, 7}), conv, next};
-  const OperatorNetwork network(model);
-  const Division reader(network, 1, {{1, 1, 1, 3, 1}}, 8, {0, 1, 2});
-  const auto moved = [&](std::optional<Dimension> sums) {
-    const Division made(network, 0, {{1, 1, 1, 1, 3}, sums}, 8, {0, 1, 2});
-    CHECK(sent_values(sum_pieces(made)) == 2 * 1680);  // the same wherever they lie
-    return sent_values(pieces(made, reader, 0));
-  };
-  // Columns lie where they are read. Where images do (2, 3, 3), a place lacks its columns (2, 2, 3) of all others.
-  CHECK(moved(Dimension::w) == 0);
-  CHECK(moved(std::nullopt) == 6 * 5 * (2 * 6 + 2 * 5 + 3 * 5));
-  CHECK(moved(std::nullopt) == moved(Dimension::n));
-  // Of 8 images and 4 columns each of four places gets some, of 2 rows not.
-  const std::vector<Degrees> all = all_degrees(4, {8, 1, 2, 4, 4});
-  std::vector<std::string> of_four;
-  for (const Degrees& degrees : all)
-    if (degrees[Dimension::k] == 4) of_four.push_back(degrees.text());
-  CHECK(of_four == std::vector<std::string>{"{k: 4}", "{k: 4, sums: w}"});
 }
 
 TEST_CASE("half of the channels of a grouped convolution has half of its groups", "[layerwise]") {
