@@ -93,7 +93,7 @@ TEST_CASE("uneven shares: the largest decides a step, and who has less idles", "
 
 TEST_CASE("workers that join are sent parameters and momentum over their links", "[schedule]") {
   // Two workers, then four: the third and fourth get a copy each, 1 GB/s and 2.5 us a message. A binomial tree of the
-  // sender and these two takes two rounds. 784 x 256 + 256 + ... values: what the model says, and as much momentum.
+  // sender and these two takes two rounds, each of the parameters and as much momentum.
   const auto phases = [](const std::string& more) {
     const ScenarioResult result =
         run_study(parse_study(kJoining + more, "study").scenarios, builtin_registries(), {.details = true}, 1, {})
