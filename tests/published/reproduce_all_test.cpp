@@ -19,7 +19,7 @@ bool searches(const Target& target) {
 
 /// Places graphs of hundreds of thousands of operations many times, measures times, or trains thousands of networks.
 bool takes_minutes(const Target& target) {
-  if (target.name() == "hermans2017/experiments") return true;
+  if (target.paper == "hermans2017") return target.table == "experiments";
   return target.paper == "pardnn2020" &&
          (target.table == "table_6_1" || target.table == "placements" || target.table == "table_4_1");
 }
