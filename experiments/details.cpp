@@ -112,10 +112,10 @@ ordered_json overlap_section(const PhaseRun& run) {
 
 /// Who sends how much to whom in a step: devices, or nodes where devices are many; of very many nodes some together.
 ordered_json traffic_section(const PhaseRun& run, const Cluster& cluster) {
-  constexpr std::size_t kMost = 64;  // rows that a picture can show
+  constexpr std::size_t kMostRows = 64;  // rows that a picture can show
   std::set<DeviceId> devices;
   for (const DeviceTraffic& traffic : run.result.traffic) devices.insert({traffic.from, traffic.to});
-  const bool by_node = devices.size() > kMost;
+  const bool by_node = devices.size() > kMostRows;
   std::vector<std::string> names;
   std::map<std::string, std::size_t> number;
   const auto name_of = [&](DeviceId d) {
@@ -124,7 +124,7 @@ ordered_json traffic_section(const PhaseRun& run, const Cluster& cluster) {
   };
   for (const DeviceId device : devices)
     if (number.emplace(name_of(device), names.size()).second) names.push_back(name_of(device));
-  const std::size_t together = (names.size() + kMost - 1) / kMost;
+  const std::size_t together = (names.size() + kMostRows - 1) / kMostRows;
   std::vector<std::string> shown;
   for (std::size_t n = 0; n < names.size(); n += together)
     shown.push_back(together == 1 ? names[n] : names[n] + " .. " + names[std::min(n + together, names.size()) - 1]);

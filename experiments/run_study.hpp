@@ -1,5 +1,5 @@
 #pragma once
-// Runs all scenarios of a study, each in its own process, on all processors.
+// Runs all scenarios of a study on all processors.
 
 #include <functional>
 #include <string>
@@ -18,16 +18,6 @@ struct StudyProgress {
   std::size_t index = 0;                   ///< of `latest` among the scenarios
 };
 using Progress = std::function<void(const StudyProgress&)>;
-
-/// The result of a scenario that is simulated in this process, or why there is none: then with an error text and an
-/// exit code. Throws WrongEngine only.
-ScenarioResult run_or_fail(const Scenario& scenario, const Registries& registries, const RunOptions& options);
-
-/// A scenario without a result.
-ScenarioResult failed_scenario(const Scenario& scenario, int exit_code, std::string message);
-
-/// What is known of a scenario whose process ended early: if SimGrid does not survive the platform, that is the reason.
-ScenarioResult after_death(const Scenario& scenario, const Registries& registries, const JobOutcome& outcome);
 
 /// Fills `results`, in the order of the scenarios. One that failed has an error text and an exit code; nothing is
 /// thrown for it. `progress` is called when a scenario has ended, and several times a second. With several scenarios, a

@@ -50,19 +50,19 @@ int dry_run(const Study& study, const std::filesystem::path& file, const SweepOp
                            counted(needs.present.size() + needs.missing.size(), "scenario"), needs.present.size(),
                            file.string(), needs.missing.size());
   if (needs.missing.empty()) return kDone;
-  const std::vector<SweptScenario> samples = sample(study.scenarios, needs.missing, registries, options);
+  const std::vector<SampledScenario> samples = sample(study.scenarios, needs.missing, registries, options);
   if (samples.empty()) return kDone;
   double sum = 0;
   int exit_code = kDone;
   std::set<std::string> errors;
-  for (const SweptScenario& swept : samples) {
-    sum += swept.seconds;
-    exit_code = std::max(exit_code, swept.exit_code);
-    if (!swept.error.empty()) errors.insert(swept.error);
+  for (const SampledScenario& sampled : samples) {
+    sum += sampled.seconds;
+    exit_code = std::max(exit_code, sampled.exit_code);
+    if (!sampled.error.empty()) errors.insert(sampled.error);
   }
   const double all =
       sum / static_cast<double>(samples.size()) * static_cast<double>(needs.missing.size()) / options.parallel;
-  const auto [least, most] = std::ranges::minmax(samples, {}, &SweptScenario::seconds);
+  const auto [least, most] = std::ranges::minmax(samples, {}, &SampledScenario::seconds);
   std::cout << fmt::format("about {} with {}: {} of them took {} to {} each\n", to_string(Seconds(all)),
                            counted(options.parallel, "job"), samples.size(), to_string(Seconds(least.seconds)),
                            to_string(Seconds(most.seconds)));

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "experiments/batch/scenario_batches.hpp"
 #include "sim/data_directory.hpp"
 #include "sim/error.hpp"
 #include "sim/fingerprint.hpp"
@@ -32,9 +33,6 @@ int find_build_id(dl_phdr_info* module, std::size_t /*size*/, void* out) {
   }
   return 1;  // no further module
 }
-
-/// Parts of a study that a platform's links and their speed follow from.
-constexpr const char* kNetworkOf[] = {"platform", "network", "steps", "stack"};
 
 bool is_below(const std::filesystem::path& file, const std::filesystem::path& folder, std::string& rest) {
   const std::filesystem::path relative = file.lexically_relative(folder);
@@ -64,10 +62,7 @@ ScenarioKey scenario_key(const Scenario& scenario, const std::string& program, c
   for (const std::string& key : config.keys())
     if (key != "description") text += key + ": " + config.at(key).flow_text() + '\n';
   for (const auto& [axis, label] : scenario.axes) text += axis + '=' + label + '\n';  // columns of the row
-  std::string network;
-  for (const char* key : kNetworkOf)
-    if (config.has(key)) network += std::string(key) + ": " + config.at(key).flow_text() + '\n';
-  return {fingerprint(text), fingerprint(network)};
+  return {fingerprint(text), network_group(config)};
 }
 
 InputNames::InputNames(const std::filesystem::path& study) : data_(normal(data_directory())), study_(normal(study)) {}

@@ -7,13 +7,10 @@
 #include <charconv>
 #include <chrono>
 #include <cmath>
-#include <csignal>
 #include <ctime>
-#include <deque>
 #include <nlohmann/json.hpp>
-#include <set>
 
-#include "experiments/run_study.hpp"
+#include "experiments/batch/scenario_batches.hpp"
 #include "experiments/sweep/scenario_key.hpp"
 #include "sim/error.hpp"
 #include "sim/fingerprint.hpp"
@@ -21,107 +18,41 @@
 namespace epocast {
 namespace {
 
+using nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
 double elapsed_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-// Of a process: long enough for what it prepares to be worth it, and short enough for all to end at about the same
-// time.
-constexpr double kLeastSeconds = 0.2, kMostSeconds = 10;
+/// What a row holds of a result.
+std::string encode_row(const ScenarioResult& result) {
+  std::string out;
+  put_text(out, result.error.empty() ? columns_of(result).dump(-1, ' ', false, ordered_json::error_handler_t::replace)
+                                     : std::string());
+  put_text(out, result.currency);
+  put_text(out, result.error);
+  return out;
+}
 
-/// Which scenarios are to be simulated by which process.
-class Batches {
- public:
-  Batches(const std::vector<std::size_t>& missing, const std::vector<std::string>& groups, int parallel)
-      : parallel_(static_cast<std::size_t>(std::max(1, parallel))) {
-    std::map<std::string, std::size_t> number;
-    for (const std::size_t index : missing) {
-      const auto [group, fresh] = number.emplace(groups[index], waiting_.size());
-      if (fresh) waiting_.emplace_back();
-      waiting_[group->second].push_back(index);
-    }
-    left_ = missing.size();
-  }
-
-  struct Batch {
-    std::vector<std::size_t> indices;
-    std::size_t reported = 0;
-    bool alone = false;
-  };
-
-  /// The next batch's number; none if nothing waits.
-  std::optional<int> next() {
-    Batch batch;
-    if (!alone_.empty()) {
-      batch = {{alone_.front()}, 0, true};
-      alone_.pop_front();
-    } else {
-      while (!waiting_.empty() && waiting_.front().empty()) waiting_.pop_front();
-      if (waiting_.empty()) return std::nullopt;
-      std::deque<std::size_t>& group = waiting_.front();
-      const double mean = simulated_ > 0 ? seconds_ / static_cast<double>(simulated_) : kLeastSeconds / 4;
-      const auto lasting = [&](double seconds) {
-        return static_cast<std::size_t>(std::clamp(std::ceil(seconds / mean), 1.0, 1e6));
-      };
-      const std::size_t fair = (left_ + 2 * parallel_ - 1) / (2 * parallel_);
-      const std::size_t size = std::clamp(fair, lasting(kLeastSeconds), lasting(kMostSeconds));
-      while (!group.empty() && batch.indices.size() < size) {
-        batch.indices.push_back(group.front());
-        group.pop_front();
-      }
-      // The next process takes another group, if there is one, so that none comes last as a whole.
-      if (waiting_.size() > 1) std::rotate(waiting_.begin(), waiting_.begin() + 1, waiting_.end());
-    }
-    left_ -= batch.indices.size();
-    batches_.push_back(std::move(batch));
-    return static_cast<int>(batches_.size()) - 1;
-  }
-  const Batch& batch(int number) const { return batches_[static_cast<std::size_t>(number)]; }
-
-  void reported(int number, const SweptScenario& swept) {
-    ++batches_[static_cast<std::size_t>(number)].reported;
-    seconds_ += swept.seconds;
-    ++simulated_;
-  }
-  /// To be tried again, by a process of its own.
-  void again(std::size_t index) {
-    alone_.push_back(index);
-    ++left_;
-  }
-  /// Whether the scenario has had its second chance.
-  bool last_chance(std::size_t index) { return !tried_.insert(index).second; }
-  /// What a batch has not begun.
-  void give_back(const Batch& batch, std::size_t from) {
-    if (from >= batch.indices.size()) return;
-    waiting_.emplace_back(batch.indices.begin() + static_cast<std::ptrdiff_t>(from), batch.indices.end());
-    left_ += batch.indices.size() - from;
-  }
-
- private:
-  std::size_t parallel_;
-  std::deque<std::deque<std::size_t>> waiting_;  // by group
-  std::deque<std::size_t> alone_;
-  std::deque<Batch> batches_;
-  std::set<std::size_t> tried_;
-  std::size_t left_ = 0, simulated_ = 0;
-  double seconds_ = 0;
-};
-
-StoredRow stored(const Scenario& scenario, const std::string& config, const SweptScenario& swept,
+StoredRow stored(const Scenario& scenario, const std::string& config, const BatchedScenario& batched,
                  const InputNames& names) {
+  std::string_view rest = batched.result;
   StoredRow row{.config = config,
-                .inputs = names.named(swept.inputs),
+                .inputs = names.named(batched.inputs),
                 .study = scenario.study,
                 .scenario = scenario.name,
                 .axes = nlohmann::json(scenario.axes).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace),
-                .columns = swept.columns,
-                .currency = swept.currency,
-                .error = swept.error,
-                .exit_code = swept.exit_code,
-                .death = swept.death,
-                .seconds = swept.seconds};
+                .exit_code = batched.exit_code,
+                .seconds = batched.seconds};
+  row.columns = take_text(rest);
+  row.currency = take_text(rest);
+  row.error = take_text(rest);
+  if (batched.exit_code != 0) row.death = batched.killed || batched.exit_code == 2 ? Death::outside : Death::own;
   row.key = row_key(row.config, row.inputs);
   return row;
+}
+
+BatchOptions batch_options(const SweepOptions& options) {
+  return {.run = options.run, .limits = options.limits, .encode = encode_row, .record_inputs = true};
 }
 
 void count(SweepState& state, int exit_code, const std::string& error) {
@@ -229,50 +160,21 @@ void simulate_stored(const std::vector<Scenario>& scenarios, const std::vector<s
                      const SweepNeeds& needs, ResultStore& store, std::int64_t run, const Registries& registries,
                      const SweepOptions& options, const SweptRows& rows) {
   const InputNames names(options.folder);
-  Batches batches(indices, needs.groups, options.parallel);
   std::vector<std::pair<std::int64_t, StoredRow>> come;  // not stored yet
-  const auto take_row = [&](const SweptScenario& swept) {
-    come.emplace_back(static_cast<std::int64_t>(swept.index),
-                      stored(scenarios[swept.index], needs.configs[swept.index], swept, names));
+  BatchSink sink;
+  sink.ended = [&](const BatchedScenario& batched) {
+    come.emplace_back(static_cast<std::int64_t>(batched.index),
+                      stored(scenarios[batched.index], needs.configs[batched.index], batched, names));
   };
-  const auto store_rows = [&] {
+  sink.after_several = [&] {
     if (come.empty()) return;
     store.add(run, come);
     for (const auto& [index, row] : come) rows.added(static_cast<std::size_t>(index), row);
     come.clear();
     if (rows.progress) rows.progress();
   };
-  ForkedWork work;
-  work.next = [&] { return batches.next(); };
-  work.job = [&](int number) {
-    const Batches::Batch& batch = batches.batch(number);
-    run_batch(scenarios, batch.indices, batch.alone, registries, options.run, options.limits,
-              [](const SweptScenario& swept) { send_message(pack(swept)); });
-    return std::string();
-  };
-  work.message = [&](int number, const std::string& text) {
-    const SweptScenario swept = unpack_swept(text);
-    batches.reported(number, swept);
-    if (swept.wrong) return batches.again(swept.index);
-    take_row(swept);
-  };
-  work.after_messages = store_rows;
-  work.done = [&](int number, const JobOutcome& outcome) {
-    const Batches::Batch& batch = batches.batch(number);
-    if (batch.reported == batch.indices.size()) return;
-    const std::size_t at = batch.indices[batch.reported];
-    if (outcome.finished) return batches.give_back(batch, batch.reported);  // another process goes on
-    // It has ended in the middle of a scenario; those behind it have not begun.
-    batches.give_back(batch, batch.reported + 1);
-    // Whoever ended it may have meant another one, unless it was the clock.
-    if (outcome.signal != SIGALRM && !batches.last_chance(at)) return batches.again(at);
-    SweptScenario dead = after_end(scenarios[at], registries, outcome, options.limits);
-    dead.index = at;
-    take_row(dead);
-    store_rows();
-  };
-  if (rows.progress) work.progress = [&](double) { rows.progress(); };
-  run_forked(work, options.parallel);
+  if (rows.progress) sink.progress = [&](double) { rows.progress(); };
+  run_batches(scenarios, indices, needs.groups, registries, batch_options(options), options.parallel, sink);
 }
 
 std::int64_t open_run(const std::vector<Scenario>& scenarios, ResultStore& store, const SweepNeeds& needs,
@@ -310,8 +212,8 @@ SweepState run_sweep(const std::vector<Scenario>& scenarios, ResultStore& store,
   return state;
 }
 
-std::vector<SweptScenario> sample(const std::vector<Scenario>& scenarios, const std::vector<std::size_t>& indices,
-                                  const Registries& registries, const SweepOptions& options) {
+std::vector<SampledScenario> sample(const std::vector<Scenario>& scenarios, const std::vector<std::size_t>& indices,
+                                    const Registries& registries, const SweepOptions& options) {
   constexpr std::size_t kSamples = 8;
   std::vector<std::size_t> chosen;
   const std::size_t samples = std::min(kSamples, indices.size());
@@ -322,16 +224,21 @@ std::vector<SweptScenario> sample(const std::vector<Scenario>& scenarios, const 
   work.job = [&](int number) {
     // Twice: the second time is that of a scenario among many.
     const std::size_t index = chosen[static_cast<std::size_t>(number)];
-    run_batch(scenarios, {index, index}, false, registries, options.run, options.limits,
-              [](const SweptScenario& swept) { send_message(pack(swept)); });
+    BatchOptions batch = batch_options(options);
+    batch.encode = [](const ScenarioResult& result) { return result.error; };
+    run_batch(scenarios, {index, index}, false, registries, batch,
+              [](const BatchedScenario& batched) { send_message(pack(batched)); });
     return std::string();
   };
-  std::map<int, SweptScenario> latest;
-  work.message = [&](int number, const std::string& text) { latest[number] = unpack_swept(text); };
+  std::map<int, SampledScenario> latest;
+  work.message = [&](int number, const std::string& text) {
+    const BatchedScenario batched = unpack_batched(text);
+    latest[number] = {batched.seconds, batched.exit_code, batched.result};
+  };
   work.done = [](int, const JobOutcome&) {};
   run_forked(work, options.parallel);
-  std::vector<SweptScenario> out;
-  for (auto& [number, swept] : latest) out.push_back(std::move(swept));
+  std::vector<SampledScenario> out;
+  for (auto& [number, sampled] : latest) out.push_back(std::move(sampled));
   return out;
 }
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "experiments/batch/scenario_batch.hpp"
 #include "experiments/store/result_store.hpp"
-#include "experiments/sweep/scenario_batch.hpp"
 
 namespace epocast {
 
@@ -83,9 +83,14 @@ void simulate_stored(const std::vector<Scenario>& scenarios, const std::vector<s
 SweepState run_sweep(const std::vector<Scenario>& scenarios, ResultStore& store, const Registries& registries,
                      const SweepOptions& options, const SweepProgress& progress);
 
-/// What comes of some scenarios, spread evenly over `indices`; nothing is stored. Their seconds are those of scenarios
-/// among many.
-std::vector<SweptScenario> sample(const std::vector<Scenario>& scenarios, const std::vector<std::size_t>& indices,
-                                  const Registries& registries, const SweepOptions& options);
+/// What came of a scenario that was tried, to know how long a sweep will take.
+struct SampledScenario {
+  double seconds = 0;  ///< of a scenario among many
+  int exit_code = 0;
+  std::string error = {};
+};
+/// What comes of some scenarios, spread evenly over `indices`; nothing is stored.
+std::vector<SampledScenario> sample(const std::vector<Scenario>& scenarios, const std::vector<std::size_t>& indices,
+                                    const Registries& registries, const SweepOptions& options);
 
 }  // namespace epocast

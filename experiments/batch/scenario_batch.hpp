@@ -9,9 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/fork_pool.hpp"
 #include "experiments/scenario.hpp"
-#include "experiments/store/result_store.hpp"
 
 namespace epocast {
 
@@ -21,32 +19,39 @@ struct ScenarioLimits {
   double bytes = 0;    ///< of address space; 0: any
 };
 
-/// What came of a scenario, ready to be stored.
-struct SweptScenario {
+/// How scenarios are simulated, and what is kept of their results.
+struct BatchOptions {
+  RunOptions run = {};  ///< with several scenarios, a trace file's name gets the scenario's number
+  ScenarioLimits limits = {};
+  /// What of a result travels from process to process.
+  std::function<std::string(const ScenarioResult&)> encode;
+  bool record_inputs = false;  ///< fill BatchedScenario::inputs
+};
+
+/// What came of a scenario.
+struct BatchedScenario {
   std::size_t index = 0;
-  std::string columns = {};  ///< JSON object; empty without a result
-  std::string currency = {};
-  std::string error = {};
+  std::string result = {};  ///< encoded
   int exit_code = 0;
-  Death death = Death::none;
-  bool wrong = false;  ///< nothing came of it: to be tried alone, by a process of its own
+  bool killed = false;  ///< its process was: by somebody, or for its memory
+  bool wrong = false;   ///< nothing came of it: to be tried alone, by a process of its own
   double seconds = 0;
-  std::string inputs = {};  ///< JSON object: files that were read, and their fingerprints
+  std::string inputs = "{}";  ///< JSON object: files that were read, and their fingerprints
 };
 
 /// For the way from process to process.
-std::string pack(const SweptScenario& swept);
-SweptScenario unpack_swept(const std::string& text);
+std::string pack(const BatchedScenario& batched);
+BatchedScenario unpack_batched(const std::string& text);
 
-/// What comes of a scenario whose process has ended.
-SweptScenario after_end(const Scenario& scenario, const Registries& registries, const JobOutcome& outcome,
-                        const ScenarioLimits& limits);
+/// A text with its length, and the way back.
+void put_text(std::string& out, std::string_view text);
+std::string_view take_text(std::string_view& text);
 
 /// Simulates the scenarios of `indices` in turn and tells `done` of each; leaves out the last ones if the engine cannot
 /// begin again after what it has done. `alone`: with an engine that is made by the scenario. Beyond the limits this
 /// process ends with SIGALRM, or has no memory. REQUIRES: this process has no engine and no other threads.
 void run_batch(const std::vector<Scenario>& scenarios, const std::vector<std::size_t>& indices, bool alone,
-               const Registries& registries, RunOptions options, const ScenarioLimits& limits,
-               const std::function<void(const SweptScenario&)>& done);
+               const Registries& registries, const BatchOptions& options,
+               const std::function<void(const BatchedScenario&)>& done);
 
 }  // namespace epocast
