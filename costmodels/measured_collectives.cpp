@@ -92,7 +92,12 @@ Seconds MeasuredCollectives::time(CollectiveOp op, int ranks, double bytes, int 
   return from.share * sum;
 }
 
+bool MeasuredCollectives::has_collectives() const {
+  return std::ranges::any_of(calibration_.fits, [](const NetworkFit& fit) { return fit.op != CollectiveOp::send; });
+}
+
 bool MeasuredCollectives::in_scope(const Group& group, const Cluster& cluster) const {
+  if (!has_collectives()) return false;
   if (scope_ == CollectiveScope::everywhere) return true;
   const auto node = [&](DeviceId device) -> const std::string& {
     return cluster.devices[static_cast<std::size_t>(device)].node;
@@ -109,6 +114,34 @@ std::optional<Seconds> MeasuredCollectives::time(const Collective& collective, c
   for (const DeviceId device : group.devices) nodes.insert(cluster.devices[static_cast<std::size_t>(device)].node);
   return time(collective.op, static_cast<int>(group.devices.size()), collective.bytes.value,
               static_cast<int>(nodes.size()));
+}
+
+std::optional<Seconds> MeasuredCollectives::message_time(double bytes, bool within_node) const {
+  if (scope_ == (within_node ? CollectiveScope::across_nodes : CollectiveScope::within_node)) return std::nullopt;
+  const NetworkFit* const fit = find(CollectiveOp::send);
+  const int nodes = within_node ? 1 : 2;
+  if (fit == nullptr || std::ranges::find(fit->points, nodes, &CollectiveTiming::nodes) == fit->points.end())
+    return std::nullopt;
+  return fit->time(2, std::max(bytes, 1.0), nodes);
+}
+
+std::vector<std::string> MeasuredCollectives::message_caveats(const CyclicTaskGraph& graph) const {
+  const NetworkFit* const fit = find(CollectiveOp::send);
+  if (fit == nullptr) return {};
+  int all = 0, outside = 0;
+  Bytes first;
+  for (const Task& task : graph.tasks()) {
+    const auto* transfer = std::get_if<Transfer>(&task.work);
+    if (transfer == nullptr || (!transfer->measured.within_node && !transfer->measured.across_nodes)) continue;
+    ++all;
+    if (transfer->bytes.value > 0 && fit->extrapolates(2, transfer->bytes.value) && outside++ == 0)
+      first = transfer->bytes;
+  }
+  if (outside == 0) return {};
+  const auto [small, large] = std::ranges::minmax(fit->points, {}, &CollectiveTiming::bytes);
+  return {fmt::format("{} of {} messages are extrapolated by calibration '{}', first one of {}; measured were {} to {}",
+                      outside, all, name_, to_string(first), to_string(Bytes(small.bytes)),
+                      to_string(Bytes(large.bytes)))};
 }
 
 std::vector<std::string> MeasuredCollectives::caveats(const CyclicTaskGraph& graph, const Cluster& cluster) const {
@@ -133,7 +166,7 @@ std::vector<std::string> MeasuredCollectives::caveats(const CyclicTaskGraph& gra
                         to_string(collective->bytes), ranks, to_string(Bytes(small.bytes)),
                         to_string(Bytes(large.bytes)), few.ranks, many.ranks);
   }
-  std::vector<std::string> out;
+  std::vector<std::string> out = message_caveats(graph);
   for (const CollectiveOp op : derived)
     out.push_back(fmt::format(
         "calibration '{}' has no {}; its time is derived{}", name_, to_string(op),
@@ -142,6 +175,13 @@ std::vector<std::string> MeasuredCollectives::caveats(const CyclicTaskGraph& gra
     out.push_back(
         fmt::format("{} of {} collectives are extrapolated by calibration '{}', first {}", outside, all, name_, first));
   return out;
+}
+
+bool MeasuredCollectives::excludes(const MeasuredCollectives& other) const {
+  const bool same =
+      scope_ == other.scope_ || scope_ == CollectiveScope::everywhere || other.scope_ == CollectiveScope::everywhere;
+  const bool messages = find(CollectiveOp::send) != nullptr && other.find(CollectiveOp::send) != nullptr;
+  return same && (messages || (has_collectives() && other.has_collectives()));
 }
 
 std::vector<MeasuredCollectives> read_measured_collectives(const ConfigNode& node,
@@ -154,8 +194,7 @@ std::vector<MeasuredCollectives> read_measured_collectives(const ConfigNode& nod
   for (const ConfigNode& item : node.items()) {
     out.push_back(read_one(item, data_dir));
     for (std::size_t i = 0; i + 1 < out.size(); ++i)
-      if (out[i].scope() == out.back().scope() || out[i].scope() == CollectiveScope::everywhere ||
-          out.back().scope() == CollectiveScope::everywhere)
+      if (out[i].excludes(out.back()))
         throw item.error(
             "two calibrations for the same groups; give one `where: within_node`, one `where: across_nodes`");
   }

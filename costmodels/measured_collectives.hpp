@@ -1,5 +1,6 @@
 #pragma once
-// Collectives that take the time of a fitted network calibration instead of the platform's links.
+// Collectives that take the time of a fitted network calibration instead of the platform's links, and messages that
+// take no less than was measured where the calibration has `send`.
 //
 // Scope and limits: the machine, library and rank counts of the calibration; nothing else on the network. An operation
 // that was not measured is derived where that is sound: an all-reduce is a reduce-scatter and an all-gather
@@ -27,6 +28,9 @@ class MeasuredCollectives {
                       ConfigNode place);
 
   CollectiveScope scope() const { return scope_; }
+  bool has_collectives() const;
+  /// Whether both have times of the same.
+  bool excludes(const MeasuredCollectives& other) const;
 
   /// Time of an operation as sim/collective.hpp counts its bytes. Throws ConfigError at the study's key if the
   /// calibration has no such operation and none that it follows from.
@@ -34,6 +38,10 @@ class MeasuredCollectives {
 
   /// The time of a collective of a graph; nothing if its group is out of scope. Throws as the other.
   std::optional<Seconds> time(const Collective& collective, const Group& group, const Cluster& cluster) const;
+
+  /// The time of a message that is alone, within a node or from one to another; nothing if it is out of scope or was
+  /// not measured. Throws as the others.
+  std::optional<Seconds> message_time(double bytes, bool within_node) const;
 
   /// What of such a graph's times is derived or extrapolated; usually empty.
   std::vector<std::string> caveats(const CyclicTaskGraph& graph, const Cluster& cluster) const;
@@ -45,6 +53,7 @@ class MeasuredCollectives {
     double share = 1;
   };
   const NetworkFit* find(CollectiveOp op) const;
+  std::vector<std::string> message_caveats(const CyclicTaskGraph& graph) const;
   Source source(CollectiveOp op) const;
   bool in_scope(const Group& group, const Cluster& cluster) const;
 

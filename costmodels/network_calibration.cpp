@@ -19,7 +19,7 @@ constexpr Range kBytes{1, 1e15};
 
 CollectiveOp parse_op(const ConfigNode& node) {
   try {
-    return parse_collective_op(node.as_string());
+    return parse_measured_op(node.as_string());
   } catch (const std::invalid_argument& problem) {
     throw node.error(problem.what());
   }
@@ -184,13 +184,15 @@ NetworkMeasurements read_network_measurements(const CsvTable& table) {
   for (const CsvRow& row : table.rows()) {
     CollectiveTiming timing;
     try {
-      timing.op = parse_collective_op(row.text("operation"));
+      timing.op = parse_measured_op(row.text("operation"));
     } catch (const std::invalid_argument& problem) {
       throw row.error("operation", problem.what());
     }
     timing.library = row.text("library");
     if (timing.library.empty()) throw row.error("library", "is empty");
     timing.ranks = static_cast<int>(row.whole("ranks", kRanks));
+    if (timing.op == CollectiveOp::send && timing.ranks != 2)
+      throw row.error("ranks", "must be 2: a message goes from one rank to another");
     timing.bytes = row.number("bytes", kBytes);
     timing.time = Seconds(row.seconds("time_s"));
     timing.line = row.line();

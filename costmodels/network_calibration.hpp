@@ -7,7 +7,8 @@
 //     # source: ...                          (required; also date, licence, and any number of note)
 //     operation,library,ranks,bytes,time_s
 //     all_reduce,Intel MLSL,2,400000,9e-05
-// A column `nodes` says over how many nodes the ranks are spread, evenly; 1 without it.
+// A column `nodes` says over how many nodes the ranks are spread, evenly; 1 without it. Operations are those of
+// sim/collective.hpp, and `send`: one message, of two ranks.
 //
 // Calibration (YAML): see network_fit.hpp for the formula.
 //     calibration: network

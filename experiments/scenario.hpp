@@ -99,6 +99,8 @@ struct ScenarioSetup {
   StrategyContext lone_context(const PhaseSettings& phase) const;
   /// Gives a collective what follows from its size and group: rings, the cost of reductions, a measured time.
   void tune(Collective& work, const Group& group) const;
+  /// What the calibrations know of a message.
+  MeasuredMessage measured_message(Bytes bytes) const;
   /// What the strategy makes of a phase, which must not outlive this setup, with measured times of collectives and the
   /// memory reserve. Throws ConfigError.
   TrainingStep compile(const PhaseSettings& phase, std::set<AskedTrace>* asked = nullptr) const;

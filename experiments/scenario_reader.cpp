@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "costmodels/register.hpp"
+#include "experiments/batch/input_memo.hpp"
 #include "experiments/batch_schedule.hpp"
 #include "experiments/collective_check.hpp"
 #include "experiments/default_strategy.hpp"

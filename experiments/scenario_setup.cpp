@@ -50,6 +50,15 @@ void ScenarioSetup::tune(Collective& work, const Group& group) const {
     if (!work.measured) work.measured = measured.time(work, group, cluster);
 }
 
+MeasuredMessage ScenarioSetup::measured_message(Bytes bytes) const {
+  MeasuredMessage out;
+  for (const MeasuredCollectives& measured : measured_collectives) {
+    if (!out.within_node) out.within_node = measured.message_time(bytes.value, true);
+    if (!out.across_nodes) out.across_nodes = measured.message_time(bytes.value, false);
+  }
+  return out;
+}
+
 StrategyContext ScenarioSetup::context(const PhaseSettings& phase, std::set<AskedTrace>* asked) const {
   return context(phase, memory, asked);
 }
@@ -152,6 +161,8 @@ TrainingStep ScenarioSetup::compile(const PhaseSettings& phase, std::set<AskedTr
   TrainingStep step = compile(seen);
   if (stack.input_rate(1)) add_input(step.graph, stack, seen);
   step.graph.tune_collectives([this](Collective& work, const Group& group) { tune(work, group); });
+  if (!measured_collectives.empty())
+    step.graph.measure_messages([this](Bytes bytes) { return measured_message(bytes); });
   memory.apply(step, cluster);
   return step;
 }

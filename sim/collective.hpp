@@ -10,7 +10,17 @@
 
 namespace epocast {
 
-enum class CollectiveOp { all_reduce, reduce_scatter, all_gather, all_to_all, broadcast, reduce, gather, scatter };
+enum class CollectiveOp {
+  all_reduce,
+  reduce_scatter,
+  all_gather,
+  all_to_all,
+  broadcast,
+  reduce,
+  gather,
+  scatter,
+  send,  ///< one message, from rank 0 to rank 1: is measured as collectives are, but no graph has it as one
+};
 
 enum class CollectiveAlgorithm {
   ring,
@@ -39,6 +49,8 @@ std::vector<std::string> collective_algorithm_choice_names();  ///< of those tha
 std::vector<std::string> collective_level_names();
 /// Throw std::invalid_argument with the nearest name as a hint.
 CollectiveOp parse_collective_op(const std::string& name);
+/// The same, and `send`.
+CollectiveOp parse_measured_op(const std::string& name);
 CollectiveAlgorithm parse_collective_algorithm(const std::string& name);
 CollectiveLevel parse_collective_level(const std::string& name);
 

@@ -28,7 +28,8 @@ std::uint32_t FlowSymmetry::add(std::vector<SetFlow> flows, Waits waits) {
       const Route* route = flow.from == flow.to ? nullptr : &engine_.route(flow.from, flow.to);
       routes_.push_back(route);
       // Ranks pay their latency by themselves.
-      flow_.push_back(mix(mix(number, bits(flow.bytes)), route == nullptr ? 0 : bits(route->latency)));
+      flow_.push_back(mix(mix(mix(number, bits(flow.bytes)), route == nullptr ? 0 : bits(route->latency)),
+                          static_cast<std::uint64_t>(flow.within_node)));
     }
   sets_.push_back({std::move(flows), waits, first, {}});
   return number;

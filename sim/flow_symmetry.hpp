@@ -31,9 +31,10 @@ struct FlowClasses {
 
 /// One flow of a set of flows that start at the same time.
 struct SetFlow {
-  int from = 0, to = 0;    ///< hosts
-  double bytes = 1;        ///< for every byte that the set is started with
-  std::uint32_t team = 0;  ///< of the ranks that wait for it
+  int from = 0, to = 0;      ///< hosts
+  double bytes = 1;          ///< for every byte that the set is started with
+  std::uint32_t team = 0;    ///< of the ranks that wait for it
+  bool within_node = false;  ///< of a message, whose delay may depend on it
 };
 
 /// Sets of flows that one event of a folded run starts, and the classes that they fall into.

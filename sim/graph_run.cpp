@@ -193,7 +193,7 @@ void GraphRun::start_work(Instance i) {
   if (const auto* transfer = std::get_if<Transfer>(&task.work)) {
     const auto [from, to] = network_.ends(*transfer, i.rank);
     at_once = from == to;
-    if (!at_once) date = durations_.start_of_transfer(i, now) + engine_.route(from, to).latency + processor_wait(i);
+    if (!at_once) date = durations_.start_of_transfer(i, now) + network_.delay(*transfer, from, to) + processor_wait(i);
   } else {
     date = durations_.end_of_compute(i, iteration_of(i), now);
     at_once = date == now;

@@ -40,6 +40,7 @@ NetworkPlan::NetworkPlan(const CyclicTaskGraph& graph, const Cluster& cluster, S
     host_of_.push_back(engine.find_host(device.name));
     if (host_of_.back() < 0)
       throw SimulationError(fmt::format("device '{}' is not a host of the loaded platform", device.name));
+    node_of_.emplace(host_of_.back(), device.node);
   }
   for (const Group& group : graph.groups()) {
     auto& hosts = hosts_.emplace_back();
@@ -125,10 +126,17 @@ double NetworkPlan::idle_time(std::uint32_t task, std::uint32_t rank) const {
   if (const auto* transfer = std::get_if<Transfer>(&work)) {
     const auto [from, to] = ends(*transfer, rank);
     if (from == to) return 0;
-    const Route& route = engine_.route(from, to);
-    return route.latency + transfer->bytes.value / route.bandwidth;
+    return delay(*transfer, from, to) + transfer->bytes.value / engine_.route(from, to).bandwidth;
   }
   return 0;
+}
+
+double NetworkPlan::delay(const Transfer& transfer, int from, int to) const {
+  const Route& route = engine_.route(from, to);
+  const MeasuredMessage& measured = transfer.measured;
+  if (!measured.within_node && !measured.across_nodes) return route.latency;
+  const std::optional<Seconds>& alone = same_node(from, to) ? measured.within_node : measured.across_nodes;
+  return alone ? std::max(0.0, alone->value - transfer.bytes.value / route.bandwidth) : route.latency;
 }
 
 /// Whether, as long as flows of one task have one rate, all ranks of a group do the same at the same time.
@@ -194,7 +202,9 @@ std::uint32_t NetworkPlan::add_set(const Transfer& transfer) {
   if (known != pair_sets_.end()) return known->second;
   std::vector<SetFlow> flows;
   for (std::size_t r = 0; r < hosts(transfer.from).size(); ++r)
-    flows.push_back({hosts(transfer.from)[r], hosts(transfer.to)[r]});
+    flows.push_back({.from = hosts(transfer.from)[r],
+                     .to = hosts(transfer.to)[r],
+                     .within_node = same_node(hosts(transfer.from)[r], hosts(transfer.to)[r])});
   return pair_sets_[{transfer.from, transfer.to}] = symmetry_.add(std::move(flows), FlowSymmetry::Waits::rank);
 }
 

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -56,6 +57,9 @@ class NetworkPlan {
   /// Source and target host of one rank's message. REQUIRES: the task is a transfer.
   std::pair<int, int> ends(const Transfer& transfer, std::uint32_t rank) const;
 
+  /// From the start of a message to its first byte [s].
+  double delay(const Transfer& transfer, int from, int to) const;
+
   /// How long rank `rank` of a transfer or collective takes on an idle network [s]; 0 for computations.
   double idle_time(std::uint32_t task, std::uint32_t rank) const;
 
@@ -74,6 +78,7 @@ class NetworkPlan {
     std::vector<std::uint32_t> plans;  ///< by team: index into plans_
   };
 
+  bool same_node(int host, int other) const { return node_of_.at(host) == node_of_.at(other); }
   void plan(std::uint32_t task);
   AlgorithmChoice& choice(const Team& kind) const;
   bool ranks_in_step(const Cluster& cluster) const;
@@ -86,6 +91,7 @@ class NetworkPlan {
   const CyclicTaskGraph& graph_;
   SimEngine& engine_;
   std::vector<int> host_of_;
+  std::map<int, std::string> node_of_;  ///< by host
   std::vector<std::vector<int>> hosts_;
   bool may_contend_;
   TeamNetworks networks_;

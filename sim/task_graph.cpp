@@ -154,6 +154,17 @@ void CyclicTaskGraph::tune(Collective& collective, Axis axis, std::uint32_t team
   tuning_(collective, members);
 }
 
+void CyclicTaskGraph::measure_messages(const std::function<MeasuredMessage(Bytes)>& measured) {
+  std::map<double, MeasuredMessage> known;
+  for (Task& task : tasks_) {
+    auto* transfer = std::get_if<Transfer>(&task.work);
+    if (transfer == nullptr) continue;
+    const auto [at, is_new] = known.try_emplace(transfer->bytes.value);
+    if (is_new) at->second = measured(transfer->bytes);
+    transfer->measured = at->second;
+  }
+}
+
 void CyclicTaskGraph::after(TaskId before, TaskId after, int lag) {
   if (edges_.size() >= kMostEdges)
     throw GraphTooLarge(fmt::format("a step with more than {} dependencies between tasks", kMostEdges));

@@ -79,12 +79,20 @@ struct Compute {
   DeviceTime duration;  ///< known for every device that does it: the queue's, or else the rank's
 };
 
+/// How long a message takes that is alone, as measured on a real machine; nothing where it was not.
+struct MeasuredMessage {
+  std::optional<Seconds> within_node, across_nodes;
+};
+
 /// A message of so many bytes: rank r of `from` sends to rank r of `to` (a group of one serves all ranks).
 /// Costs the route's latency, then shares links max-min fairly. Between devices of the same name it is free.
 struct Transfer {
   GroupId from{};
   GroupId to{};
   Bytes bytes;
+  /// What a message takes longer than its bytes need at the rate of its links is a delay before them, instead of the
+  /// latency: so it takes what was measured if it is alone, and loads its links with its bytes if not.
+  MeasuredMessage measured = {};
 };
 
 /// A collective over the ranks of `group`, or over those of each team. It starts when all of them have reached it and
@@ -183,6 +191,8 @@ class CyclicTaskGraph {
   /// team, later for other teams and for those that run as one. Setting it again must change nothing.
   void tune_collectives(std::function<void(Collective&, const Group&)> tuning);
   void tune(Collective& collective, Axis axis, std::uint32_t team) const;
+  /// Sets what messages of each size take that are alone.
+  void measure_messages(const std::function<MeasuredMessage(Bytes)>& measured);
   void set_version_effect(TaskId task, VersionEffect effect) { tasks_[index(task)].version = effect; }
 
   std::span<const Group> groups() const { return groups_; }

@@ -8,12 +8,14 @@
 namespace epocast {
 namespace {
 
-// In the order of the enumerations.
+// In the order of the enumerations. Of operations, those that a graph may have.
 const std::vector<std::string>& op_names() {
   static const std::vector<std::string> names = {"all_reduce", "reduce_scatter", "all_gather", "all_to_all",
                                                  "broadcast",  "reduce",         "gather",     "scatter"};
   return names;
 }
+
+constexpr const char* kSend = "send";
 
 const std::vector<std::string>& algorithm_names() {
   static const std::vector<std::string> names = [] {
@@ -54,7 +56,9 @@ Enum parse(const char* what, const std::string& name, const std::vector<std::str
 
 }  // namespace
 
-const char* to_string(CollectiveOp op) { return op_names()[static_cast<std::size_t>(op)].c_str(); }
+const char* to_string(CollectiveOp op) {
+  return op == CollectiveOp::send ? kSend : op_names()[static_cast<std::size_t>(op)].c_str();
+}
 const char* to_string(CollectiveAlgorithm algorithm) {
   return setting_names()[static_cast<std::size_t>(algorithm)].c_str();
 }
@@ -67,6 +71,12 @@ std::vector<std::string> collective_level_names() { return level_names(); }
 
 CollectiveOp parse_collective_op(const std::string& name) {
   return parse<CollectiveOp>("collective operation", name, op_names());
+}
+CollectiveOp parse_measured_op(const std::string& name) {
+  if (name == kSend) return CollectiveOp::send;
+  std::vector<std::string> known = op_names();
+  known.emplace_back(kSend);
+  return parse<CollectiveOp>("operation", name, known);
 }
 CollectiveAlgorithm parse_collective_algorithm(const std::string& name) {
   return parse<CollectiveAlgorithm>("collective algorithm", name, setting_names());

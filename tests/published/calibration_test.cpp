@@ -82,14 +82,17 @@ TEST_CASE("leaving out all batch sizes of a layer is harder, but stays within 15
   }
 }
 
-TEST_CASE("held-out all-reduces of 1 MB and more are predicted within 10 %") {
-  const std::map<std::string, std::string> libraries{{"allreduce_knl_omnipath", "Intel MLSL"},
-                                                     {"collectives_a100_nvswitch", "NCCL"},
-                                                     {"allreduce_v100_nvlink", "NCCL"}};
-  for (const auto& [name, library] : libraries) {
+TEST_CASE("held-out all-reduces and messages of 1 MB and more are predicted within 10 %") {
+  const std::vector<std::tuple<std::string, std::string, CollectiveOp>> tables{
+      {"allreduce_knl_omnipath", "Intel MLSL", CollectiveOp::all_reduce},
+      {"collectives_a100_nvswitch", "NCCL", CollectiveOp::all_reduce},
+      {"allreduce_v100_nvlink", "NCCL", CollectiveOp::all_reduce},
+      {"messages_a100_nvswitch", "NCCL", CollectiveOp::send},
+      {"messages_h100_nvswitch", "NCCL", CollectiveOp::send}};
+  for (const auto& [name, library, op] : tables) {
     const CsvTable table = CsvTable::load(kCostModels / "measurements" / (name + ".csv"));
     const std::vector<NetworkFit> fits = fit_networks(read_network_measurements(table).timings, 0);
-    const auto fit = std::ranges::find(fits, CollectiveOp::all_reduce, &NetworkFit::op);
+    const auto fit = std::ranges::find(fits, op, &NetworkFit::op);
     REQUIRE(fit != fits.end());
     const NetworkQuality& quality = fit->quality;
     INFO(name << ": " << quality.error << ", one alpha and beta " << quality.alpha_beta);
@@ -114,8 +117,8 @@ TEST_CASE("the shipped calibrations are those that the shipped measurements give
       }
     }
   }
-  for (const std::string name :
-       {"allreduce_knl_omnipath", "allreduce_p100_pcie", "allreduce_v100_nvlink", "collectives_a100_nvswitch"}) {
+  for (const std::string name : {"allreduce_knl_omnipath", "allreduce_p100_pcie", "allreduce_v100_nvlink",
+                                 "collectives_a100_nvswitch", "messages_a100_nvswitch", "messages_h100_nvswitch"}) {
     const CsvTable table = CsvTable::load(kCostModels / "measurements" / (name + ".csv"));
     const NetworkCalibration shipped =
         read_network_calibration(ConfigNode::load_file(kCostModels / "calibrations" / (name + ".yaml")));

@@ -127,6 +127,67 @@ TEST_CASE("what lies outside the measurements or is derived is said", "[calibrat
   CHECK_THAT(caveats(4, "{bytes: 1 MB, operation: all_gather}").at(0), Contains("half of an all_reduce"));
 }
 
+NetworkFit sends(int nodes) {
+  NetworkFit fit = fit_of(CollectiveOp::send);
+  fit.points = {{CollectiveOp::send, "library", 2, 1e6, Seconds(1e-3), 0, nodes}};
+  return fit;
+}
+
+/// One message of 1 MB from each device of `from` to that of `to`.
+CyclicTaskGraph messages(const std::vector<DeviceId>& from, const std::vector<DeviceId>& to,
+                         const MeasuredCollectives& times) {
+  CyclicTaskGraph graph;
+  const GroupId senders = graph.add_group("senders", from), receivers = graph.add_group("receivers", to);
+  const TaskId sent = graph.transfer(senders, QueueId::none, {senders, receivers, Bytes(1e6)}, {"send", ""});
+  graph.after(sent, sent, 1);
+  graph.measure_messages([&](Bytes bytes) {
+    return MeasuredMessage{times.message_time(bytes.value, true), times.message_time(bytes.value, false)};
+  });
+  return graph;
+}
+
+TEST_CASE("a measured message takes its time alone, and contends with others", "[calibration]") {
+  // 10 us and 1 MB at 1 ns a byte: 1.01 ms, of which links of 2 GB/s are busy for 0.5 ms. Two that go to one device
+  // share its link for 1 ms, after 0.51 ms; the star's latency is within.
+  const testing::Star star(4, 2e9, 5e-6);
+  const MeasuredCollectives times = measured({sends(2)});
+  const auto total = [&](const std::vector<DeviceId>& from, const std::vector<DeviceId>& to, bool fold) {
+    const auto result =
+        testing::simulate(star.cluster(), {{messages(from, to, times), {.iterations = 5, .fold = fold}}}).front();
+    CHECK(result.metrics.bytes == Approx(1e6 * static_cast<double>(from.size())));
+    REQUIRE(result.bound);
+    CHECK(result.bound->seconds <= result.total / 5 * (1 + 1e-9));
+    return result.total / 5;
+  };
+  CHECK(total({DeviceId(0)}, {DeviceId(1)}, false) == Approx(1.01e-3).epsilon(1e-9));
+  for (const bool fold : {false, true})
+    CHECK(total({DeviceId(0), DeviceId(1)}, {DeviceId(2), DeviceId(3)}, fold) == Approx(1.01e-3).epsilon(1e-9));
+  CHECK(total({DeviceId(0), DeviceId(1)}, {DeviceId(2)}, false) == Approx(1.51e-3).epsilon(1e-9));
+}
+
+TEST_CASE("messages are measured where they run, and faster links are not made slower than their bytes",
+          "[calibration]") {
+  CHECK_FALSE(measured({sends(2)}).message_time(1e6, true));  // only between nodes
+  CHECK(measured({sends(2)}).message_time(1e6, false)->value == Approx(1.01e-3));
+  CHECK_FALSE(measured({sends(1)}, CollectiveScope::across_nodes).message_time(1e6, true));
+  CHECK_FALSE(measured({fit_of(CollectiveOp::all_reduce)}).message_time(1e6, false));
+  // Links of 0.5 GB/s need 2 ms for what was measured in 1.01: their rate stands, and no latency is added.
+  const testing::Star slow(2, 0.5e9, 5e-6);
+  const auto result = testing::simulate(
+      slow.cluster(), {{messages({DeviceId(0)}, {DeviceId(1)}, measured({sends(2)})), {.iterations = 5}}});
+  CHECK(result.front().total == Approx(5 * 2e-3).epsilon(1e-9));
+}
+
+TEST_CASE("a calibration of messages says nothing of collectives, and stands beside one of these", "[calibration]") {
+  const Cluster cluster = testing::cluster_of(4);
+  const CyclicTaskGraph graph = benchmark(cluster, 4, "bytes: 1 MB", CollectiveLevel::automatic);
+  const auto& task = graph.tasks().front();
+  CHECK_FALSE(measured({sends(2)}).time(std::get<Collective>(task.work), graph.group(task.ranks), cluster));
+  CHECK_FALSE(measured({sends(2)}).excludes(measured({fit_of(CollectiveOp::all_reduce)})));
+  CHECK(measured({sends(2)}).excludes(measured({sends(1), fit_of(CollectiveOp::all_reduce)})));
+  CHECK(measured({sends(2)}).caveats(messages({DeviceId(0)}, {DeviceId(1)}, measured({sends(2)})), cluster).empty());
+}
+
 }  // namespace epocast
 
 }  // namespace epocast::measured_collectives_test
