@@ -17,7 +17,6 @@
 #include "experiments/model_work.hpp"
 #include "experiments/scenario.hpp"
 #include "experiments/stack_settings.hpp"
-#include "experiments/sweep/input_memo.hpp"
 #include "experiments/usual_stack.hpp"
 #include "platforms/platform_loader.hpp"
 #include "sim/data_directory.hpp"
@@ -277,7 +276,7 @@ std::optional<CachedReduction> read_cached_reduction(const ConfigNode& collectiv
 std::vector<MeasuredCollectives> read_calibrations(const ConfigNode& node, const std::filesystem::path& data) {
   if (!node.is_map() || !node.has("calibration")) return {};
   std::vector<MeasuredCollectives> out = read_measured_collectives(node.at("calibration"), data);
-  if (out.front().scope() != CollectiveScope::everywhere) return out;
+  if (out.front().scope() != CollectiveScope::everywhere || !out.front().has_collectives()) return out;
   if (node.has("reduction_rate"))
     throw node.at("reduction_rate")
         .error("measured times contain the reduction; leave reduction_rate or calibration out");
@@ -356,9 +355,7 @@ SoftwareStack read_stack(const Scenario& scenario, const ConfigNode& study, cons
                          const std::filesystem::path& data) {
   if (study.has("stack")) return load_stack(study.at("stack"), data);
   if (!scenario.usual_stack || setup.steps) return {};
-  const ConfigNode strategy = read_strategy(study);
-  if (!strategy.has("name") || !strategy.at("name").is_scalar()) return {};
-  const std::string name = usual_stack(strategy.at("name").as_string(), setup.cluster.devices.front());
+  const std::string name = usual_stack(read_strategy(study), setup.cluster.devices.front());
   return load_stack(ConfigNode::load_text(name, "stack"), data);
 }
 

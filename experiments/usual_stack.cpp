@@ -24,7 +24,7 @@ struct UsualStack {
 };
 
 /// On accelerators; all else is ideal.
-constexpr std::array<UsualStack, 8> kOnAccelerators{{
+constexpr std::array<UsualStack, 12> kOnAccelerators{{
     // clang-format off
     {"data_parallel",         "pytorch_ddp"},
     {"ddp",                   "pytorch_ddp"},
@@ -34,18 +34,20 @@ constexpr std::array<UsualStack, 8> kOnAccelerators{{
     {"zero1",                 "pytorch_fsdp"},
     {"zero2",                 "pytorch_fsdp"},
     {"zero3",                 "pytorch_fsdp"},
+    {"megatron",              "megatron"},
+    {"pipeline",              "megatron"},
+    {"gpipe",                 "megatron"},
+    {"pipedream",             "megatron"},
     // clang-format on
 }};
 
-/// On processors; all else is gloo: whatever sends messages costs the cores that compute. Compositions are as ideal as
-/// on accelerators, so that one study means the same on both.
-constexpr std::array<UsualStack, 5> kOnProcessors{{
+/// On processors; all else is gloo: whatever sends messages costs the cores that compute.
+constexpr std::array<UsualStack, 4> kOnProcessors{{
     // clang-format off
     {"single",               kIdealStack},
     {"hogwild",              kIdealStack},
     {"collective_benchmark", kIdealStack},
     {"operators",            kIdealStack},
-    {"composition",          kIdealStack},
     // clang-format on
 }};
 
@@ -55,11 +57,42 @@ std::string_view find(const std::array<UsualStack, N>& table, std::string_view s
   return found == table.end() ? otherwise : found->stack;
 }
 
+/// The name of a part of a composition, which may be a map of options.
+std::string name_of_part(const ConfigNode& strategy, const std::string& part, const std::string& otherwise) {
+  if (!strategy.has(part)) return otherwise;
+  const ConfigNode value = strategy.at(part);
+  const ConfigNode name = value.is_map() && value.has("name") ? value.at("name") : value;
+  return name.is_scalar() ? name.as_string() : otherwise;
+}
+
+/// The strategy whose software a composition is run with.
+std::string strategy_like(const ConfigNode& composition) {
+  const std::string body = name_of_part(composition, "body", "whole");
+  if (body == "layerwise" || body == "operators") return body;
+  const ConfigNode mesh = composition.at("mesh");
+  if (!mesh.is_map()) return "composition";
+  for (const std::string& axis : mesh.keys())
+    if (axis != "data" && !(mesh.at(axis).is_scalar() && mesh.at(axis).as_string() == "1")) return "megatron";
+  const std::string synchronisation = name_of_part(composition, "synchronisation", "all_reduce");
+  if (synchronisation == "all_reduce") return "data_parallel";
+  return synchronisation == "sharded" ? "sharded_data_parallel" : synchronisation;
+}
+
+/// The name of a strategy in a study; "" if it has none.
+std::string name_of(const ConfigNode& strategy) {
+  if (strategy.is_scalar()) return strategy.as_string();
+  if (!strategy.is_map()) return "";
+  if (strategy.has("name")) return strategy.at("name").is_scalar() ? strategy.at("name").as_string() : "";
+  return strategy.has("mesh") ? strategy_like(strategy) : "";
+}
+
 }  // namespace
 
-std::string usual_stack(const std::string& strategy, const Device& device) {
-  if (is_accelerator(device)) return std::string(find(kOnAccelerators, strategy, kIdealStack));
-  if (is_processor(device)) return std::string(find(kOnProcessors, strategy, "gloo"));
+std::string usual_stack(const ConfigNode& strategy, const Device& device) {
+  const std::string name = name_of(strategy);
+  if (name.empty()) return kIdealStack;
+  if (is_accelerator(device)) return std::string(find(kOnAccelerators, name, kIdealStack));
+  if (is_processor(device)) return std::string(find(kOnProcessors, name, "gloo"));
   return kIdealStack;
 }
 

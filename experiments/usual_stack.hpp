@@ -4,15 +4,17 @@
 #include <string>
 
 #include "sim/cluster.hpp"
+#include "sim/config.hpp"
 
 namespace epocast {
 
-/// The stack of a table by strategy and kind of device. On accelerators `pytorch_ddp`, `pytorch_fsdp` or `horovod` for
-/// what these do. On processors `gloo` for all that sends messages, but for steps composed over a `mesh`, which have
-/// none on either kind. All else is `ideal`, and so are devices whose kind cannot be told.
+/// The stack of a table by strategy and kind of device. `strategy`: as in a study, a name, or a map with a name or a
+/// mesh. On accelerators `pytorch_ddp`, `pytorch_fsdp` or `horovod` for what these do, compositions over data alone
+/// too; `megatron` for pipelines and for what divides layers or sequences. On processors `gloo` for all that sends
+/// messages. All else is `ideal`, and so are devices whose kind cannot be told.
 ///
 /// An accelerator shares a machine with others of its kind, or multiplies faster in another precision than fp32. A
 /// processor is one by its model's name (Xeon, EPYC, POWER9, Graviton..).
-std::string usual_stack(const std::string& strategy, const Device& device);
+std::string usual_stack(const ConfigNode& strategy, const Device& device);
 
 }  // namespace epocast

@@ -134,17 +134,30 @@ TEST_CASE("a study that names no stack gets that of its strategy and devices") {
   accelerator.name = "gpu-0";
   accelerator.node = "node-0";
   alone.name = alone.node = "a";
-  CHECK(usual_stack("ddp", accelerator) == "pytorch_ddp");
-  CHECK(usual_stack("zero3", accelerator) == "pytorch_fsdp");
-  CHECK(usual_stack("horovod", accelerator) == "horovod");
-  CHECK(usual_stack("gossip", accelerator) == "ideal");
-  CHECK(usual_stack("ddp", alone) == "ideal");
+  const auto stack = [](const std::string& strategy, const Device& device) {
+    return usual_stack(ConfigNode::load_text(strategy, "strategy"), device);
+  };
+  CHECK(stack("ddp", accelerator) == "pytorch_ddp");
+  CHECK(stack("{name: zero3}", accelerator) == "pytorch_fsdp");
+  CHECK(stack("horovod", accelerator) == "horovod");
+  CHECK(stack("gossip", accelerator) == "ideal");
+  CHECK(stack("gpipe", accelerator) == "megatron");
+  CHECK(stack("{mesh: {data: 4}}", accelerator) == "pytorch_ddp");
+  CHECK(stack("{mesh: {data: rest, tensor: 1}}", accelerator) == "pytorch_ddp");
+  CHECK(stack("{mesh: {data: rest}, synchronisation: {name: sharded, stage: 1}}", accelerator) == "pytorch_fsdp");
+  CHECK(stack("{mesh: {data: rest}, synchronisation: server}", accelerator) == "ideal");
+  CHECK(stack("{mesh: {data: rest, tensor: 2}, synchronisation: sharded}", accelerator) == "megatron");
+  CHECK(stack("{mesh: {data: 4}, body: {name: layerwise}}", accelerator) == "ideal");
+  CHECK(stack("[1, 2]", accelerator) == "ideal");  // refused elsewhere
+  CHECK(stack("ddp", alone) == "ideal");
   alone.model = "2x Intel Xeon Platinum 8180";
-  CHECK(usual_stack("ddp", alone) == "gloo");
-  CHECK(usual_stack("parameter_server", alone) == "gloo");
-  CHECK(usual_stack("single", alone) == "ideal");
+  CHECK(stack("ddp", alone) == "gloo");
+  CHECK(stack("parameter_server", alone) == "gloo");
+  CHECK(stack("{mesh: {pipeline: 2}}", alone) == "gloo");
+  CHECK(stack("{mesh: {data: 4}, body: operators}", alone) == "ideal");
+  CHECK(stack("single", alone) == "ideal");
   alone.other_rates[Precision::bf16] = FlopPerSecond(1e14);
-  CHECK(usual_stack("ddp", alone) == "pytorch_ddp");
+  CHECK(stack("ddp", alone) == "pytorch_ddp");
 }
 
 TEST_CASE("each mechanism can be left out by itself") {
