@@ -60,6 +60,10 @@ std::int64_t largest_batch(const ScenarioSetup& setup, PhaseSettings phase, cons
 }
 
 constexpr std::size_t kMostRemedies = 4;
+constexpr const char* kUntried =
+    "what would fit was not looked for, in a sweep or of so large a step; try memory.recompute, memory.offload, "
+    "sharded "
+    "synchronisation, a smaller batch or more stages, or let `epocast plan --fits` choose";
 
 /// "batch.per_worker: 24 would fit; with this batch use one of memory.recompute: full (1.2 s an iteration), ..".
 std::string advice(const ScenarioSetup& setup, const PhaseSettings& phase, const std::vector<Remedy>& remedies) {
@@ -151,7 +155,7 @@ std::vector<StudyChange> memory_changes(const ConfigNode& study) {
 }
 
 std::string memory_advice(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs,
-                          const std::vector<Remedy>& remedies) {
+                          const std::optional<std::vector<Remedy>>& remedies) {
   Shortage worst;
   std::size_t phase = 0;
   for (std::size_t p = 0; p < runs.size(); ++p)
@@ -166,7 +170,7 @@ std::string memory_advice(const ScenarioSetup& setup, const std::vector<PhaseRun
                      worst.others > 0 ? fmt::format(" ({} {} less)", counted(worst.others, "other"),
                                                     worst.others == 1 ? "lacks" : "lack")
                                       : "",
-                     advice(setup, setup.phases[phase], remedies));
+                     remedies ? advice(setup, setup.phases[phase], *remedies) : kUntried);
 }
 
 }  // namespace epocast

@@ -1,6 +1,7 @@
 #pragma once
 // What to do about a run that does not fit.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,9 +17,10 @@ namespace epocast {
 std::vector<StudyChange> memory_changes(const ConfigNode& study);
 
 /// A sentence for the phase that exceeds its devices' memory most: by how much, and what would help (the largest batch
-/// per worker that fits, and with the same batch `remedies`, fastest first); "" if everything fits.
+/// per worker that fits, and with the same batch `remedies`, fastest first; none if they were not looked for); "" if
+/// everything fits.
 std::string memory_advice(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs,
-                          const std::vector<Remedy>& remedies);
+                          const std::optional<std::vector<Remedy>>& remedies);
 
 /// A sentence for the node of whose memory offloading takes most over what the study allows; "" if none does.
 std::string host_memory_advice(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs);

@@ -156,8 +156,9 @@ bool locks_in_phase(const ScenarioSetup& setup, const PhaseSettings& phase, cons
   return server_is_full || (run.result.bound && run.result.iteration > (1 + kShare) * run.result.bound->seconds);
 }
 
-void warn(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs, const std::vector<Remedy>& remedies,
-          ScenarioResult& out) {
+/// `remedies`: none if none were looked for.
+void warn(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs,
+          const std::optional<std::vector<Remedy>>& remedies, ScenarioResult& out) {
   const auto add = [&](const std::vector<std::string>& caveats) {
     for (const std::string& caveat : caveats)
       if (std::find(out.warnings.begin(), out.warnings.end(), caveat) == out.warnings.end())
@@ -334,6 +335,9 @@ ExecutionOptions execution_options(const ScenarioSetup& setup, const PhaseSettin
 
 namespace {
 
+/// Each remedy takes as long to simulate as the scenario: of larger steps, minutes in all.
+constexpr std::size_t kMostTasksToAdvise = 200'000;
+
 /// Of those changes with which a scenario fits into memory: how long an iteration then takes, shortest first.
 std::vector<Remedy> try_changes(const std::vector<StudyChange>& changes, const Scenario& scenario,
                                 const Registries& registries, SimEngine& engine) {
@@ -412,11 +416,14 @@ ScenarioResult run_scenario(const Scenario& scenario, const Registries& registri
   }
   if (options.details) out.details = details(setup, runs, by_seed);
   if (setup.learning) learn(setup, engine, runs, out);
-  std::vector<Remedy> remedies;
-  if (out.fits_memory && !*out.fits_memory)
+  const bool advise = options.advise && longest->step.graph.tasks().size() <= kMostTasksToAdvise;
+  std::optional<std::vector<Remedy>> remedies;
+  if (advise && out.fits_memory && !*out.fits_memory)
     remedies = try_changes(memory_changes(scenario.config()), scenario, registries, engine);
   warn(setup, runs, remedies, out);
-  if (const auto change = mesh_change(scenario.config(), setup.cluster, setup.phases.front().workers))
+  const auto change =
+      advise ? mesh_change(scenario.config(), setup.cluster, setup.phases.front().workers) : std::nullopt;
+  if (change)
     for (const Remedy& other : try_changes({*change}, scenario, registries, engine))
       if (std::string advice = mesh_advice(out.iteration_s, other); !advice.empty())
         out.warnings.push_back(std::move(advice));

@@ -52,7 +52,9 @@ StoredRow stored(const Scenario& scenario, const std::string& config, const Batc
 }
 
 BatchOptions batch_options(const SweepOptions& options) {
-  return {.run = options.run, .limits = options.limits, .encode = encode_row, .record_inputs = true};
+  RunOptions run = options.run;
+  run.advise = false;  // what might do better is what the sweep is for
+  return {.run = run, .limits = options.limits, .encode = encode_row, .record_inputs = true};
 }
 
 void count(SweepState& state, int exit_code, const std::string& error) {

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <ranges>
 #include <string>
 
 namespace epocast {
@@ -80,10 +82,14 @@ void follow(const StageProgram& program, Visitor&& at_peak) {
 
 ChunkNeed::ChunkNeed(int chunk, const StageProgram& program, int versions, double state)
     : copies_(versions + 1 + state) {
+  std::map<int, int> running;  // at most, by passes
   follow(program, [&](const auto& held) {
     if (const auto own = held.find(chunk); own != held.end())
-      peaks_[own->second.passes] = std::max(peaks_[own->second.passes], own->second.running);
+      running[own->second.passes] = std::max(running[own->second.passes], own->second.running);
   });
+  // More passes with as many running need at least as much.
+  for (const auto& [passes, most] : std::views::reverse(running))
+    if (peaks_.empty() || most > peaks_.back().running) peaks_.push_back({passes, most});
 }
 
 Bytes ChunkNeed::operator()(Bytes parameters, Bytes kept, Bytes recomputed) const {

@@ -2,7 +2,6 @@
 // What the stages of a pipeline hold in their memory at the peak: weights in as many versions as the schedule needs,
 // gradients, the optimizer's state, and the activations of all passes under way.
 
-#include <map>
 #include <vector>
 
 #include "sim/strategy.hpp"
@@ -22,8 +21,12 @@ class ChunkNeed {
   Bytes operator()(Bytes parameters, Bytes kept, Bytes recomputed) const;
 
  private:
-  double copies_;             ///< bytes per byte of parameters
-  std::map<int, int> peaks_;  ///< by passes under way, how many of them at most have what is computed again
+  struct Peak {
+    int passes = 0;   ///< under way
+    int running = 0;  ///< of them have what is computed again
+  };
+  double copies_;            ///< bytes per byte of parameters
+  std::vector<Peak> peaks_;  ///< none of which is below another in both
 };
 
 /// Memory of chunks that are not made yet, by chunk. Of the plan, its chunks and devices only count.
