@@ -4,13 +4,17 @@
 #include <unistd.h>
 
 #include <ctime>
-#include <initializer_list>
 
 namespace epocast {
+namespace {
+
+constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
+
+}  // namespace
 
 SignalWatch::SignalWatch() {
   sigemptyset(&watched_);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+  for (const int signal : kSignals) {
     struct sigaction action = {};
     if (sigaction(signal, nullptr, &action) == 0 && action.sa_handler != SIG_IGN) sigaddset(&watched_, signal);
   }
@@ -23,6 +27,14 @@ SignalWatch::~SignalWatch() {
   if (file_ < 0) return;
   close(file_);
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
+bool SignalWatch::pending() const {
+  sigset_t come;
+  if (sigpending(&come) != 0) return false;
+  for (const int signal : kSignals)
+    if (sigismember(&come, signal) == 1 && sigismember(&watched_, signal) == 1) return true;
+  return false;
 }
 
 int SignalWatch::caught() const {

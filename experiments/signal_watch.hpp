@@ -20,10 +20,12 @@ class SignalWatch {
   int caught() const;
 
   /// While one lives, signals do what they do without a watch: for work that may not come back soon, such as writing to
-  /// a pipe that nobody reads.
+  /// a pipe that nobody reads. One that has come before is left to caught(): what came with it is not lost.
   class Pause {
    public:
-    explicit Pause(const SignalWatch& watch) : watch_(watch) { pthread_sigmask(SIG_SETMASK, &watch_.before_, nullptr); }
+    explicit Pause(const SignalWatch& watch) : watch_(watch) {
+      if (!watch_.pending()) pthread_sigmask(SIG_SETMASK, &watch_.before_, nullptr);
+    }
     ~Pause() {
       if (watch_.file_ >= 0) pthread_sigmask(SIG_BLOCK, &watch_.watched_, nullptr);
     }
@@ -35,6 +37,8 @@ class SignalWatch {
   };
 
  private:
+  bool pending() const;
+
   sigset_t watched_, before_;
   int file_ = -1;
 };

@@ -56,7 +56,9 @@ ConfigNode with_options_of_parts(const ConfigNode& config, const ConfigNode& str
   if (stages) std::erase_if(defaults, [](const SoftwareStack::Default& one) { return one.option == "update"; });
   if (defaults.empty()) return config;
   const std::string prefix = "strategy." + key + ".";
-  const ConfigNode out = part.is_map() ? config : config.without("strategy." + key).with(prefix + "name", name);
+  const ConfigNode out =
+      part.is_map() ? config
+                    : config.with("strategy." + key, ConfigNode::load_text("{name: all_reduce}", part.where().file));
   return filled(out, prefix, part, defaults);
 }
 

@@ -123,6 +123,8 @@ TEST_CASE("a stack fills in what a study leaves out of its strategy") {
   CHECK(
       strategy("strategy: {mesh: {data: 4}}") ==
       "{mesh: {data: 4}, synchronisation: {name: all_reduce, first_bucket: 1 MiB, bucket: 2 MiB, update: after_all}}");
+  CHECK(strategy("strategy: {mesh: {data: 4}, synchronisation: all_reduce}") ==
+        strategy("strategy: {mesh: {data: 4}, synchronisation: {name: all_reduce}}"));
   CHECK(strategy("strategy: {mesh: {pipeline: 2, data: 2}, synchronisation: {name: all_reduce, bucket: 8 MiB}}") ==
         "{mesh: {pipeline: 2, data: 2}, synchronisation: {name: all_reduce, bucket: 8 MiB, first_bucket: 1 MiB}}");
   CHECK(strategy("strategy: {mesh: {data: 4}, synchronisation: sharded}") ==
