@@ -24,7 +24,7 @@ struct UsualStack {
 };
 
 /// On accelerators; all else is ideal.
-constexpr std::array<UsualStack, 12> kOnAccelerators{{
+constexpr std::array<UsualStack, 13> kOnAccelerators{{
     // clang-format off
     {"data_parallel",         "pytorch_ddp"},
     {"ddp",                   "pytorch_ddp"},
@@ -38,6 +38,7 @@ constexpr std::array<UsualStack, 12> kOnAccelerators{{
     {"pipeline",              "megatron"},
     {"gpipe",                 "megatron"},
     {"pipedream",             "megatron"},
+    {"layerwise",             "megatron"},
     // clang-format on
 }};
 

@@ -149,8 +149,9 @@ TEST_CASE("a study that names no stack gets that of its strategy and devices") {
   CHECK(stack("{mesh: {data: rest}, synchronisation: {name: sharded, stage: 1}}", accelerator) == "pytorch_fsdp");
   CHECK(stack("{mesh: {data: rest}, synchronisation: server}", accelerator) == "ideal");
   CHECK(stack("{mesh: {data: rest, tensor: 2}, synchronisation: sharded}", accelerator) == "megatron");
-  CHECK(stack("{mesh: {data: 4}, body: {name: layerwise}}", accelerator) == "ideal");
-  CHECK(stack("[1, 2]", accelerator) == "ideal");  // refused elsewhere
+  CHECK(stack("{mesh: {data: 4}, body: {name: layerwise}}", accelerator) == "megatron");
+  CHECK(stack("layerwise", accelerator) == "megatron");  // so that it compares with expert plans
+  CHECK(stack("[1, 2]", accelerator) == "ideal");        // refused elsewhere
   CHECK(stack("ddp", alone) == "ideal");
   alone.model = "2x Intel Xeon Platinum 8180";
   CHECK(stack("ddp", alone) == "gloo");
