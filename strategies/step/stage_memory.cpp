@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
-#include <ranges>
 #include <string>
 
 namespace epocast {
@@ -82,13 +82,13 @@ void follow(const StageProgram& program, Visitor&& at_peak) {
 
 ChunkNeed::ChunkNeed(int chunk, const StageProgram& program, int versions, double state)
     : copies_(versions + 1 + state) {
-  std::map<int, int> running;  // at most, by passes
+  std::map<int, int, std::greater<>> running;  // at most, by passes, most first
   follow(program, [&](const auto& held) {
     if (const auto own = held.find(chunk); own != held.end())
       running[own->second.passes] = std::max(running[own->second.passes], own->second.running);
   });
   // More passes with as many running need at least as much.
-  for (const auto& [passes, most] : std::views::reverse(running))
+  for (const auto& [passes, most] : running)
     if (peaks_.empty() || most > peaks_.back().running) peaks_.push_back({passes, most});
 }
 
