@@ -14,7 +14,6 @@
 #include "experiments/batch/scenario_outcome.hpp"
 #include "experiments/fork_pool.hpp"
 #include "experiments/large_pages.hpp"
-
 #include "sim/input_record.hpp"
 #include "sim/simgrid/restart.hpp"
 
