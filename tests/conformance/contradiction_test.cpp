@@ -18,10 +18,12 @@ TEST_CASE("no run contradicts itself without a doubt", "[conformance]") {
     c.variant.collective.level = CollectiveLevel::closed_form;
     cases.push_back(std::move(c));
   }
-  const auto packed = testing::in_children(static_cast<int>(cases.size()), [&](int job) {
-    const Case& c = cases[static_cast<std::size_t>(job)];
-    return testing::execute_packed(slow.cluster(), {{c.compile(slow.cluster()).graph, {.iterations = kShort}}});
-  });
+  const auto packed = testing::on_engines(
+      slow.cluster().platform_file.string(), static_cast<int>(cases.size()), [&](int job, SimEngine& engine) {
+        const Case& c = cases[static_cast<std::size_t>(job)];
+        return testing::execute_packed(slow.cluster(), engine,
+                                       {{c.compile(slow.cluster()).graph, {.iterations = kShort}}});
+      });
   int contradictions = 0;
   for (std::size_t i = 0; i < cases.size(); ++i) {
     INFO(cases[i].text());

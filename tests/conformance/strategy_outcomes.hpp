@@ -79,24 +79,28 @@ struct Outcome {
   std::vector<ExecutionResult> results;  ///< by RunIndex
 };
 
-/// Runs all cases once, each run in a process of its own: the clock's resolution depends on its date, and where events
-/// tie even a rounding error may decide who goes first. Every test looks at the same outcomes.
+/// Runs all cases once, each run on an engine as new: the clock's resolution depends on its date, and where events tie
+/// even a rounding error may decide who goes first. Every test looks at the same outcomes.
 inline const std::vector<Outcome>& outcomes() {
   static const std::vector<Outcome> all = [] {
     std::vector<Outcome> made;
     for (const Case& c : all_cases()) made.push_back({c, {}, {}, {}});
-    const Cluster& fast = faster_cluster();
-    const auto packed = testing::in_children(static_cast<int>(made.size() * kRuns.size()), [&](int job) {
-      const Outcome& o = made[static_cast<std::size_t>(job) / kRuns.size()];
-      const std::size_t run = static_cast<std::size_t>(job) % kRuns.size();
-      const Cluster& where = run == kFaster ? fast : cluster();
-      return testing::execute_packed(where, {testing::Run{o.is.compile(where).graph, kRuns[run]}});
-    });
-    for (std::size_t job = 0; job < packed.size(); ++job) {
-      Outcome& o = made[job / kRuns.size()];
-      o.packed.push_back(packed[job]);
-      o.results.push_back(testing::unpack(packed[job]).front());
-    }
+    const auto run_all = [&](const Cluster& where, std::size_t first, std::size_t last) {
+      const std::size_t runs = last - first;
+      const auto packed = testing::on_engines(
+          where.platform_file.string(), static_cast<int>(made.size() * runs), [&](int job, SimEngine& engine) {
+            const Outcome& o = made[static_cast<std::size_t>(job) / runs];
+            const ExecutionOptions& options = kRuns[first + static_cast<std::size_t>(job) % runs];
+            return testing::execute_packed(where, engine, {{o.is.compile(where).graph, options}});
+          });
+      for (std::size_t job = 0; job < packed.size(); ++job) {
+        Outcome& o = made[job / runs];
+        o.packed.push_back(packed[job]);
+        o.results.push_back(testing::unpack(packed[job]).front());
+      }
+    };
+    run_all(cluster(), 0, kFaster);
+    run_all(faster_cluster(), kFaster, kRuns.size());
     for (Outcome& o : made) o.step = o.is.compile(cluster());  // here, where no child has to carry them all
     return made;
   }();

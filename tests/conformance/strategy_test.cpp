@@ -65,8 +65,7 @@ bool computes(const CyclicTaskGraph& graph) {
 }
 
 /// Iteration and total of kLong iterations, as text: with and without the network.
-std::string least_times(const Case& c) {
-  SimEngine engine(cluster().platform_file.string());
+std::string least_times(const Case& c, SimEngine& engine) {
   const TrainingStep step = c.compile(cluster());
   std::ostringstream out;
   out.precision(17);
@@ -300,8 +299,9 @@ TEST_CASE("noise depends on its seed only", "[conformance]") {
 
 TEST_CASE("no run is shorter than its graph says without running it", "[conformance]") {
   const std::vector<Outcome>& all = outcomes();
-  const auto texts = testing::in_children(static_cast<int>(all.size()),
-                                          [&](int i) { return least_times(all[static_cast<std::size_t>(i)].is); });
+  const auto texts = testing::on_engines(
+      cluster().platform_file.string(), static_cast<int>(all.size()),
+      [&](int i, SimEngine& engine) { return least_times(all[static_cast<std::size_t>(i)].is, engine); });
   double tightest = 0;
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (all[i].is.variant.options.find("mode: backup") != std::string::npos) continue;  // leaves out who is late

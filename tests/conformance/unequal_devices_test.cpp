@@ -81,13 +81,13 @@ TrainingStep compile(const Case& c, const Cluster& cluster, bool reversed = fals
 
 enum Way : std::size_t { kUnequal, kStragglers, kMayFold, kReversed, kFast, kWays };
 
-std::string execute(const Case& c, std::size_t way) {
+std::string execute(const Case& c, std::size_t way, SimEngine& engine) {
   ExecutionOptions options{.iterations = kShort, .exact = true, .fold = way == kMayFold};
   if (way == kStragglers)
     for (std::size_t d = 0; d < cluster().devices.size(); ++d)
       options.slowdown.push_back(is_slow(static_cast<DeviceId>(d)) ? kSlower : 1);
   const Cluster& on = way == kStragglers || way == kFast ? cluster() : unequal_cluster();
-  return testing::execute_packed(on, {testing::Run{compile(c, on, way == kReversed).graph, options}});
+  return testing::execute_packed(on, engine, {{compile(c, on, way == kReversed).graph, options}});
 }
 
 }  // namespace
@@ -96,9 +96,10 @@ TEST_CASE("unequal devices are equal devices of which some are slowed down", "[c
   std::vector<Case> cases;
   for (const Case& c : all_cases())
     if (scales(c) && c.workers > 1) cases.push_back(c);
-  const auto packed = testing::in_children(static_cast<int>(cases.size() * kWays), [&](int job) {
-    return execute(cases[static_cast<std::size_t>(job) / kWays], static_cast<std::size_t>(job) % kWays);
-  });
+  const auto packed = testing::on_engines(
+      cluster().platform_file.string(), static_cast<int>(cases.size() * kWays), [&](int job, SimEngine& engine) {
+        return execute(cases[static_cast<std::size_t>(job) / kWays], static_cast<std::size_t>(job) % kWays, engine);
+      });
   int symmetric = 0;
   for (std::size_t i = 0; i < cases.size(); ++i) {
     INFO(cases[i].text());

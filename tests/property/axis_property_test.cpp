@@ -172,9 +172,11 @@ TEST_CASE("a task along an axis is one task per team", "[task graph][axis][prope
   for (std::uint64_t g = 0; g < kGrids; ++g) loops.emplace_back(100 + g, random_grid(random));
   const ExecutionOptions options{
       .iterations = kIterations, .exact = true, .fold = false, .record_waiting = true, .record_timeline = true};
-  const auto packed = testing::in_children(2 * kGrids, [&](int job) {
+  const std::string platform = star.cluster().platform_file.string();
+  const auto packed = testing::on_engines(platform, 2 * kGrids, [&](int job, SimEngine& engine) {
     const TwoWays& loop = loops[static_cast<std::size_t>(job / 2)];
-    return testing::execute_packed(star.cluster(), {{job % 2 == 0 ? loop.with_axes() : loop.spelt_out(), options}});
+    return testing::execute_packed(star.cluster(), engine,
+                                   {{job % 2 == 0 ? loop.with_axes() : loop.spelt_out(), options}});
   });
   for (std::size_t g = 0; g < kGrids; ++g) {
     INFO("grid " << g);

@@ -43,11 +43,13 @@ const std::vector<Sample>& samples() {
     CyclicTaskGraph before;
     before.compute(before.add_queue("q", before.add_group("g", {0}), QueueRole::compute, Discipline::fifo),
                    Seconds(0.123456789), {"before", ""});
-    const auto packed = testing::in_children(4 * kGraphs, [&](int job) {
-      const CyclicTaskGraph& graph = made[static_cast<std::size_t>(job / 4)].graph;
-      if (job % 4 == 3) return testing::execute_packed(star.cluster(), {{before, {}}, {graph, options[0]}});
-      return testing::execute_packed(star.cluster(), {{graph, options[static_cast<std::size_t>(job % 4)]}});
-    });
+    const Cluster& cluster = star.cluster();
+    const auto packed =
+        testing::on_engines(cluster.platform_file.string(), 4 * kGraphs, [&](int job, SimEngine& engine) {
+          const CyclicTaskGraph& graph = made[static_cast<std::size_t>(job / 4)].graph;
+          if (job % 4 == 3) return testing::execute_packed(cluster, engine, {{before, {}}, {graph, options[0]}});
+          return testing::execute_packed(cluster, engine, {{graph, options[static_cast<std::size_t>(job % 4)]}});
+        });
     for (std::size_t g = 0; g < made.size(); ++g) {
       made[g].exact = testing::unpack(packed[4 * g]).front();
       made[g].extrapolated = testing::unpack(packed[4 * g + 1]).front();
@@ -119,10 +121,12 @@ TEST_CASE("a folded graph says of its devices what the whole one says", "[execut
   const auto graph_of = [](int g) {
     return testing::RandomGraph(5000 + static_cast<std::uint64_t>(g), kDevices, g % 2 == 1, true).make();
   };
-  const auto packed = testing::in_children(kGraphs, [&](int g) {
+  const std::string platform = star.cluster().platform_file.string();
+  const auto packed = testing::on_engines(platform, kGraphs, [&](int g, SimEngine& engine) {
     const CyclicTaskGraph graph = graph_of(g);
     return testing::execute_packed(
-        star.cluster(), {{graph, {.iterations = kIterations, .fold = false}}, {graph, {.iterations = kIterations}}});
+        star.cluster(), engine,
+        {{graph, {.iterations = kIterations, .fold = false}}, {graph, {.iterations = kIterations}}});
   });
   int folded = 0;
   for (int g = 0; g < kGraphs; ++g) {

@@ -107,10 +107,11 @@ class StagedLoop {
 int check_loops(const Cluster& cluster, int devices) {
   std::vector<StagedLoop> loops;
   for (std::uint64_t k = 0; k < kLoops; ++k) loops.emplace_back(1000 + k, devices);
-  const auto packed = testing::in_children(kLoops, [&](int job) {
+  const auto packed = testing::on_engines(cluster.platform_file.string(), kLoops, [&](int job, SimEngine& engine) {
     const CyclicTaskGraph& graph = loops[static_cast<std::size_t>(job)].graph();
-    return testing::execute_packed(cluster, {{graph, {.iterations = 12, .exact = true, .fold = false}},
-                                             {graph, {.iterations = 12, .exact = true}}});
+    return testing::execute_packed(
+        cluster, engine,
+        {{graph, {.iterations = 12, .exact = true, .fold = false}}, {graph, {.iterations = 12, .exact = true}}});
   });
   int folded = 0;
   for (std::size_t k = 0; k < kLoops; ++k) {

@@ -1,6 +1,7 @@
 #pragma once
 // SimGrid allows one engine per process, ever: whatever simulates in a test does so in a forked child.
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <stdexcept>
@@ -9,12 +10,21 @@
 #include <vector>
 
 #include "experiments/fork_pool.hpp"
+#include "sim/simgrid/engine.hpp"
+#include "sim/simgrid/restart.hpp"
 
 namespace epocast::testing {
 
-/// Calls job(i) for i in 0..jobs-1, each in a child, as many at a time as there are processors; returns what they
-/// return. Throws std::runtime_error with the message of the first job that threw or died.
-inline std::vector<std::string> in_children(int jobs, const std::function<std::string(int)>& job) {
+/// Jobs from the first up to the last, which a child does in turn.
+struct JobShare {
+  int next = 0, end = 0;
+};
+
+/// Calls job(i) for i in 0..jobs-1 in children, as many at a time as there are processors, each of which does `share`
+/// jobs or fewer: as long as may_go_on() says so after one. Returns what they return. Throws std::runtime_error with
+/// the message of the first job that threw or died.
+inline std::vector<std::string> in_shared_children(int jobs, int share, const std::function<std::string(int)>& job,
+                                                   const std::function<bool()>& may_go_on) {
   std::vector<std::string> outputs(static_cast<std::size_t>(jobs));
   std::string problem;
   const auto keep_problem = [&](const JobOutcome& outcome) {
@@ -25,10 +35,30 @@ inline std::vector<std::string> in_children(int jobs, const std::function<std::s
   // A process takes the longer to fork the larger it is, and what the jobs return can be large: a first child, which
   // keeps none of it, makes the others.
   const auto make_children = [&](int) -> std::string {
-    run_forked(jobs, available_processors(), job, [&](int i, const JobOutcome& outcome) {
-      keep_problem(outcome);
-      if (outcome.finished) send_message(std::to_string(i) + ' ' + outcome.output);
-    });
+    std::vector<JobShare> shares;
+    for (int i = 0; i < jobs; i += share) shares.push_back({i, std::min(jobs, i + share)});
+    std::size_t started = 0;
+    run_forked(
+        {.next = [&] { return started < shares.size() ? std::optional(static_cast<int>(started++)) : std::nullopt; },
+         .job =
+             [&](int s) {
+               const JobShare mine = shares[static_cast<std::size_t>(s)];
+               for (int i = mine.next; i < mine.end && (i == mine.next || may_go_on()); ++i)
+                 send_message(std::to_string(i) + ' ' + job(i));
+               return std::string{};
+             },
+         .message =
+             [&](int s, const std::string& text) {
+               ++shares[static_cast<std::size_t>(s)].next;
+               send_message(text);
+             },
+         .done =
+             [&](int s, const JobOutcome& outcome) {
+               keep_problem(outcome);
+               const JobShare left = shares[static_cast<std::size_t>(s)];
+               if (outcome.finished && left.next < left.end) shares.push_back(left);
+             }},
+        available_processors());
     if (!problem.empty()) throw std::runtime_error(problem);
     return {};
   };
@@ -44,6 +74,25 @@ inline std::vector<std::string> in_children(int jobs, const std::function<std::s
       1);
   if (!problem.empty()) throw std::runtime_error(problem);
   return outputs;
+}
+
+/// The same with a child for each job.
+inline std::vector<std::string> in_children(int jobs, const std::function<std::string(int)>& job) {
+  return in_shared_children(jobs, 1, job, [] { return false; });
+}
+
+/// The same with few children, in each of which one engine of the platform file begins every job as it began the first.
+/// To load a platform and to touch the memory of a new process takes longer than to simulate a few iterations.
+inline std::vector<std::string> on_engines(const std::string& platform, int jobs,
+                                           const std::function<std::string(int, SimEngine&)>& job) {
+  constexpr int kMostPerChild = 100;
+  std::optional<SimEngine> engine;  // in the child
+  const auto with_engine = [&](int i) {
+    if (!engine) engine.emplace(platform);
+    return job(i, *engine);
+  };
+  const int share = std::clamp(jobs / (4 * available_processors()), 1, kMostPerChild);
+  return in_shared_children(jobs, share, with_engine, restart_engine);
 }
 
 /// Calls job() in a child; as above.

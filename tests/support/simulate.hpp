@@ -69,15 +69,19 @@ struct Run {
   ExecutionOptions options = {};
 };
 
-/// Executes the runs one after the other on one engine: the first of this process. Call it in a child; unpack() reads
-/// what it returns.
-inline std::string execute_packed(const Cluster& cluster, const std::vector<Run>& runs) {
-  SimEngine engine(cluster.platform_file.string());
+/// Executes the runs one after the other on the engine, in a child; unpack() reads what it returns.
+inline std::string execute_packed(const Cluster& cluster, SimEngine& engine, const std::vector<Run>& runs) {
   std::vector<ExecutionResult> results;
   for (const Run& run : runs) results.push_back(execute(run.graph, cluster, engine, run.options));
   Archive archive;
   archive(results);
   return archive.bytes();
+}
+
+/// The same on an engine of their own: the first of this process.
+inline std::string execute_packed(const Cluster& cluster, const std::vector<Run>& runs) {
+  SimEngine engine(cluster.platform_file.string());
+  return execute_packed(cluster, engine, runs);
 }
 
 inline std::vector<ExecutionResult> unpack(const std::string& packed) {
