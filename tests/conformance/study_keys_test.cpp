@@ -8,15 +8,16 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <numeric>
 #include <regex>
 #include <set>
 #include <sstream>
 
+#include "experiments/batch/scenario_batches.hpp"
 #include "experiments/scenario.hpp"
 #include "sim/error.hpp"
 #include "strategies/register.hpp"
 #include "tests/conformance/study_keys.hpp"
-#include "tests/support/in_child.hpp"
 #include "tests/support/simulate.hpp"
 
 namespace epocast::study_keys_test {
@@ -129,15 +130,29 @@ std::string study_with(const StrategyOptions& strategy, const std::string& lines
   return out;
 }
 
-ScenarioResult run(const std::string& study) {
-  try {
-    return run_scenario(parse_study(study, "study.yaml").scenarios.front(), builtin_registries(), {});
-  } catch (const ConfigError& problem) {
-    ScenarioResult refused;
-    refused.exit_code = 2;
-    refused.error = problem.what();
-    return refused;
+/// What comes of each study's first scenario, as text.
+std::vector<std::string> run(const std::vector<std::string>& studies) {
+  std::vector<std::string> results(studies.size());
+  std::vector<Scenario> scenarios;
+  std::vector<std::size_t> numbers;  // by scenario
+  for (std::size_t i = 0; i < studies.size(); ++i) {
+    try {
+      scenarios.push_back(parse_study(studies[i], "study.yaml").scenarios.front());
+      numbers.push_back(i);
+    } catch (const ConfigError& problem) {
+      ScenarioResult refused;
+      refused.exit_code = 2;
+      refused.error = problem.what();
+      results[i] = serialize(refused);
+    }
   }
+  std::vector<std::size_t> all(scenarios.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  std::vector<std::string> groups;
+  for (const Scenario& scenario : scenarios) groups.push_back(network_group(scenario.config()));
+  run_batches(scenarios, all, groups, builtin_registries(), {.encode = serialize}, available_processors(),
+              {.ended = [&](BatchedScenario&& ended) { results[numbers[ended.index]] = std::move(ended.result); }});
+  return results;
 }
 
 /// Checks that a column changes as it may.
@@ -174,8 +189,7 @@ TEST_CASE("every key of a study does to every strategy what it must", "[conforma
     for (const KeyEffect& effect : effects)
       pairs.emplace_back(number_of(study_with(strategy, effect.from, files)),
                          number_of(study_with(strategy, effect.to, files)));
-  const auto results = testing::in_children(
-      static_cast<int>(studies.size()), [&](int i) { return serialize(run(studies[static_cast<std::size_t>(i)])); });
+  const std::vector<std::string> results = run(studies);
   for (const char* ending : {".yaml", ".xml"}) std::filesystem::remove(files + ending);
 
   std::size_t next = 0, refusals = 0;
