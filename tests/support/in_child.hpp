@@ -15,62 +15,73 @@
 
 namespace epocast::testing {
 
-/// Jobs from the first up to the last, which a child does in turn.
+/// Jobs from `next` up to `end`, which a child does in turn.
 struct JobShare {
   int next = 0, end = 0;
 };
 
 /// Calls job(i) for i in 0..jobs-1 in children, as many at a time as there are processors, each of which does `share`
-/// jobs or fewer: as long as may_go_on() says so after one. Returns what they return. Throws std::runtime_error with
-/// the message of the first job that threw or died.
+/// jobs or fewer: as long as may_go_on() says so after one. Tells `done` what they return, in a process that keeps
+/// nothing of it. Throws std::runtime_error with the message of the first job that threw or died.
+inline void run_shares(int jobs, int share, const std::function<std::string(int)>& job,
+                       const std::function<bool()>& may_go_on, const std::function<void(std::string)>& done) {
+  std::vector<JobShare> shares;
+  for (int i = 0; i < jobs; i += share) shares.push_back({i, std::min(jobs, i + share)});
+  std::size_t started = 0;
+  std::string problem;
+  run_forked(
+      {.next = [&] { return started < shares.size() ? std::optional(static_cast<int>(started++)) : std::nullopt; },
+       .job =
+           [&](int s) {
+             const JobShare mine = shares[static_cast<std::size_t>(s)];
+             for (int i = mine.next; i < mine.end && (i == mine.next || may_go_on()); ++i)
+               send_message(std::to_string(i) + ' ' + job(i));
+             return std::string{};
+           },
+       .message =
+           [&](int s, std::string text) {
+             ++shares[static_cast<std::size_t>(s)].next;
+             done(std::move(text));
+           },
+       .done =
+           [&](int s, const JobOutcome& outcome) {
+             const JobShare left = shares[static_cast<std::size_t>(s)];
+             if (outcome.finished && left.next < left.end) shares.push_back(left);
+             if (outcome.finished || !problem.empty()) return;
+             problem = outcome.errors;
+             if (outcome.signal != 0) problem += " (killed by signal " + std::to_string(outcome.signal) + ")";
+           }},
+      available_processors());
+  if (!problem.empty()) throw std::runtime_error(problem);
+}
+
+/// The same; returns what the jobs return.
 inline std::vector<std::string> in_shared_children(int jobs, int share, const std::function<std::string(int)>& job,
                                                    const std::function<bool()>& may_go_on) {
   std::vector<std::string> outputs(static_cast<std::size_t>(jobs));
-  std::string problem;
-  const auto keep_problem = [&](const JobOutcome& outcome) {
-    if (!outcome.finished && problem.empty())
-      problem =
-          outcome.errors + (outcome.signal != 0 ? " (killed by signal " + std::to_string(outcome.signal) + ")" : "");
+  const auto keep = [&](const std::string& text) {
+    const std::size_t space = text.find(' ');
+    outputs[std::stoul(text.substr(0, space))] = text.substr(space + 1);
   };
+  if (jobs <= share) {
+    run_shares(jobs, share, job, may_go_on, keep);
+    return outputs;
+  }
   // A process takes the longer to fork the larger it is, and what the jobs return can be large: a first child, which
   // keeps none of it, makes the others.
+  std::string problem;
   const auto make_children = [&](int) -> std::string {
-    std::vector<JobShare> shares;
-    for (int i = 0; i < jobs; i += share) shares.push_back({i, std::min(jobs, i + share)});
-    std::size_t started = 0;
-    run_forked(
-        {.next = [&] { return started < shares.size() ? std::optional(static_cast<int>(started++)) : std::nullopt; },
-         .job =
-             [&](int s) {
-               const JobShare mine = shares[static_cast<std::size_t>(s)];
-               for (int i = mine.next; i < mine.end && (i == mine.next || may_go_on()); ++i)
-                 send_message(std::to_string(i) + ' ' + job(i));
-               return std::string{};
-             },
-         .message =
-             [&](int s, const std::string& text) {
-               ++shares[static_cast<std::size_t>(s)].next;
-               send_message(text);
-             },
-         .done =
-             [&](int s, const JobOutcome& outcome) {
-               keep_problem(outcome);
-               const JobShare left = shares[static_cast<std::size_t>(s)];
-               if (outcome.finished && left.next < left.end) shares.push_back(left);
-             }},
-        available_processors());
-    if (!problem.empty()) throw std::runtime_error(problem);
+    run_shares(jobs, share, job, may_go_on, send_message);
     return {};
   };
   run_forked(
       {.next = [started = false]() mutable { return std::exchange(started, true) ? std::nullopt : std::optional(0); },
        .job = make_children,
-       .message =
-           [&](int, const std::string& text) {
-             const std::size_t space = text.find(' ');
-             outputs[std::stoul(text.substr(0, space))] = text.substr(space + 1);
-           },
-       .done = [&](int, const JobOutcome& outcome) { keep_problem(outcome); }},
+       .message = [&](int, const std::string& text) { keep(text); },
+       .done =
+           [&](int, const JobOutcome& outcome) {
+             if (!outcome.finished) problem = outcome.errors;
+           }},
       1);
   if (!problem.empty()) throw std::runtime_error(problem);
   return outputs;
