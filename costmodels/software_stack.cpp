@@ -48,6 +48,7 @@ SoftwareStack::SoftwareStack(const ConfigNode& root) : name_(root.at("stack").as
     fp32_gradients_ = word == "fp32";
   }
   copies_ = root.get("copies", copies_, Range{0, 100});
+  accumulation_ = root.get("accumulation", accumulation_, Range{0, 100});
   if (root.has("processor_rate"))
     processor_time_ = 1 / root.at("processor_rate").as_bytes_per_second(Range{1e3, 1e18}).value;
   handshake_ = root.get("handshake", handshake_, Range{0, 10});
@@ -69,8 +70,8 @@ SoftwareStack::SoftwareStack(const ConfigNode& root) : name_(root.at("stack").as
 }
 
 void SoftwareStack::read_ranges(const ConfigNode& ranges, const ConfigNode& root) {
-  const std::vector<std::string> uncertain{"copies",    "processor_rate", "collective_overhead",
-                                           "handshake", "interference",   "spread"};
+  const std::vector<std::string> uncertain{"copies",    "accumulation", "processor_rate", "collective_overhead",
+                                           "handshake", "interference", "spread"};
   for (const std::string& key : ranges.keys()) {
     const ConfigNode range = ranges.at(key);
     if (std::ranges::find(uncertain, key) == uncertain.end())
@@ -99,8 +100,18 @@ std::vector<SoftwareStack::Default> SoftwareStack::defaults(const std::string& s
   return found == strategies_.end() ? std::vector<Default>{} : found->second;
 }
 
-double SoftwareStack::copy_time(const Device& device) const {
-  return copies_ / (kCopyEfficiency * device.memory_bandwidth.value);
+Seconds SoftwareStack::streaming_time(const Device& device) {
+  return Seconds(1 / (kCopyEfficiency * device.memory_bandwidth.value));
+}
+
+double SoftwareStack::copy_time(const Device& device) const { return copies_ * streaming_time(device).value; }
+
+void SoftwareStack::accumulate(WorkloadTrace& trace, int micro_batches, const DeviceTime& per_byte) const {
+  const double adds = 1 - 1.0 / micro_batches;
+  for (LayerTrace& layer : trace.layers) {
+    const double parameters = layer.parameters.value / bytes_per_value(trace.precision);
+    if (parameters > 0) layer.times.backward_weights += per_byte * (parameters * accumulation_ * adds);
+  }
 }
 
 void SoftwareStack::apply(WorkloadTrace& trace, std::int64_t workers, bool in_step) const {
@@ -122,6 +133,7 @@ std::vector<std::pair<std::string, SoftwareStack>> SoftwareStack::without_each()
   };
   add(fp32_gradients_, "gradients", [](SoftwareStack& s) { s.fp32_gradients_ = false; });
   add(copies_ > 0, "copies", [](SoftwareStack& s) { s.copies_ = 0; });
+  add(accumulation_ > 0, "accumulation", [](SoftwareStack& s) { s.accumulation_ = 0; });
   add(processor_time_ > 0, "processor_rate", [](SoftwareStack& s) { s.processor_time_ = 0; });
   add(handshake_ > 0, "handshake", [](SoftwareStack& s) { s.handshake_ = 0; });
   add(collective_overhead_.value > 0, "collective_overhead", [](SoftwareStack& s) { s.collective_overhead_ = {}; });

@@ -9,6 +9,8 @@
 //       data_parallel: {first_bucket: 1 MiB, update: after_all}
 //     gradients: fp32                 # precision in which they travel: fp32, or as_weights
 //     copies: 4                       # accesses of device memory for each byte of a collective: into a bucket, and back
+//     accumulation: 12                # bytes of device memory's traffic for each parameter, to add a micro-batch's gradients
+//                                     # to those of the ones before
 //     processor_rate: 2 GB/s          # at which one core would move bytes through the network's software if it did
 //                                     # nothing else; taken from computation while they move
 //     handshake: 1                    # latencies that each message of a collective waits for its receiver's notice
@@ -22,9 +24,10 @@
 // clang-format on
 //
 // Scope and limits: all is off in the stack `ideal`. One worker alone has no copies, no exchange and nobody to wait
-// for: it knows `launch` and `input` only. A synchronous step waits for the slowest of n draws; here it takes the
-// expected maximum of n normal draws in every step (order statistics; exact for n = 2: 1 / sqrt(pi) = 0.564), so runs
-// stay periodic and workers alike.
+// for: it knows `launch`, `input` and `accumulation` only. Gradients are added up at the end of each layer's backward
+// pass, from a step's second micro-batch on; each of m takes (m - 1) / m of the time. A synchronous step waits for
+// the slowest of n draws; here it takes the expected maximum of n normal draws in every step (order statistics; exact
+// for n = 2: 1 / sqrt(pi) = 0.564), so runs stay periodic and workers alike.
 
 #include <filesystem>
 #include <memory>
@@ -57,6 +60,12 @@ class SoftwareStack {
   double spread() const { return spread_; }
   /// s that copies take for each byte on a device.
   double copy_time(const Device& device) const;
+  bool accumulates() const { return accumulation_ > 0; }
+  /// Adds to each layer's backward pass the time that adding up its gradients takes, of one of so many micro-batches of
+  /// a step. `per_byte`: s for each byte of memory traffic.
+  void accumulate(WorkloadTrace& trace, int micro_batches, const DeviceTime& per_byte) const;
+  /// s for each byte of memory traffic of operations that only read and write, on a device.
+  static Seconds streaming_time(const Device& device);
   /// Samples/s that can be fed to a worker that shares its node with so many in all; none: any number.
   std::optional<double> input_rate(std::int64_t workers_on_node) const;
 
@@ -88,6 +97,7 @@ class SoftwareStack {
   std::vector<std::pair<std::string, std::vector<Default>>> strategies_;
   bool fp32_gradients_ = false;
   double copies_ = 0;
+  double accumulation_ = 0;    ///< bytes per parameter
   double processor_time_ = 0;  ///< s of one core per byte
   double handshake_ = 0;
   Seconds collective_overhead_;

@@ -124,6 +124,13 @@ StrategyContext ScenarioSetup::context(const PhaseSettings& phase, const MemoryS
       return traced(*part, batch, device);
     });
   };
+  std::function<void(WorkloadTrace&, int)> accumulate;
+  if (stack.accumulates())
+    accumulate = [this, kinds](WorkloadTrace& made, int micro_batches) {
+      stack.accumulate(made, micro_batches, DeviceTime::each(kinds, [this](DeviceId device) {
+                         return SoftwareStack::streaming_time(cluster.devices[static_cast<std::size_t>(device)]);
+                       }));
+    };
   std::function<OperatorGraph(std::int64_t)> operations;
   if (!model.layers.empty())
     operations = [this](std::int64_t batch) {
@@ -142,7 +149,8 @@ StrategyContext ScenarioSetup::context(const PhaseSettings& phase, const MemoryS
           .kinds = kinds,
           .model = model.layers.empty() ? nullptr : &model,
           .trace_of = of_part,
-          .operations = std::move(operations)};
+          .operations = std::move(operations),
+          .accumulate = std::move(accumulate)};
 }
 
 TrainingStep ScenarioSetup::compile(const StrategyContext& seen) const {

@@ -48,6 +48,18 @@ struct StrategyContext {
   /// operations are not known. Empty without a model.
   std::function<OperatorGraph(std::int64_t batch)> operations = {};
 
+  /// Adds to a trace of one of so many micro-batches of a step what it takes to add up their gradients. Empty: nothing.
+  std::function<void(WorkloadTrace& trace, int micro_batches)> accumulate = {};
+
+  /// The network's trace with a batch that is one of so many micro-batches of a step.
+  TraceSource micro_batch_trace(int micro_batches) const {
+    if (!accumulate) return trace;
+    return [made = trace, add = accumulate, micro_batches](std::int64_t batch) {
+      WorkloadTrace one = made(batch);
+      add(one, micro_batches);
+      return one;
+    };
+  }
   /// A worker's share of the batch. At least one sample: a batch that is not divided may have fewer than there are
   /// workers.
   std::int64_t worker_batch() const {

@@ -181,10 +181,10 @@ StepPlan Composition::plan_for(int stages, int micro_batches) const {
   return plan;
 }
 
-std::unique_ptr<MicroBatch> Composition::micro_batch_of(const StrategyContext& context, std::int64_t samples) const {
-  TraceSource source = context.trace;
+std::unique_ptr<MicroBatch> Composition::micro_batch_of(const StrategyContext& context, int micro_batches) const {
+  TraceSource source = context.micro_batch_trace(micro_batches);
   if (recompute_)
-    source = [this, made = context.trace](std::int64_t batch) {
+    source = [this, made = source](std::int64_t batch) {
       WorkloadTrace trace = made(batch);
       if (forgets(trace))
         throw options_.at("recompute")
@@ -192,7 +192,8 @@ std::unique_ptr<MicroBatch> Composition::micro_batch_of(const StrategyContext& c
       forget_everything(trace);
       return trace;
     };
-  return std::make_unique<MicroBatch>(std::move(source), samples, splits_backward(schedule_));
+  return std::make_unique<MicroBatch>(std::move(source), context.global_batch / micro_batches,
+                                      splits_backward(schedule_));
 }
 
 /// The network as one device has it. None if nothing divides it.
@@ -266,7 +267,7 @@ TrainingStep Composition::compile(const StrategyContext& whole) const {
       throw options_.at("gradients").error("one processor for all gradients and replicas of stages do not go together");
     const int stages = static_cast<int>(replicas.size());
     const int micro_batches = micro_batches_of(context.global_batch, stages, common_multiple(replicas));
-    Choice given{plan_for(stages, micro_batches), micro_batch_of(context, context.global_batch / micro_batches), {}};
+    Choice given{plan_for(stages, micro_batches), micro_batch_of(context, micro_batches), {}};
     given.plan.ranks = place_stages(context.workers, replicas);
     given.layout = given_layout(context, *given.micro_batch, given.plan, replicas);
     return given;

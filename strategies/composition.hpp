@@ -75,7 +75,7 @@ class Composition final : public Strategy {
   std::vector<std::size_t> named_boundaries(const WorkloadTrace& trace, int chunks) const;
   StepPlan plan_for(int stages, int micro_batches) const;
   /// Whose traces forget what a stage does not receive, if `recompute` is set.
-  std::unique_ptr<MicroBatch> micro_batch_of(const StrategyContext& context, std::int64_t samples) const;
+  std::unique_ptr<MicroBatch> micro_batch_of(const StrategyContext& context, int micro_batches) const;
   SplitLimits limits(const StrategyContext& context) const;
   bool splits_blocks(const WorkloadTrace& passes, int chunks) const;
   StageLayout given_layout(const StrategyContext& context, MicroBatch& micro_batch, const StepPlan& plan,

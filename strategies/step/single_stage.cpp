@@ -6,7 +6,7 @@ namespace epocast {
 
 TrainingStep single_stage_step(const StrategyContext& context, int micro_batches,
                                const Synchronisation& synchronisation) {
-  const WorkloadTrace trace = context.trace(context.worker_batch() / micro_batches);
+  const WorkloadTrace trace = context.micro_batch_trace(micro_batches)(context.worker_batch() / micro_batches);
   const auto workers = static_cast<std::uint32_t>(context.workers.size());
   StepPlan plan;
   plan.traces = {&trace};

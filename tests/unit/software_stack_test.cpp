@@ -163,17 +163,42 @@ TEST_CASE("a study that names no stack gets that of its strategy and devices") {
   CHECK(stack("ddp", alone) == "pytorch_ddp");
 }
 
+TEST_CASE("gradients of micro-batches are added up behind each layer's backward pass") {
+  // A million parameters of two bytes, 12 bytes for each, and a memory of 1 TB/s of which 80 % are reached: 15 us,
+  // three times in four micro-batches.
+  WorkloadTrace trace;
+  trace.precision = Precision::fp16;
+  trace.layers.resize(2);
+  trace.layers[1].parameters = Bytes(2e6);
+  trace.layers[1].times.backward_weights = Seconds(1e-3);
+  Device device;
+  device.memory_bandwidth = BytesPerSecond(1e12);
+  const DeviceTime per_byte = SoftwareStack::streaming_time(device);
+  const auto adds = [&](const std::string& keys, int micro_batches) {
+    WorkloadTrace made = trace;
+    stack(keys).accumulate(made, micro_batches, per_byte);
+    CHECK(made.layers[0].times.total().longest().value == 0);
+    CHECK(made.layers[1].times.forward.longest().value == 0);
+    return made.layers[1].times.backward_weights.longest().value - 1e-3;
+  };
+  CHECK(adds("accumulation: 12\n", 4) == Approx(15e-6 * 3 / 4));
+  CHECK(adds("accumulation: 12\n", 1) == Approx(0).margin(1e-15));
+  CHECK_FALSE(stack("copies: 1\n").accumulates());
+}
+
 TEST_CASE("each mechanism can be left out by itself") {
-  const SoftwareStack software = stack("copies: 4\nspread: 0.1\ninterference: 0.2\n");
+  const SoftwareStack software = stack("copies: 4\nspread: 0.1\ninterference: 0.2\naccumulation: 12\n");
   const auto without = software.without_each();
-  REQUIRE(without.size() == 3);
+  REQUIRE(without.size() == 4);
   CHECK(without[0].first == "copies");
   CHECK(without[0].second.copies() == 0);
   CHECK(without[0].second.spread() == 0.1);
-  CHECK(without[1].first == "interference");
-  CHECK(without[1].second.interference() == 0);
-  CHECK(without[2].first == "spread");
-  CHECK(Changed(without[2].second, 2)(&LayerTimes::forward) == 1);
+  CHECK(without[1].first == "accumulation");
+  CHECK_FALSE(without[1].second.accumulates());
+  CHECK(without[2].first == "interference");
+  CHECK(without[2].second.interference() == 0);
+  CHECK(without[3].first == "spread");
+  CHECK(Changed(without[3].second, 2)(&LayerTimes::forward) == 1);
 }
 
 TEST_CASE("stacks that ship say where their numbers come from") {
