@@ -21,8 +21,8 @@ struct JobShare {
 };
 
 /// Calls job(i) for i in 0..jobs-1 in children, as many at a time as there are processors, each of which does `share`
-/// jobs or fewer: as long as may_go_on() says so after one. Tells `done` what they return, in a process that keeps
-/// nothing of it. Throws std::runtime_error with the message of the first job that threw or died.
+/// jobs or fewer: as long as may_go_on() says so after one. Tells `done` the number of each and, behind a space,
+/// what it returned. Throws std::runtime_error with the message of the first job that threw or died.
 inline void run_shares(int jobs, int share, const std::function<std::string(int)>& job,
                        const std::function<bool()>& may_go_on, const std::function<void(std::string)>& done) {
   std::vector<JobShare> shares;
