@@ -94,7 +94,7 @@ std::vector<BadInput> read_table() {
 
 void check_refused(const BadInput& input, const std::vector<std::string>& arguments, const TemporaryFolder& folder) {
   const std::vector<std::string> before = folder.names();
-  const ProgramRun run = run_program(arguments, folder.path());
+  const ProgramRun run = run_forked(arguments, folder.path());
   CAPTURE(arguments, run.err, run.out, run.signal);
   CHECK(run.exit_code == 2);
   CHECK(run.out.empty());

@@ -10,10 +10,14 @@
 #include <catch2/catch.hpp>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <sstream>
 #include <stdexcept>
+
+#include "experiments/cli/commands.hpp"
 
 namespace epocast::test {
 namespace {
@@ -35,8 +39,17 @@ constexpr unsigned kMostWaiting = 1800;  // s, for a hang on a busy machine
     const rlimit files{static_cast<rlim_t>(options.descriptors), static_cast<rlim_t>(options.descriptors)};
     setrlimit(RLIMIT_NOFILE, &files);
   }
-  if (chdir(folder.c_str()) == 0) execv(EPOCAST_BINARY, argv.data());
-  _exit(126);
+  if (chdir(folder.c_str()) != 0) _exit(126);
+  if (!options.forked) {
+    execv(EPOCAST_BINARY, argv.data());
+    _exit(126);
+  }
+  // Catch2 would report what ends this process.
+  for (const int end : {SIGABRT, SIGFPE, SIGILL, SIGINT, SIGSEGV, SIGTERM}) signal(end, SIG_DFL);
+  const int code = run_command_line(static_cast<int>(argv.size()) - 1, argv.data(), builtin_registries());
+  std::cout.flush();
+  std::fflush(nullptr);
+  _exit(code);  // without the end of what the tests have
 }
 
 void take(int& fd, std::string& into) {
@@ -54,6 +67,10 @@ RunningProgram::RunningProgram(const std::vector<std::string>& arguments, const 
                                const StartOptions& options) {
   int out[2], err[2];
   if (pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0) throw std::runtime_error("pipe");
+  if (options.forked) {  // or the child would write it once more
+    std::cout.flush();
+    std::fflush(nullptr);
+  }
   process_ = fork();
   if (process_ < 0) throw std::runtime_error("fork");
   if (process_ == 0) {
@@ -108,6 +125,10 @@ ProgramRun RunningProgram::finish() {
 
 ProgramRun run_program(const std::vector<std::string>& arguments, const std::filesystem::path& folder, Stdout where) {
   return RunningProgram(arguments, folder, {.where = where}).finish();
+}
+
+ProgramRun run_forked(const std::vector<std::string>& arguments, const std::filesystem::path& folder) {
+  return RunningProgram(arguments, folder, {.forked = true}).finish();
 }
 
 TemporaryFolder::TemporaryFolder() {

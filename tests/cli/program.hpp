@@ -26,6 +26,7 @@ struct StartOptions {
   int descriptors = 0;        ///< that it may have open; 0: as many as we
   bool own_session = false;   ///< which all processes that it starts belong to, wherever they end up
   bool terminal_end = false;  ///< SIGHUP ends it, as when its terminal goes away, even if we run under nohup
+  bool forked = false;  ///< as a fork of this process, which is linked with it: loading it takes longer than an error
 };
 
 /// `epocast` while it runs. Killed with this object. What computes for more than two minutes is killed (SIGXCPU), and
@@ -57,6 +58,8 @@ class RunningProgram {
 /// Runs `epocast` with these arguments in `folder` to its end.
 ProgramRun run_program(const std::vector<std::string>& arguments, const std::filesystem::path& folder,
                        Stdout where = Stdout::captured);
+/// The same in a fork of this process, for many short runs: loading the program takes longer than they do.
+ProgramRun run_forked(const std::vector<std::string>& arguments, const std::filesystem::path& folder);
 
 /// A folder that is removed with all that is in it.
 class TemporaryFolder {
