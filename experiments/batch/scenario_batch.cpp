@@ -39,7 +39,7 @@ void limit_memory(double bytes) {
 }
 
 /// Makes the engine of a scenario that can be read; one that cannot will say why. Returns whether all went well.
-bool make_engine(const Scenario& scenario, const Registries& registries, std::optional<SimEngine>& engine,
+bool make_engine(const Scenario& scenario, const Registries& registries, std::unique_ptr<SimEngine>& engine,
                  ReadyEngine& ready) {
   std::optional<ScenarioSetup> setup;
   try {
@@ -48,29 +48,12 @@ bool make_engine(const Scenario& scenario, const Registries& registries, std::op
     return true;
   }
   try {
-    engine.emplace(setup->cluster.platform_file.string(), setup->network);
+    engine = std::make_unique<SimEngine>(setup->cluster.platform_file.string(), setup->network);
   } catch (const std::exception&) {
     return false;
   }
   ready = {&*engine, setup->cluster.platform_file, setup->network};
   return true;
-}
-
-BatchedScenario simulate(const Scenario& scenario, const Registries& registries, const RunOptions& run,
-                         const BatchOptions& options) {
-  std::optional<InputRecord> record;
-  if (options.record_inputs) record.emplace();
-  BatchedScenario batched;
-  try {
-    const ScenarioResult result = run_or_fail(scenario, registries, run);
-    batched.result = options.encode(result);
-    batched.exit_code = result.exit_code;
-  } catch (const WrongEngine&) {
-    batched.wrong = true;
-  }
-  if (record)
-    batched.inputs = nlohmann::json(record->files()).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  return batched;
 }
 
 std::filesystem::path numbered(std::filesystem::path file, std::size_t number) {
@@ -123,24 +106,44 @@ BatchedScenario unpack_batched(const std::string& text) {
   return batched;
 }
 
-void run_batch(const std::vector<Scenario>& scenarios, const std::vector<std::size_t>& indices, bool alone,
-               const Registries& registries, const BatchOptions& options,
-               const std::function<void(const BatchedScenario&)>& done) {
+BatchProcess::BatchProcess(const Registries& registries, BatchOptions options)
+    : registries_(registries), options_(std::move(options)), run_(options_.run) {
   remember_inputs = true;
-  limit_memory(options.limits.bytes);
+  limit_memory(options_.limits.bytes);
   use_large_pages();
-  std::optional<SimEngine> engine;
-  RunOptions run = options.run;
-  run.progress = report_progress;
+  run_.progress = report_progress;
+}
+
+BatchProcess::~BatchProcess() = default;
+
+BatchedScenario BatchProcess::simulate(const Scenario& scenario, const RunOptions& run) const {
+  std::optional<InputRecord> record;
+  if (options_.record_inputs) record.emplace();
+  BatchedScenario batched;
+  try {
+    const ScenarioResult result = run_or_fail(scenario, registries_, run);
+    batched.result = options_.encode(result);
+    batched.exit_code = result.exit_code;
+  } catch (const WrongEngine&) {
+    batched.wrong = true;
+  }
+  if (record)
+    batched.inputs = nlohmann::json(record->files()).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return batched;
+}
+
+void BatchProcess::run(const std::vector<Scenario>& scenarios, const std::vector<std::size_t>& indices, bool alone,
+                       const std::function<void(const BatchedScenario&)>& done) {
   for (const std::size_t index : indices) {
     const Clock::time_point start = Clock::now();
     if (!restart_engine()) return;
     report_progress(0);
-    limit_time(options.limits.seconds);
-    if (scenarios.size() > 1 && !run.trace_file.empty()) run.trace_file = numbered(options.run.trace_file, index + 1);
-    const bool possible = alone || engine || make_engine(scenarios[index], registries, engine, run.ready_engine);
+    limit_time(options_.limits.seconds);
+    if (scenarios.size() > 1 && !run_.trace_file.empty())
+      run_.trace_file = numbered(options_.run.trace_file, index + 1);
+    const bool possible = alone || engine_ || make_engine(scenarios[index], registries_, engine_, run_.ready_engine);
     BatchedScenario batched;
-    if (possible) batched = simulate(scenarios[index], registries, run, options);
+    if (possible) batched = simulate(scenarios[index], run_);
     // What went wrong here may be the fault of those before.
     if (!possible || (!alone && batched.exit_code != 0 && batched.exit_code != 2)) batched = {.wrong = true};
     limit_time(0);

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -47,11 +48,28 @@ BatchedScenario unpack_batched(const std::string& text);
 void put_text(std::string& out, std::string_view text);
 std::string_view take_text(std::string_view& text);
 
-/// Simulates the scenarios of `indices` in turn and tells `done` of each; leaves out the last ones if the engine cannot
-/// begin again after what it has done. `alone`: with an engine that is made by the scenario. Beyond the limits this
-/// process ends with SIGALRM, or has no memory. REQUIRES: this process has no engine and no other threads.
-void run_batch(const std::vector<Scenario>& scenarios, const std::vector<std::size_t>& indices, bool alone,
-               const Registries& registries, const BatchOptions& options,
-               const std::function<void(const BatchedScenario&)>& done);
+/// The process of one or more batches. REQUIRES: this process has no engine and no other threads; one of these only.
+class BatchProcess {
+ public:
+  /// `registries` outlive this. Beyond the limits this process ends with SIGALRM, or has no memory.
+  BatchProcess(const Registries& registries, BatchOptions options);
+  ~BatchProcess();
+  BatchProcess(const BatchProcess&) = delete;
+  BatchProcess& operator=(const BatchProcess&) = delete;
+
+  /// Simulates the scenarios of `indices`, of one platform and network, in turn and tells `done` of each; leaves out
+  /// the last ones if the engine cannot begin again after what it has done. `alone`: with an engine that is made by the
+  /// scenario.
+  void run(const std::vector<Scenario>& scenarios, const std::vector<std::size_t>& indices, bool alone,
+           const std::function<void(const BatchedScenario&)>& done);
+
+ private:
+  BatchedScenario simulate(const Scenario& scenario, const RunOptions& run) const;
+
+  const Registries& registries_;
+  BatchOptions options_;
+  std::unique_ptr<SimEngine> engine_;
+  RunOptions run_;
+};
 
 }  // namespace epocast

@@ -124,8 +124,9 @@ void run_batches(const std::vector<Scenario>& scenarios, const std::vector<std::
   work.next = [&] { return queue.next(); };
   work.job = [&](int number) {
     const BatchQueue::Batch& batch = queue.batch(number);
-    run_batch(scenarios, batch.indices, batch.alone, registries, options,
-              [](const BatchedScenario& batched) { send_message(pack(batched)); });
+    BatchProcess(registries, options).run(scenarios, batch.indices, batch.alone, [](const BatchedScenario& batched) {
+      send_message(pack(batched));
+    });
     return std::string();
   };
   work.message = [&](int number, const std::string& text) {

@@ -1,10 +1,17 @@
 #include "experiments/reproduce/simulate.hpp"
 
+#include <numeric>
+#include <utility>
+
+#include "experiments/batch/scenario_batch.hpp"
 #include "experiments/kept_results.hpp"
 #include "sim/error.hpp"
 
 namespace epocast {
 namespace {
+
+// What the text from a process begins with.
+constexpr const char *kDone = "=", *kBadInput = "?", *kFailed = "!";
 
 std::vector<ScenarioResult> checked(std::vector<ScenarioResult> results) {
   for (const ScenarioResult& result : results) {
@@ -20,6 +27,41 @@ std::vector<ScenarioResult> checked(std::vector<ScenarioResult> results) {
 std::vector<ScenarioResult> simulate(const std::vector<Scenario>& scenarios, const TargetContext& context,
                                      const RunOptions& options) {
   return checked(run_study(scenarios, context.registries, options, context.parallel, context.progress));
+}
+
+std::string in_one_process(const TargetContext& context, const std::function<std::string(const SimulateHere&)>& job) {
+  const auto child = [&](int) -> std::string {
+    BatchProcess process(context.registries, {.encode = serialize});
+    const SimulateHere simulate_here = [&](const std::vector<Scenario>& scenarios) {
+      std::vector<ScenarioResult> results(scenarios.size());
+      std::vector<std::size_t> indices(scenarios.size());
+      std::iota(indices.begin(), indices.end(), 0);
+      std::size_t simulated = 0;
+      process.run(scenarios, indices, false, [&](const BatchedScenario& batched) {
+        if (batched.wrong) return;
+        ++simulated;
+        results[batched.index] = deserialize(batched.result);
+      });
+      if (simulated < scenarios.size()) throw SimulationError("the engine cannot simulate these scenarios in turn");
+      return checked(std::move(results));
+    };
+    try {
+      return kDone + job(simulate_here);
+    } catch (const ConfigError& error) {
+      return std::string(kBadInput) + error.what();
+    } catch (const std::exception& error) {
+      return std::string(kFailed) + error.what();
+    }
+  };
+  std::string returned;
+  run_forked(1, 1, child, [&](int, const JobOutcome& outcome) {
+    if (!outcome.finished) throw SimulationError("the process of a fit has ended early: " + outcome.errors);
+    returned = outcome.output;
+  });
+  const std::string text = returned.substr(1);
+  if (returned.starts_with(kBadInput)) throw ConfigError(text);
+  if (returned.starts_with(kFailed)) throw SimulationError(text);
+  return text;
 }
 
 std::vector<ScenarioResult> simulate_keeping(const std::vector<Scenario>& scenarios, const TargetContext& context) {

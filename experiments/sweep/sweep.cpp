@@ -228,8 +228,9 @@ std::vector<SampledScenario> sample(const std::vector<Scenario>& scenarios, cons
     const std::size_t index = chosen[static_cast<std::size_t>(number)];
     BatchOptions batch = batch_options(options);
     batch.encode = [](const ScenarioResult& result) { return result.error; };
-    run_batch(scenarios, {index, index}, false, registries, batch,
-              [](const BatchedScenario& batched) { send_message(pack(batched)); });
+    BatchProcess(registries, batch).run(scenarios, {index, index}, false, [](const BatchedScenario& batched) {
+      send_message(pack(batched));
+    });
     return std::string();
   };
   std::map<int, SampledScenario> latest;

@@ -11,6 +11,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -92,22 +93,33 @@ class Table {
   PublishedTable table_;
 };
 
-std::vector<ScenarioResult> simulate(const std::vector<Cell>& cells, const TargetContext& context) {
+std::vector<Scenario> scenarios_of(const std::vector<Cell>& cells) {
   std::vector<Scenario> scenarios;
   for (const Cell& cell : cells) scenarios.push_back(cell.scenario);
-  return simulate(scenarios, context);
+  return scenarios;
 }
 
 /// Fits kConstants to the cells of N=2.
 RobustFit calibrate(const Table& table, const TargetContext& context) {
-  const auto errors = [&](const std::vector<double>& constants) {
-    const std::vector<Cell> cells = table.parameter_servers(2, constants);
-    const std::vector<ScenarioResult> results = simulate(cells, {context.registries, context.parallel, {}});
-    std::vector<double> out;
-    for (std::size_t i = 0; i < cells.size(); ++i) out.push_back(std::log(results[i].total_s / cells[i].published));
-    return out;
-  };
-  return fit_robustly(kConstants, errors, kUsualError);
+  const std::string fitted = in_one_process(context, [&](const SimulateHere& simulate_here) {
+    const auto errors = [&](const std::vector<double>& constants) {
+      const std::vector<Cell> cells = table.parameter_servers(2, constants);
+      const std::vector<ScenarioResult> results = simulate_here(scenarios_of(cells));
+      std::vector<double> out;
+      for (std::size_t i = 0; i < cells.size(); ++i) out.push_back(std::log(results[i].total_s / cells[i].published));
+      return out;
+    };
+    nlohmann::json text;
+    for (const FittedParameter& p : fit_robustly(kConstants, errors, kUsualError).parameters)
+      text.push_back({p.value, p.low, p.high});
+    return text.dump();
+  });
+  RobustFit fit;
+  for (const auto& p : nlohmann::json::parse(fitted)) {
+    const FitParameter& constant = kConstants[fit.parameters.size()];
+    fit.parameters.push_back({constant.name, constant.unit, p[0], p[1], p[2]});
+  }
+  return fit;
 }
 
 /// How often two ways in one column (N, batch size), which differ by more than kTie in the table, are simulated to be
@@ -148,7 +160,7 @@ std::vector<TargetRow> run(const TargetContext& context) {
   const std::size_t singles = cells.size();
   for (const int workers : {2, 4})
     for (Cell& cell : table.parameter_servers(workers, fit.values())) cells.push_back(std::move(cell));
-  const std::vector<ScenarioResult> results = simulate(cells, context);
+  const std::vector<ScenarioResult> results = simulate(scenarios_of(cells), context);
   for (std::size_t i = 0; i < results.size(); ++i) {
     const bool fitted = results[i].workers <= 2;
     rows.push_back({.row = cells[i].row,
