@@ -65,13 +65,14 @@ SoftwareStack::SoftwareStack(const ConfigNode& root) : name_(root.at("stack").as
     node_input_ = input.has("per_node") ? input.at("per_node").as_double(Range{1e-6, 1e15}) : 0;
   }
   unexplained_ = root.get("unexplained", unexplained_, Range{0, 0.9});
+  if (root.has("window")) window_ = root.at("window").as_bytes(Range{16384, 1e15}).value;
   if (root.has("ranges")) read_ranges(root.at("ranges"), root.without("ranges"));
   root.check_all_read();
 }
 
 void SoftwareStack::read_ranges(const ConfigNode& ranges, const ConfigNode& root) {
   const std::vector<std::string> uncertain{"copies",    "accumulation", "processor_rate", "collective_overhead",
-                                           "handshake", "interference", "spread"};
+                                           "handshake", "window",       "interference",   "spread"};
   for (const std::string& key : ranges.keys()) {
     const ConfigNode range = ranges.at(key);
     if (std::ranges::find(uncertain, key) == uncertain.end())
@@ -159,6 +160,7 @@ SoftwareStack load_stack(const ConfigNode& value, const std::filesystem::path& d
     if (key != "name") root = root.with(key, value.at(key));
   std::string name = root.at("stack").as_string();
   for (const std::string& key : value.keys())
+  add(window_ > 0, "window", [](SoftwareStack& s) { s.window_ = 0; });
     if (key != "name") name += " " + key + "=" + value.at(key).flow_text();  // changes must show in results
   SoftwareStack stack(root.with("stack", ConfigNode::load_text("\"" + name + "\"", root.where().file)));
   value.mark_all_read();

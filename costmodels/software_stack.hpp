@@ -15,6 +15,7 @@
 //                                     # nothing else; taken from computation while they move
 //     handshake: 1                    # latencies that each message of a collective waits for its receiver's notice
 //     collective_overhead: 30 us      # each collective: its launch, and waiting for ranks to wake up
+//     window: 2 MB                    # bytes of such a message before it waits for another notice
 //     interference: 0.3               # share of its speed that computation loses while the device communicates
 //     spread: 0.02                    # coefficient of variation of a worker's step
 //     launch: 5 us                    # default of compute.launch: what the host needs to start a kernel
@@ -58,6 +59,7 @@ class SoftwareStack {
   double handshake() const { return handshake_; }            ///< latencies
   double interference() const { return interference_; }
   double spread() const { return spread_; }
+  double window() const { return window_; }                  ///< bytes; 0: any number
   /// s that copies take for each byte on a device.
   double copy_time(const Device& device) const;
   bool accumulates() const { return accumulation_ > 0; }
@@ -106,6 +108,7 @@ class SoftwareStack {
   std::optional<ConfigNode> launch_;
   double worker_input_ = 0, node_input_ = 0;  ///< samples/s; 0: any number
   std::vector<Ends> ends_;
+  double window_ = 0;  ///< bytes; 0: any number
   double unexplained_ = 0;
 };
 

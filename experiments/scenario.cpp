@@ -209,7 +209,8 @@ CommunicationCosts communication_costs(const ScenarioSetup& setup, const PhaseSe
   CommunicationCosts costs{.overhead = setup.stack.collective_overhead().value,
                            .interference = setup.stack.interference(),
                            .processor_time = setup.stack.processor_time() / fewest_cores(setup, phase),
-                           .handshake = setup.stack.handshake()};
+                           .handshake = setup.stack.handshake(),
+                           .window = setup.stack.window()};
   if (setup.stack.copies() > 0)
     for (const DeviceId worker : phase.workers)
       costs.copy_time =

@@ -138,6 +138,11 @@ struct CollectiveSchedule {
 CollectiveSchedule make_schedule(CollectiveOp op, CollectiveAlgorithm algorithm, int ranks, double bytes,
                                  const std::vector<int>& node_of = {});
 
+/// The schedule if a connection has so many bytes under way at the most: what is longer goes as several messages of
+/// equal size, each after both its ranks are through with the one before it. `window` 0: any number of bytes. Throws
+/// SimulationError if that makes more messages than can be counted.
+CollectiveSchedule in_windows(CollectiveSchedule schedule, double window);
+
 /// Link parameters for closed forms.
 struct AlphaBetaGamma {
   double alpha = 0;  ///< s per message

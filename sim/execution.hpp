@@ -32,6 +32,7 @@ struct CommunicationCosts {
   double interference = 0;    ///< share of its speed that computation loses while its device communicates
   double processor_time = 0;  ///< s of the device's time per byte that it sends or receives, taken from computation
   double handshake = 0;       ///< latencies that each message of a collective waits for its receiver's notice
+  double window = 0;          ///< bytes of such a message before it waits for another; 0: any number
 
   bool slows_computation() const { return interference > 0 || processor_time > 0; }
 };

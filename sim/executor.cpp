@@ -25,6 +25,7 @@ ExecutionResult execute(const CyclicTaskGraph& graph, const Cluster& cluster, Si
   if (options.shards == Shards::stealing && !graph.ranks_are_independent())
     throw GraphError("ranks that wait for each other cannot take steps from a common pool");
   engine.set_handshake(options.costs.handshake);
+  engine.set_window(options.costs.window);
   const NetworkPlan network(graph, cluster, engine);
   const bool symmetric = !options.noise.any() && options.slow_devices.empty() && options.slow_links.empty() &&
                          slowed_alike(graph, options.slowdown);

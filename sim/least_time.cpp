@@ -127,6 +127,7 @@ LeastTime least_time(const CyclicTaskGraph& graph, const Cluster& cluster, SimEn
   std::optional<NetworkPlan> network;
   if (engine != nullptr) {
     engine->set_handshake(costs.handshake);
+    engine->set_window(costs.window);
     network.emplace(graph, cluster, *engine);
   }
   const bool one_rank = even && (network ? network->ranks_interchangeable() : ranks_compute_alike(graph));

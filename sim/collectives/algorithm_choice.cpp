@@ -158,6 +158,7 @@ CollectiveAlgorithm AlgorithmChoice::taken_by_nccl(const Collective& collective)
 double AlgorithmChoice::predict(const Collective& collective) {
   if (!can_run(collective)) return kInfinite;
   if (collective.algorithm == CollectiveAlgorithm::double_binary_tree) return predict_double_tree(collective);
+  if (engine_.window() > 0) return idle_time_of(collective, collective.bytes.value).seconds(collective.gamma);
   const auto [place, is_new] =
       measured_.try_emplace({collective.op, collective.algorithm, collective.rings}, IdleTime{});
   if (is_new) place->second = measure(collective);
@@ -174,8 +175,13 @@ IdleTime AlgorithmChoice::measure(const Collective& collective) {
     };
     return {formula({network_.alpha, 0, 0}), formula({0, network_.beta, 0}), formula({0, 0, 1})};
   }
-  return idle_time(make_schedule(collective.op, collective.algorithm, ranks, kMeasuredBytes, node_of_), hosts_,
-                   network_, rings_of(collective, network_), engine_);
+  return idle_time_of(collective, kMeasuredBytes);
+}
+
+IdleTime AlgorithmChoice::idle_time_of(const Collective& collective, double bytes) {
+  const CollectiveSchedule schedule =
+      make_schedule(collective.op, collective.algorithm, static_cast<int>(hosts_.size()), bytes, node_of_);
+  return idle_time(in_windows(schedule, engine_.window()), hosts_, network_, rings_of(collective, network_), engine_);
 }
 
 /// Its ranks are not in step. On a star all its messages take equally long if reductions are free, so that its time is
@@ -184,14 +190,17 @@ IdleTime AlgorithmChoice::measure(const Collective& collective) {
 double AlgorithmChoice::predict_double_tree(const Collective& collective) {
   const auto ranks = static_cast<int>(hosts_.size());
   const double bytes = collective.bytes.value;
-  const auto schedule = [&] { return make_schedule(collective.op, collective.algorithm, ranks, bytes); };
+  const auto schedule = [&] {
+    return in_windows(make_schedule(collective.op, collective.algorithm, ranks, bytes), engine_.window());
+  };
   if (!network_.uniform) {
     Collective alone = collective;
     alone.level = CollectiveLevel::flow;
     const CollectivePlan plan = plan_collective(alone, hosts_, node_of_, network_, false, engine_);
     return LoneRun(engine_).seconds(plan, hosts_);
   }
-  if (collective.gamma > 0) return idle_time_on_star(schedule(), {network_.alpha, network_.beta, collective.gamma});
+  if (collective.gamma > 0 || engine_.window() > 0)
+    return idle_time_on_star(schedule(), {network_.alpha, network_.beta, collective.gamma});
   const int chunks = collectives::double_tree_chunks(collective.op, ranks, bytes);
   const auto [place, is_new] = tree_messages_.try_emplace({collective.op, chunks});
   if (is_new) place->second = idle_time_on_star(schedule(), {1, 0, 0});

@@ -17,7 +17,7 @@ namespace epocast {
 
 /// The collectives of one group of ranks. Predictions are times on an idle network. They are linear in the size of the
 /// vector, so that an algorithm's schedule is measured once for all sizes; but those of the double binary tree, which
-/// cuts it into chunks.
+/// cuts it into chunks, and where connections have a window.
 class AlgorithmChoice {
  public:
   /// `hosts`, `node_of` (the node of each rank) and `network` outlive this.
@@ -38,8 +38,9 @@ class AlgorithmChoice {
   CollectiveAlgorithm taken_by_nccl(const Collective& collective);
   bool has_rails() const;
   bool can_run(const Collective& collective) const;
-  /// Of a vector of so many bytes.
+  /// Of a vector of kMeasuredBytes, without windows.
   IdleTime measure(const Collective& collective);
+  IdleTime idle_time_of(const Collective& collective, double bytes);
   double predict_double_tree(const Collective& collective);
   double least_double_tree(const Collective& collective);
 

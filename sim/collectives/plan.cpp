@@ -35,6 +35,12 @@ bool can_use_rings(const Collective& collective, const GroupNetwork& network) {
          (network.one_node || collective.algorithm == CollectiveAlgorithm::hierarchical);
 }
 
+CollectiveSchedule schedule_of(const Collective& collective, int ranks, const std::vector<int>& node_of,
+                               const SimEngine& engine) {
+  return in_windows(make_schedule(collective.op, collective.algorithm, ranks, collective.bytes.value, node_of),
+                    engine.window());
+}
+
 /// The chunks of a double binary tree that an edge carries, as one message: those of a vector too small to be cut.
 Round all_chunks(const Collective& collective, int ranks) {
   Round all;
@@ -46,14 +52,14 @@ Round all_chunks(const Collective& collective, int ranks) {
 
 /// Ranks of a double binary tree are not in step, so no formula has its time; on a star where nothing contends its
 /// messages need not be simulated either, as none waits for a link.
-CollectivePlan plan_trees_on_star(const Collective& collective, int ranks, const GroupNetwork& network) {
+CollectivePlan plan_trees_on_star(const Collective& collective, int ranks, const GroupNetwork& network,
+                                  const SimEngine& engine) {
   CollectivePlan plan;
   plan.algorithm = collective.algorithm;
   plan.level = CollectiveLevel::closed_form;
   plan.gamma = collective.gamma;
   const AlphaBetaGamma link{network.alpha, network.beta, collective.gamma};
-  plan.idle_time =
-      idle_time_on_star(make_schedule(collective.op, collective.algorithm, ranks, collective.bytes.value), link);
+  plan.idle_time = idle_time_on_star(schedule_of(collective, ranks, {}, engine), link);
   plan.steps.push_back({0, all_chunks(collective, ranks)});
   return plan;
 }
@@ -74,8 +80,7 @@ CollectivePlan plan_streams(const Collective& collective, const std::vector<int>
     busiest = std::max({busiest, sending[m.from] += time, receiving[m.to] += time});
   }
   const double alone =
-      idle_time_of_messages(make_schedule(collective.op, collective.algorithm, ranks, collective.bytes.value), hosts,
-                            collective.gamma, engine);
+      idle_time_of_messages(schedule_of(collective, ranks, {}, engine), hosts, collective.gamma, engine);
   plan.idle_time = alone;
   plan.steps.push_back({std::max(0.0, alone - busiest), std::move(edges)});
   return plan;
@@ -123,7 +128,7 @@ CollectivePlan plan_collective(const Collective& collective, const std::vector<i
   const bool in_step = closed_form_is_exact(collective.op, collective.algorithm, ranks);
   if (!in_step && network.uniform && !may_contend && !collective.measured &&
       collective.level == CollectiveLevel::automatic)
-    return plan_trees_on_star(collective, ranks, network);
+    return plan_trees_on_star(collective, ranks, network, engine);
   if (!in_step && ranks > kMostRanksByMessage && !collective.measured &&
       (collective.level == CollectiveLevel::automatic || collective.level == CollectiveLevel::flow))
     return plan_streams(collective, hosts, engine);
@@ -143,7 +148,7 @@ CollectivePlan plan_collective(const Collective& collective, const std::vector<i
   }
 
   const std::vector<Ring> rings = rings_of(collective, network);
-  CollectiveSchedule schedule = make_schedule(collective.op, collective.algorithm, ranks, bytes, node_of);
+  CollectiveSchedule schedule = schedule_of(collective, ranks, node_of, engine);
   double uniform_bytes = 0, uniform_delay = 0, idle = 0;  // of the aggregated rounds since the last step
   const auto flush = [&] {
     if (uniform_delay > 0 || uniform_bytes > 0) plan.steps.push_back({uniform_delay, to_neighbour(uniform_bytes)});
@@ -167,7 +172,8 @@ CollectivePlan plan_collective(const Collective& collective, const std::vector<i
   flush();
 
   plan.idle_time = idle;
-  if (plan.level == CollectiveLevel::closed_form && rings.empty())  // else the rounds' times add up to the formula
+  // With several rings the rounds' times add up to the formula, which knows nothing of windows.
+  if (plan.level == CollectiveLevel::closed_form && rings.empty() && engine.window() <= 0)
     plan.idle_time = closed_form_time(collective.op, collective.algorithm, ranks, bytes,
                                       {network.alpha, network.beta, collective.gamma}, node_of);
   if (collective.measured) plan.idle_time = collective.measured->value;

@@ -4,10 +4,12 @@
 #include <cassert>
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <stdexcept>
 #include <string>
 
 #include "sim/collectives/algorithms.hpp"
+#include "sim/error.hpp"
 
 namespace epocast {
 namespace collectives {
@@ -110,6 +112,29 @@ CollectiveSchedule make_schedule(CollectiveOp op, CollectiveAlgorithm algorithm,
                                  const std::vector<int>& node_of) {
   const collectives::Request request{op, ranks, bytes, node_of};
   return {ranks, collectives::find_checked(request, algorithm).rounds(request)};
+}
+
+CollectiveSchedule in_windows(CollectiveSchedule schedule, double window) {
+  if (window <= 0) return schedule;
+  for (Round& round : schedule.rounds) {
+    double longest = round.is_uniform() ? round.bytes_per_rank() : 0;
+    for (const Message& m : round.messages) longest = std::max(longest, m.bytes);
+    const double parts = std::ceil(longest / window * (1 - 1e-12));  // rounding makes no message longer
+    if (parts <= 1) continue;
+    if (parts * round.repeat > std::numeric_limits<int>::max())
+      throw SimulationError("a message of " + std::to_string(longest) + " bytes in windows of " +
+                            std::to_string(window) + " has too many parts; give the stack a larger window");
+    round.repeat *= static_cast<int>(parts);
+    for (Message& m : round.messages) {
+      m.bytes /= parts;
+      m.reduce_bytes /= parts;
+    }
+    if (round.permutation) {
+      round.permutation->bytes /= parts;
+      round.permutation->reduce_bytes /= parts;
+    }
+  }
+  return schedule;
 }
 
 double closed_form_time(CollectiveOp op, CollectiveAlgorithm algorithm, int ranks, double bytes, AlphaBetaGamma link,

@@ -100,6 +100,11 @@ class SimEngine {
   /// s before the bytes of a collective's message flow.
   double collective_latency(const Route& route) const { return (1 + handshake_) * route.latency; }
 
+  /// From now on a connection of a collective has at most so many bytes under way before its receiver's next notice
+  /// (in_windows()); 0, as at first: any number.
+  void set_window(double bytes) { window_ = bytes; }
+  double window() const { return window_; }
+
   /// The same as SimGrid's own search finds it, for tests.
   Route route_by_simgrid(int src, int dst);
 
@@ -144,6 +149,7 @@ class SimEngine {
   struct Impl;
   std::unique_ptr<Impl> impl_;
   double handshake_ = 0;
+  double window_ = 0;
 };
 
 }  // namespace epocast

@@ -124,6 +124,31 @@ TEST_CASE("a message of a collective waits for its receiver's notice") {
     }
 }
 
+TEST_CASE("a message longer than the window goes in parts, each with its notice") {
+  // As above, each message of half a second in two parts (0.5 GB in windows of 0.25 GB), then in three: the latency and
+  // the notice of each part take 0.2 s.
+  const Trial trial(std::nullopt);
+  const testing::Star star(2, 1e9, 0.1);
+  for (const auto& [window, parts] : {std::pair(1e9, 1), {0.25e9, 2}, {0.2e9, 3}})
+    for (const CollectiveAlgorithm algorithm : {CollectiveAlgorithm::ring, CollectiveAlgorithm::automatic})
+      for (const CollectiveLevel level :
+           {CollectiveLevel::message, CollectiveLevel::flow, CollectiveLevel::closed_form}) {
+        CyclicTaskGraph graph = trial.graph;
+        graph.tune_collectives([&](Collective& work, const Group&) {
+          work.level = level;
+          work.algorithm = algorithm;
+        });
+        const ExecutionResult result =
+            testing::simulate(star.cluster(), graph,
+                              {.exact = true, .costs = {.handshake = 1, .window = window}, .record_timeline = true});
+        CAPTURE(window, level);
+        if (algorithm == CollectiveAlgorithm::ring)
+          CHECK(interval(graph, result, "sum").end == Approx(2 + 2 * parts * 0.2));
+        else  // two halves, or all at once: of two ranks the same bytes in each direction
+          CHECK(interval(graph, result, "sum").end <= 2 + 2 * parts * 0.2 + 1e-9);
+      }
+}
+
 TEST_CASE("copies come before the messages, in proportion to bytes") {
   const Trial trial(std::nullopt);
   for (const ExecutionResult& result : trial.run({.costs = {.copy_time = 0.5e-9}}))
