@@ -13,7 +13,8 @@ namespace {
 
 /// Options of data_parallel that mean something together with one granularity only.
 bool of_granularity(const std::string& option) {
-  return option == "granularity" || option == "bucket" || option == "first_bucket" || option == "cycle";
+  return option == "granularity" || option == "bucket" || option == "first_bucket" || option == "cycle" ||
+         option == "at_once";
 }
 
 std::int64_t most_on_a_node(const StrategyContext& context) {

@@ -35,6 +35,9 @@ PieceRule read_buckets(const ConfigNode& options) {
 
 AllReduce::Settings read_settings(const ConfigNode& options) {
   AllReduce::Settings settings{.rule = read_buckets(options)};
+  settings.at_once = static_cast<int>(options.get("at_once", 1, Range{1, 64}));
+  if (settings.at_once > 1 && settings.rule.granularity == Granularity::cycle)
+    throw options.at("at_once").error("what waits is fused by one thread; use another granularity, or at_once: 1");
   settings.overlap = options.get("overlap", settings.overlap);
   settings.order =
       choose(options, "order", {{"fifo", Discipline::fifo}, {"priority", Discipline::priority}}, settings.order);
@@ -61,8 +64,10 @@ class ReducedPlace final : public PlaceSynchronisation {
     decoded_.resize(buckets_.size(), false);
     decodings_.resize(buckets_.size());
     if (buckets_.empty()) return;
-    communication_ = place.communication(place.by_layer ? "communication" : "reductions", settings.order);
-    if (settings.rule.granularity == Granularity::cycle) graph_.set_fusion(communication_, settings.rule.limit);
+    const std::string name = place.by_layer ? "communication" : "reductions";
+    for (int q = 0; q < settings.at_once; ++q)
+      communication_.push_back(place.communication(q == 0 ? name : name + " " + std::to_string(q + 1), settings.order));
+    if (settings.rule.granularity == Granularity::cycle) graph_.set_fusion(communication_.front(), settings.rule.limit);
   }
 
   void before_forward(std::size_t layer, const Turn& turn) override {
@@ -92,7 +97,7 @@ class ReducedPlace final : public PlaceSynchronisation {
       Collective sum =
           compression_.sum(bucket.bytes, place_.context.collective, place_.stage.group(), place_.replicas());
       const TaskId reduced = graph_.collective_along(
-          place_.along, communication_, sum,
+          place_.along, communication_[b % communication_.size()], sum,
           {sum.op == CollectiveOp::all_reduce ? "all-reduce" : "all-gather", place_.name() + bucket.name});
       reduced_.push_back(reduced);
       graph_.set_priority(reduced, static_cast<int>(bucket.layers.front()));
@@ -173,8 +178,8 @@ class ReducedPlace final : public PlaceSynchronisation {
   CyclicTaskGraph& graph_;
   WorkloadTrace trace_;
   Encoding compression_;
-  std::vector<ParameterPiece> buckets_;  ///< none if there is nobody to reduce with
-  QueueId communication_ = QueueId::none;
+  std::vector<ParameterPiece> buckets_;         ///< none if there is nobody to reduce with
+  std::vector<QueueId> communication_;          ///< buckets take them in turn
   std::vector<std::optional<TaskId>> updates_;  ///< by layer
   std::vector<bool> decoded_;                   ///< by bucket: whether its decoding has been added
   std::vector<Lanes> made_, decodings_;         ///< by bucket
@@ -196,6 +201,8 @@ EntryInfo AllReduce::info() {
          "gradients are sent at the end of the cycle they are made in, or when the exchange under way then has ended, "
          "all "
          "that wait as one (granularity: cycle)"},
+        {"at_once", "count", "1 .. 64", "1",
+         "all-reduces under way at a time, as if so many threads took them in turn (not with granularity: cycle)"},
         {"overlap", "", "true | false", "true",
          "start all-reduces during the backward pass; without, after it, and then nothing hides them but what `update` "
          "lets run beside them"},

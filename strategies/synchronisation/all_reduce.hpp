@@ -26,6 +26,7 @@ class AllReduce final : public Synchronisation {
   };
   struct Settings {
     PieceRule rule;
+    int at_once = 1;      ///< all-reduces under way at a time
     bool overlap = true;  ///< all-reduces start during the backward pass
     Discipline order = Discipline::fifo;
     UpdateTime update = UpdateTime::after_backward;

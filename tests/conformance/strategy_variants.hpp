@@ -53,7 +53,8 @@ inline std::map<std::string, std::vector<Variant>> strategy_variants() {
         "{granularity: tensor, order: priority, update: before_forward, accumulation: 4}", "{accumulation: 8}",
         "{update: before_forward, overlap: false}", "{update: after_all}", "{compression: none}", "{compression: fp16}",
         "{granularity: layer, compression: int8, update: before_forward}", "{compression: one_bit, overlap: false}",
-        "{granularity: tensor, compression: top_k, top_k: 0.1}"})
+        "{granularity: tensor, compression: top_k, top_k: 0.1}", "{bucket: 1 MB, at_once: 3}",
+        "{granularity: layer, at_once: 2, overlap: false}"})
     data_parallel.push_back({.options = options});
 
   std::vector<Variant>& sharded = table["sharded_data_parallel"];

@@ -1,8 +1,11 @@
 // What data_parallel can do beyond buckets, on two workers and two layers, worked out by hand. All times are in ms.
 #include <numeric>
+#include <tuple>
 
+#include "strategies/register.hpp"
 #include "tests/support/error_message.hpp"
 #include "tests/support/hand_timeline.hpp"
+#include "tests/support/simulate.hpp"
 
 namespace epocast::data_parallel_policy_test {
 
@@ -58,6 +61,25 @@ TEST_CASE("first ready, first sent: the first layer waits behind the last one's 
          103,
          2 * 70},
         heavy_end);
+}
+
+TEST_CASE("two at once: all-reduces share the link, each takes longer", "[data_parallel]") {
+  // Backward B 30..60, A 60..100. B.2 and B.1 wait 2 for latencies and share 40 of the link; then so do B.0 and A.0,
+  // which ends after 2 + 2 x 10, when 10 of B.0's 20 are left. Updates of 2 and 1.
+  const testing::Star star(2, 1e9, 1 * kMs);
+  const ConfigNode options = ConfigNode::load_text("{granularity: tensor, update: after_all, at_once: 2}", "options");
+  const TrainingStep step =
+      builtin_strategies().make("data_parallel", options, options)->compile({star.cluster(), {0, 1}, 2, heavy_end, {}});
+  const ExecutionResult result =
+      testing::simulate(star.cluster(), step.graph, {.iterations = 20, .exact = true, .record_timeline = true});
+  for (const auto& [label, start, end] :
+       {std::tuple("B.2", 60.0, 102.0), {"B.1", 60.0, 102.0}, {"B.0", 102.0, 134.0}, {"A.0", 102.0, 124.0}}) {
+    CAPTURE(label);
+    const Interval found = testing::interval(step.graph, result, std::string("all-reduce ") + label, 0, 3);
+    CHECK(found.start == Approx((3 * 137 + start) * kMs));
+    CHECK(found.end == Approx((3 * 137 + end) * kMs));
+  }
+  CHECK(result.iteration == Approx(137 * kMs));
 }
 
 TEST_CASE("priority: what the next forward pass needs first overtakes", "[data_parallel]") {
