@@ -24,7 +24,7 @@ struct UsualStack {
 };
 
 /// On accelerators; all else is ideal.
-constexpr std::array<UsualStack, 13> kOnAccelerators{{
+constexpr std::array<UsualStack, 16> kOnAccelerators{{
     // clang-format off
     {"data_parallel",         "pytorch_ddp"},
     {"ddp",                   "pytorch_ddp"},
@@ -39,6 +39,9 @@ constexpr std::array<UsualStack, 13> kOnAccelerators{{
     {"gpipe",                 "megatron"},
     {"pipedream",             "megatron"},
     {"layerwise",             "megatron"},
+    {"parameter_server",      "tensorflow1"},
+    {"distributed_replicated", "tensorflow1"},
+    {"dist_device_sync",      "mxnet"},
     // clang-format on
 }};
 

@@ -94,7 +94,8 @@ void Rules::find_pieces() {
   for (std::size_t t = 0; t < rules_.size(); ++t) {
     if (operation(t) != "pull") continue;
     const auto* transfer = std::get_if<Transfer>(&graph_.tasks()[t].work);
-    add_piece(graph_.tasks()[t].label.layer, transfer != nullptr ? transfer->bytes.value : 1);  // 1: nothing travels
+    const bool travels = transfer != nullptr && transfer->bytes.value > 0;
+    add_piece(graph_.tasks()[t].label.layer, travels ? transfer->bytes.value : 1);
   }
   if (pieces_.empty())
     for (const Store& store : graph_.stores())

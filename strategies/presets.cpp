@@ -33,7 +33,24 @@ const std::vector<Preset>& presets() {
       {"zero2", "ZeRO stage 2: sharded gradients too", "sharded_data_parallel", {{"stage", "2"}}},
       {"zero3", "ZeRO stage 3: sharded parameters too", "sharded_data_parallel", {{"stage", "3"}}},
       {"gpipe", "GPipe: a pipeline of all forward, then all backward passes", "pipeline", {{"schedule", "gpipe"}}},
-      {"pipedream", "PipeDream: a pipeline without flush", "pipeline", {{"schedule", "pipedream"}}}};
+      {"pipedream", "PipeDream: a pipeline without flush", "pipeline", {{"schedule", "pipedream"}}},
+      {"distributed_replicated",
+       "TensorFlow 1: parameter_server, nodes sum first, pulls wait for the step to end",
+       "parameter_server",
+       {{"mode", "sync"},
+        {"by_node", "true"},
+        {"granularity", "tensor"},
+        {"overlap", "push"},
+        {"requests", "concurrent"},
+        {"compression", "none"}}},
+      {"dist_device_sync",
+       "MXNet: parameter_server, nodes sum first",
+       "parameter_server",
+       {{"mode", "sync"},
+        {"by_node", "true"},
+        {"granularity", "tensor"},
+        {"requests", "concurrent"},
+        {"compression", "none"}}}};
   return all;
 }
 

@@ -5,24 +5,40 @@
 namespace epocast {
 namespace {
 
-/// One piece per layer, or per layer and server.
-std::vector<ParameterPiece> place_layers(const WorkloadTrace& trace, int servers, ParameterPlacement placement) {
+/// One piece per layer, or per tensor: with the layer's parameters in proportion to the tensors' gradients.
+std::vector<ParameterPiece> divide(const WorkloadTrace& trace, bool by_tensor) {
   std::vector<ParameterPiece> pieces;
-  std::vector<Bytes> load(static_cast<std::size_t>(servers));
-  int turn = 0;
   for (std::size_t l = 0; l < trace.layers.size(); ++l) {
     const LayerTrace& layer = trace.layers[l];
     if (layer.parameters.value <= 0) continue;
-    if (placement == ParameterPlacement::even) {
-      for (int s = 0; s < servers; ++s)
-        pieces.push_back({.name = layer.name, .layers = {l}, .bytes = layer.parameters / servers, .server = s});
+    if (!by_tensor) {
+      pieces.push_back({.name = layer.name, .layers = {l}, .bytes = layer.parameters});
       continue;
     }
-    int server = turn++ % servers;
+    Bytes all;
+    for (const GradientTensor& tensor : layer.gradients) all += tensor.bytes;
+    for (const GradientTensor& tensor : layer.gradients)
+      pieces.push_back({.name = tensor.name, .layers = {l}, .bytes = layer.parameters * (tensor.bytes / all)});
+  }
+  return pieces;
+}
+
+/// Gives each piece its server, or divides it over all.
+std::vector<ParameterPiece> place(const std::vector<ParameterPiece>& whole, int servers, ParameterPlacement placement) {
+  std::vector<ParameterPiece> pieces;
+  std::vector<Bytes> load(static_cast<std::size_t>(servers));
+  int turn = 0;
+  for (ParameterPiece piece : whole) {
+    if (placement == ParameterPlacement::even) {
+      piece.bytes = piece.bytes / servers;
+      for (piece.server = 0; piece.server < servers; ++piece.server) pieces.push_back(piece);
+      continue;
+    }
+    piece.server = turn++ % servers;
     if (placement == ParameterPlacement::greedy)
-      server = static_cast<int>(std::min_element(load.begin(), load.end()) - load.begin());
-    load[static_cast<std::size_t>(server)] += layer.parameters;
-    pieces.push_back({.name = layer.name, .layers = {l}, .bytes = layer.parameters, .server = server});
+      piece.server = static_cast<int>(std::min_element(load.begin(), load.end()) - load.begin());
+    load[static_cast<std::size_t>(piece.server)] += piece.bytes;
+    pieces.push_back(std::move(piece));
   }
   return pieces;
 }
@@ -31,8 +47,9 @@ std::vector<ParameterPiece> place_layers(const WorkloadTrace& trace, int servers
 
 std::vector<ParameterPiece> place_parameters(const WorkloadTrace& trace, int servers, ParameterPlacement placement,
                                              MessageGranularity granularity) {
-  std::vector<ParameterPiece> pieces = place_layers(trace, servers, placement);
-  if (granularity == MessageGranularity::layer) return pieces;
+  const std::vector<ParameterPiece> pieces =
+      place(divide(trace, granularity == MessageGranularity::tensor), servers, placement);
+  if (granularity != MessageGranularity::model) return pieces;
   std::vector<ParameterPiece> merged;
   for (int s = 0; s < servers; ++s) {
     ParameterPiece whole{.name = servers == 1 ? "" : "part " + std::to_string(s), .layers = {}, .server = s};

@@ -24,10 +24,26 @@ std::optional<int> read_staleness(const ConfigNode& options, ParameterServer::Mo
   return count_or(options.at("staleness"), "infinite", Range{0, 1e6});
 }
 
+bool overlaps_push_only(const ConfigNode& options) {
+  return options.has("overlap") && options.at("overlap").is_scalar() && options.at("overlap").as_string() == "push";
+}
+
 int read_backup(const ConfigNode& options, ParameterServer::Mode mode) {
   if (mode == ParameterServer::Mode::backup) return static_cast<int>(options.get("backup", 1, Range{0, 1e6}));
   if (options.has("backup")) throw options.at("backup").error("no worker is spare in this mode; use mode: backup");
   return 0;
+}
+
+/// How many devices each node of a place has; nothing unless these follow one another and are equally many.
+std::optional<std::uint32_t> devices_on_node(const ParameterPlace& place) {
+  const std::vector<DeviceId>& devices = place.stage.ranks().devices;
+  const auto node = [&](std::size_t rank) -> const std::string& { return place.context.device(devices[rank]).node; };
+  std::size_t size = 1;
+  while (size < devices.size() && node(size) == node(0)) ++size;
+  if (devices.size() % size != 0) return std::nullopt;
+  for (std::size_t r = 1; r < devices.size(); ++r)
+    if ((node(r) == node(r - 1)) != (r % size != 0)) return std::nullopt;
+  return static_cast<std::uint32_t>(size);
 }
 
 /// Parameters of one chunk of layers.
@@ -46,6 +62,7 @@ class ServedPlace final : public PlaceSynchronisation {
         made_(place.trace.layers.size()),
         is_first_(place.trace.layers.size(), false) {
     for (const ParameterPiece& piece : pieces_) is_first_[piece.layers.front()] = true;
+    if (settings.by_node) node_ = {.stride = 1, .extent = *devices_on_node(place)};
   }
 
   void before_forward(std::size_t layer, const Turn& turn) override {
@@ -84,8 +101,11 @@ class ServedPlace final : public PlaceSynchronisation {
       begin_ = place_.stage.moment({"begin", ""});
       graph_.after(ends_.back(), *begin_, 1);
     }
-    // Without overlap a step is one whole: nothing of it begins before all updates that the last one led to.
-    if (!settings_.overlap) start_ = place_.stage.moment({"start", label("")});
+    // Without overlap a step is one whole: nothing of it begins before all updates that the last one led to. With it,
+    // pulls may do the same.
+    const bool replies = settings_.servers.requests == ServerOptions::Requests::one_at_a_time;  // to each push
+    if ((!settings_.overlap || settings_.fetch_at_start) && !replies)
+      start_ = place_.stage.moment({"start", label("")});
     for (const ParameterPiece& piece : pieces_) serve(piece);
   }
 
@@ -108,8 +128,16 @@ class ServedPlace final : public PlaceSynchronisation {
     const bool pulls_first = place_.stage.in_program_order();
     const int next = pulls_first ? 1 : 0;
     const QueueId queue = servers_.queue(piece.server);
-    const TaskChain pull = servers_.pull(piece);
-    const TaskChain push = servers_.push(piece);
+    ParameterPiece share = piece;  // that a device pushes and pulls
+    share.bytes = share.bytes / node_.extent;
+    TaskChain pull = servers_.pull(share), push = servers_.push(share);
+    if (node_.extent > 1) {
+      push.first = within_node(CollectiveOp::reduce_scatter, piece, "sum in node");
+      graph_.after(push.first, push.last);
+      const TaskId gathered = within_node(CollectiveOp::all_gather, piece, "gather in node");
+      graph_.after(pull.last, gathered);
+      pull.last = gathered;
+    }
 
     if (pulls_first) {
       // On its way forward, a worker needs the piece at the first layer in it; on its way back it reaches that layer
@@ -124,7 +152,7 @@ class ServedPlace final : public PlaceSynchronisation {
       if (!settings_.overlap || !pulls_first) graph_.after(end, push.first);
     if (settings_.overlap) graph_.after(made_[first], push.first);
 
-    const TaskId updated = update(piece, push, queue, start_.value_or(pull.first), next);
+    const TaskId updated = update(piece, share, push, queue, start_.value_or(pull.first), next);
     graph_.after(updated, start_.value_or(pull.first), next);
     if (start_) graph_.after(*start_, pull.first);
     if (begin_) graph_.after(*begin_, pull.first);
@@ -136,12 +164,18 @@ class ServedPlace final : public PlaceSynchronisation {
     }
   }
 
-  /// At the server. `pulled`: what the next step begins with, so many iterations later.
-  TaskId update(const ParameterPiece& piece, const TaskChain& push, QueueId queue, TaskId pulled, int next) {
-    const Seconds received = servers_.receive_time(piece), update = servers_.update_time(piece, updates_);
+  TaskId within_node(CollectiveOp op, const ParameterPiece& piece, const char* operation) {
+    return place_.stage.collective(op, node_, place_.communication(operation), piece.bytes, {operation, piece.name});
+  }
+
+  /// At the server, to which each device sends its share of the piece. `pulled`: what the next step begins with, so
+  /// many iterations later.
+  TaskId update(const ParameterPiece& piece, const ParameterPiece& share, const TaskChain& push, QueueId queue,
+                TaskId pulled, int next) {
+    const Seconds received = servers_.receive_time(share), update = servers_.update_time(piece, updates_);
     // With bound 0 all gradients of a step are there before anybody pulls: the server may sum them and update once.
     if (settings_.staleness == 0) {
-      const Seconds sum = servers_.memory_time(piece.server, piece.bytes, kAccumulationAccesses);
+      const Seconds sum = servers_.memory_time(piece.server, share.bytes, kAccumulationAccesses);
       const TaskId summing = graph_.compute_for(workers_, queue, received + sum, {"accumulate", piece.name});
       const TaskId updated = graph_.compute(queue, update * place_.parts(), {"update", piece.name});
       graph_.after(push.last, summing);
@@ -178,6 +212,7 @@ class ServedPlace final : public PlaceSynchronisation {
   std::string passed_;                              ///< layer before, of the first pass
   std::vector<TaskId> ends_;                        ///< of backward passes
   std::optional<TaskId> begin_, start_, updated_;
+  Axis node_;  ///< along which devices sum first
 };
 
 }  // namespace
@@ -191,11 +226,13 @@ EntryInfo ParameterServer::info() {
         "few"},
        {"staleness", "steps", ">= 0, infinite", "1", "how far a worker may be ahead of the slowest (mode: stale)"},
        {"backup", "workers", "0 .. workers - 1", "1", "whose gradients, the last to come, are dropped (mode: backup)"},
-       {"granularity", "", "layer | model", "layer", "what one message carries: a layer, or all that a server holds"},
-       {"overlap", "", "true | false", "true",
-        "push during the backward pass and pull during the forward pass, as far as the granularity allows; without, a "
-        "step "
-        "begins when all updates of the worker's last one have ended"}}};
+       {"granularity", "", "tensor | layer | model", "layer",
+        "what one message carries: a tensor, a layer, or all that a server holds"},
+       {"overlap", "", "true | push | false", "true",
+        "push during the backward pass and pull during the forward pass, as far as the granularity allows; with push, "
+        "pulls begin when all updates of the worker's last step have ended; without, a step does"},
+       {"by_node", "", "true | false", "false",
+        "the devices of a node sum their gradients first, then each pushes and pulls its share of them (mode: sync)"}}};
   for (ParameterInfo& shared : ServerOptions::parameters()) info.parameters.push_back(std::move(shared));
   return info;
 }
@@ -207,15 +244,35 @@ ParameterServer::ParameterServer(const ConfigNode& options)
                     {{"sync", Mode::sync}, {"async", Mode::async}, {"stale", Mode::stale}, {"backup", Mode::backup}},
                     Mode::sync),
                 .granularity = choose(options, "granularity",
-                                      {{"layer", MessageGranularity::layer}, {"model", MessageGranularity::model}},
+                                      {{"tensor", MessageGranularity::tensor},
+                                       {"layer", MessageGranularity::layer},
+                                       {"model", MessageGranularity::model}},
                                       MessageGranularity::layer),
-                .overlap = options.get("overlap", true),
+                .overlap = overlaps_push_only(options) || options.get("overlap", true),
+                .fetch_at_start = overlaps_push_only(options),
+                .by_node = options.get("by_node", false),
                 .servers = ServerOptions(options)} {
   settings_.staleness = read_staleness(options, settings_.mode);
   settings_.backup = read_backup(options, settings_.mode);
+  if (settings_.servers.requests == ServerOptions::Requests::one_at_a_time) {
+    if (settings_.granularity != MessageGranularity::model)
+      throw options.at("requests").error("a request is all that a server holds; add granularity: model");
+  }
+  if (!settings_.by_node) return;
+  if (settings_.mode != Mode::sync)
+    throw options.at("by_node").error("a node's sum has no version of its own to be late with; use mode: sync");
+  if (settings_.servers.compression.any())
+    throw options.at("by_node").error("nodes add up whole gradients; leave out compression, or by_node");
 }
 
 void ParameterServer::check(const ParameterPlace& place) const {
+  if (settings_.by_node && place.parts() > 1)
+    throw options_.at("by_node").error(
+        "devices of a node have different parts of the parameters; leave out by_node, or use a mesh with a data axis "
+        "only");
+  if (settings_.by_node && !devices_on_node(place))
+    throw options_.at("by_node").error(
+        "nodes have unequal numbers of workers, or not one after the other; take equally many of each node");
   if (settings_.mode != Mode::backup) return;
   const ConfigNode at = options_.has("backup") ? options_.at("backup") : options_;
   const int workers = place.replicas();

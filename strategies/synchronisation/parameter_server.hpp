@@ -6,11 +6,13 @@
 // al. 2013: the same, but no worker is more than `staleness` steps ahead of the slowest), or synchronous with backup
 // workers (Chen et al. 2016: each update takes the first n - b gradients; later ones are dropped). Whole parts of the
 // model or layer by layer, the latter overlapping backward and the next forward pass (Li et al. 2014; Abadi et al.
-// 2016). Each stage has servers of its own; where devices share a replica's layers, a layer's server holds all its
-// parts, each of which travels by itself. Servers, copies and service times:
-// strategies/synchronisation/server_options.hpp. Limits: versions are not counted where devices share layers; backup
-// workers are replicas of one device each. Validation: tests/conformance, tests/unit/parameter_server_test.cpp,
-// experiments/reproduce/eserol2019.
+// 2016). Whether pulls wait for the step to end (TensorFlow 1) is an option, and so is that the devices of a node sum
+// their gradients first and then push and pull a share each (TensorFlow's distributed_replicated, MXNet's
+// dist_device_sync: which device sums what is spread over all). Each stage has servers of its own; where devices share
+// a replica's layers, a layer's server holds all its parts, each of which travels by itself. Servers, copies and
+// service times: strategies/synchronisation/server_options.hpp. Limits: versions are not counted where devices share
+// layers; backup workers are replicas of one device each; nodes sum first in mode sync only, uncompressed. Validation:
+// tests/conformance, tests/unit/parameter_server_test.cpp, experiments/reproduce/eserol2019.
 
 #include <optional>
 
@@ -35,6 +37,8 @@ class ParameterServer final : public Synchronisation {
     int backup = 0;                    ///< workers whose gradients an update does not wait for
     MessageGranularity granularity = MessageGranularity::layer;
     bool overlap = true;
+    bool fetch_at_start = false;  ///< pull when the next step begins, instead of piece by piece as they are updated
+    bool by_node = false;         ///< devices of a node sum their gradients first, and share what they push and pull
     ServerOptions servers;
   };
 

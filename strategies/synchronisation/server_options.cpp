@@ -28,6 +28,10 @@ std::vector<ParameterInfo> ServerOptions::parameters() {
       {"connection", "", "concurrent | in_order | priority", "concurrent",
        "messages between a worker and a server all at once, or one at a time in each direction: the first to be "
        "ready goes first, or that of the first layer"},
+      {"requests", "", "concurrent | one_at_a_time", "concurrent",
+       "what a server takes: all messages at once, or a worker's push, its update and its pull before the next"},
+      {"reply_buffer", "bytes", ">= 0", "0 B",
+       "last bytes of a pull that leave by themselves while the server goes on (requests: one_at_a_time)"},
       {"copy_rate", "bytes/s", "> 0", "infinite", "how fast a worker copies or serialises a message, each way"},
       {"message_overhead", "s", "0 .. 1 h", "0 s", "of every message at a worker, each way"},
       {"server_rate", "bytes/s", "> 0", "infinite", "how fast one thread of a server takes in or gives out a message"},
@@ -55,6 +59,9 @@ ServerOptions::ServerOptions(const ConfigNode& options)
                          {"in_order", Connection::in_order},
                          {"priority", Connection::priority}},
                         Connection::concurrent)),
+      requests(choose(options, "requests",
+                      {{"concurrent", Requests::concurrent}, {"one_at_a_time", Requests::one_at_a_time}},
+                      Requests::concurrent)),
       copy(seconds_per_byte(options, "copy_rate")),
       overhead(options.get("message_overhead", Seconds(0), Range{0, 3600})),
       service(seconds_per_byte(options, "server_rate") /
@@ -68,6 +75,16 @@ ServerOptions::ServerOptions(const ConfigNode& options)
         .error(
             "a server on every worker's host is not on a host of its own; use location: colocated, or a number of "
             "servers");
+  if (options.has("reply_buffer")) {
+    reply_buffer = options.at("reply_buffer").as_bytes(Range{0, 1e15});
+    if (requests == Requests::concurrent)
+      throw options.at("reply_buffer").error("replies keep nobody waiting unless requests: one_at_a_time");
+  }
+  if (requests == Requests::one_at_a_time)
+    for (const char* key : {"connection", "server_rate"})
+      if (options.has(key))
+        throw options.at(key).error(
+            "a server that takes one request at a time has no use for this; leave out one of the two");
   if (options.has("server_threads") && !options.has("server_rate"))
     throw options.at("server_threads").error("threads have no effect without server_rate, the rate of each");
   if (location == Location::device)

@@ -21,11 +21,16 @@ struct ServerOptions {
   /// How messages of one direction between a worker and a server share their connection: all at once, one at a time in
   /// the order in which they are ready, or one at a time and that of the first layer first (Jayarajan et al. 2019).
   enum class Connection { concurrent, in_order, priority };
+  /// Whose messages a server takes: all at once; or a worker's push, with its update and its pull, one at a time, as a
+  /// loop does that receives, updates and replies.
+  enum class Requests { concurrent, one_at_a_time };
 
   std::optional<int> servers = 1;  ///< absent: one for every worker
   ParameterPlacement placement = ParameterPlacement::greedy;
   Location location = Location::dedicated;
   Connection connection = Connection::concurrent;
+  Requests requests = Requests::concurrent;
+  Bytes reply_buffer;              ///< of a reply's last bytes, which do not keep the server from the next request
   double copy = 0;                 ///< s per byte at a worker, each way
   Seconds overhead;                ///< of every message at a worker, each way
   double service = 0;              ///< s per byte at a server, each way, all its threads together

@@ -24,8 +24,10 @@ ServerSide::ServerSide(const ParameterPlace& place, const ServerOptions& options
     const std::string name = (place.by_layer ? "" : "stage " + std::to_string(place.chunk.stage) + " ") + "server " +
                              std::to_string(servers_.size());
     const GroupId group = graph.add_group(name, {device});
-    Server server{name, device, group, graph.add_queue(name, group, QueueRole::server, Discipline::fifo),
-                  graph.add_store(name)};
+    // Of one request at a time, what has begun goes on before another push.
+    const Discipline served = one_at_a_time() ? Discipline::priority : Discipline::fifo;
+    Server server{name, device, group, graph.add_queue(name, group, QueueRole::server, served), graph.add_store(name)};
+    if (one_at_a_time()) server.down = server.up = server.queue;
     if (options.connection != ServerOptions::Connection::concurrent) {
       const Discipline discipline =
           options.connection == ServerOptions::Connection::priority ? Discipline::priority : Discipline::fifo;
@@ -53,24 +55,39 @@ TaskId ServerSide::transfer(const Server& server, bool up, const ParameterPiece&
   const TaskId task = graph_.transfer(
       workers_, queue,
       up ? Transfer{workers_, server.group, piece.bytes} : Transfer{server.group, workers_, piece.bytes}, label);
-  graph_.set_priority(task, static_cast<int>(piece.layers.front()));
+  graph_.set_priority(task, one_at_a_time() ? (up ? 1 : 0) : static_cast<int>(piece.layers.front()));
   return task;
+}
+
+/// Behind the rest of a reply, and with no latency of its own.
+TaskId ServerSide::end_of_reply(const Server& server, const ParameterPiece& piece, Bytes bytes) {
+  return graph_.transfer(workers_, QueueId::none,
+                         {server.group, workers_, bytes, {.within_node = Seconds(0), .across_nodes = Seconds(0)}},
+                         {"end of reply", piece.name});
 }
 
 TaskId ServerSide::copy(QueueId queue, const ParameterPiece& piece, const char* operation) {
   return graph_.compute(queue, Seconds(piece.bytes.value * options_.copy) + options_.overhead, {operation, piece.name});
 }
 
-TaskChain ServerSide::pull(const ParameterPiece& piece) {
+TaskChain ServerSide::pull(const ParameterPiece& whole) {
   TaskChain chain;
+  ParameterPiece piece = whole;
+  const Bytes buffered = std::min(options_.reply_buffer, whole.bytes);
+  piece.bytes -= buffered;
   chain.first = chain.last = transfer(at(piece.server), false, piece);
   if (!moves(piece.server)) return chain;
+  if (buffered.value > 0) {
+    const TaskId end = end_of_reply(at(piece.server), piece, buffered);
+    graph_.after(chain.last, end);
+    chain.last = end;
+  }
   if (options_.service > 0) {
     chain.first = graph_.compute_for(workers_, at(piece.server).out, service_time(piece.bytes), {"serve", piece.name});
     graph_.after(chain.first, chain.last);
   }
   if (copies()) {
-    const TaskId unpacked = copy(unpack_, piece, "unpack");
+    const TaskId unpacked = copy(unpack_, whole, "unpack");
     graph_.after(chain.last, unpacked);
     chain.last = unpacked;
   }

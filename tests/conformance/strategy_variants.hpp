@@ -225,11 +225,19 @@ inline std::map<std::string, std::vector<Variant>> strategy_variants() {
   parameter_server.push_back(
       {.options = "{mode: async, servers: all, location: device, placement: even}", .workers = {1, 4}});
   parameter_server.push_back({.options = "{servers: all, server_cores: 2}", .workers = {3}});
+  for (const char* options :
+       {"{granularity: tensor, servers: 2, overlap: push, by_node: false, requests: concurrent}",
+        "{mode: async, overlap: push}", "{by_node: true, granularity: tensor}",
+        "{granularity: model, requests: one_at_a_time}",
+        "{mode: async, granularity: model, overlap: false, requests: one_at_a_time, reply_buffer: 10 kB}"})
+    parameter_server.push_back({.options = options, .workers = {1, 4}});
 
   for (const char* rule :
        {"downpour", "agn", "adag", "async_momentum", "async_local_sgd", "model_averaging", "easgd", "aeasgd"})
     table[rule] = {{.options = "{period: 3}", .workers = {1, 4}},
-                   {.options = "{placement: greedy, location: dedicated, connection: concurrent}", .workers = {2}},
+                   {.options = "{placement: greedy, location: dedicated, connection: concurrent, requests: concurrent}",
+                    .workers = {2}},
+                   {.options = "{requests: one_at_a_time, reply_buffer: 10 kB}", .workers = {2}},
                    {.options = "{placement: round_robin, location: device, connection: priority}", .workers = {2}},
                    {.options = "{servers: 2, placement: even, location: colocated, connection: in_order}",
                     .min_workers = 2,
@@ -290,6 +298,14 @@ inline std::map<std::string, std::vector<Variant>> strategy_variants() {
     table[preset] = {{.options = "{unit: 4 MB, prefetch: 2, reshard: false, communication_cores: 0}"}};
   table["gpipe"] = {{.options = "{stages: 2, micro_batches: 4}", .min_workers = 2, .workers = {2, 4}}};
   table["pipedream"] = {{.options = "{stages: 2}", .min_workers = 2, .workers = {2, 4}}};
+  for (const char* preset : {"distributed_replicated", "dist_device_sync"})
+    table[preset] = {{.options = "{placement: greedy, location: dedicated, connection: concurrent}", .workers = {1, 4}},
+                     {.options = "{servers: 2, placement: round_robin, location: device, connection: priority}",
+                      .min_workers = 2,
+                      .workers = {4}},
+                     {.options = "{placement: even, location: colocated, connection: in_order}", .workers = {4}}};
+  for (const char* overlap : {"true", "false", "push"})
+    table["dist_device_sync"].push_back({.options = std::string("{overlap: ") + overlap + "}", .workers = {4}});
   table["megatron"] = {
       {.options = "{pipeline: 2, tensor: 1, micro_batches: 4, sequence_parallel: false, distributed_optimizer: true}",
        .min_workers = 2,

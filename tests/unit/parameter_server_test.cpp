@@ -40,16 +40,27 @@ struct Executed {
   }
 };
 
-Executed run(const testing::Star& star, int workers, const std::string& options,
-             const std::vector<double>& slowdown = {}, const TraceSource& trace = one_layer) {
+Executed run(const Cluster& cluster, int workers, const std::string& options, const std::vector<double>& slowdown,
+             const TraceSource& trace) {
   const ConfigNode node = ConfigNode::load_text(options, "options");
   std::vector<DeviceId> devices(static_cast<std::size_t>(workers));
   std::iota(devices.begin(), devices.end(), 0);
   const auto strategy = builtin_strategies().make("parameter_server", node, node);
-  TrainingStep step = strategy->compile({star.cluster(), devices, workers, trace, {}});
+  TrainingStep step = strategy->compile({cluster, devices, workers, trace, {}});
   ExecutionResult result = testing::simulate(
-      star.cluster(), step.graph, {.iterations = 50, .exact = true, .slowdown = slowdown, .record_timeline = true});
+      cluster, step.graph, {.iterations = 50, .exact = true, .slowdown = slowdown, .record_timeline = true});
   return {std::move(step.graph), std::move(result)};
+}
+
+Executed run(const testing::Star& star, int workers, const std::string& options,
+             const std::vector<double>& slowdown = {}, const TraceSource& trace = one_layer) {
+  return run(star.cluster(), workers, options, slowdown, trace);
+}
+
+WorkloadTrace two_layers(std::int64_t batch) {
+  return testing::chain({testing::layer("A", 10 * kMs, 20 * kMs, 2 * kMs, {10 * kMB}),
+                         testing::layer("B", 10 * kMs, 20 * kMs, 2 * kMs, {10 * kMB})},
+                        batch);
 }
 
 }  // namespace
@@ -88,11 +99,6 @@ TEST_CASE("without overlap a step begins when all updates of the last one have e
   // Two layers as above, on one worker. Both pulls share the link: 1 + 2 x 10. Forward 2 x 10, backward 2 x 20 until
   // 81; both pushes until 102; the server takes in A, takes in B, updates A until 104.12, then B until 106.12.
   const testing::Star star(3, 1e9, 1 * kMs);
-  const auto two_layers = [](std::int64_t batch) {
-    return testing::chain({testing::layer("A", 10 * kMs, 20 * kMs, 2 * kMs, {10 * kMB}),
-                           testing::layer("B", 10 * kMs, 20 * kMs, 2 * kMs, {10 * kMB})},
-                          batch);
-  };
   const Executed alone = run(star, 1, "{mode: sync, overlap: false}", {}, two_layers);
   for (const std::int64_t k : {0, 1, 30}) {
     const double t = static_cast<double>(k) * 106.12;
@@ -113,6 +119,94 @@ TEST_CASE("without overlap a step begins when all updates of the last one have e
       CHECK(two.start("pull A", rank, k) == Approx(updated).margin(1e-12));
       CHECK(two.start("pull B", rank, k) == Approx(updated).margin(1e-12));
     }
+}
+
+TEST_CASE("pushes may overlap while pulls wait for the step to end", "[parameter_server]") {
+  // Two layers, one worker. Both pulls share the link: 1 + 2 x 10. Forward until 41, backward B until 61, A until 81;
+  // each gradient is pushed at once: 11. The server takes in B at 72 and A at 92, and updates it 2.06 later: 94.06.
+  const testing::Star star(3, 1e9, 1 * kMs);
+  const Executed executed = run(star, 1, "{overlap: push}", {}, two_layers);
+  for (const std::int64_t k : {0, 1, 30}) {
+    const double t = static_cast<double>(k) * 94.06;
+    for (const std::string layer : {"A", "B"}) executed.check("pull " + layer, 0, k, t, t + 21);
+    executed.check("push B", 0, k, t + 61, t + 72);
+    executed.check("update B", 0, k, t + 72.06, t + 74.06);
+    executed.check("push A", 0, k, t + 81, t + 92);
+    executed.check("update A", 0, k, t + 92.06, t + 94.06);
+  }
+  // Fetched as it is updated, B is there when A has been pulled.
+  const Executed early = run(star, 1, "{}", {}, two_layers);
+  early.check("pull B", 0, 1, 74.06, 85.06);
+  early.check("pull A", 0, 1, 94.06, 105.06);
+}
+
+TEST_CASE("by tensor: each tensor is a message, and a server's share", "[parameter_server]") {
+  // 6 and 4 MB on two servers: pulls of 7 and 5, pushes as well, updates in proportion: 1.2 and 0.8 of 2.
+  const testing::Star star(4, 1e9, 1 * kMs);
+  const auto two_tensors = [](std::int64_t batch) {
+    return testing::chain({testing::layer("A", 10 * kMs, 20 * kMs, 2 * kMs, {6 * kMB, 4 * kMB})}, batch);
+  };
+  const Executed executed = run(star, 1, "{granularity: tensor, servers: 2}", {}, two_tensors);
+  std::vector<double> bytes, updates;
+  for (const Task& task : executed.graph.tasks()) {
+    if (task.label.operation == "push") bytes.push_back(std::get<Transfer>(task.work).bytes.value);
+    if (task.label.operation == "update") updates.push_back(std::get<Compute>(task.work).duration.on(0).value);
+  }
+  CHECK(bytes == std::vector{6 * kMB, 4 * kMB});
+  REQUIRE(updates.size() == 2);
+  CHECK(updates[0] == Approx(1.2 * kMs));
+  CHECK(updates[1] == Approx(0.8 * kMs));
+  // Pushes share the worker's link: the second ends after 9, the first after 11. The second's pull begins after 9.824
+  // and has moved 2.412 MB when the first's joins it at 13.236; they share until 16.412, and the first ends at 20.824.
+  CHECK(executed.result.iteration == Approx((30 + 20.824) * kMs).margin(1e-9));
+}
+
+TEST_CASE("by node: devices of a node sum first, then each pushes and pulls its share", "[parameter_server]") {
+  // Two nodes of two. Each pulls 5 MB: four through the server's link, 1 + 20; the halves are exchanged: 1 + 5; after
+  // 30 of computing halves are summed: 6; 21 for the pushes; four sums of 3 x 5 MB / 500 GB/s = 0.03, and the update.
+  const testing::Star star(5, 1e9, 1 * kMs);
+  Cluster cluster = star.cluster();
+  for (std::size_t d = 0; d < 4; ++d) cluster.devices[d].node = d < 2 ? "a" : "b";
+  const Executed executed = run(cluster, 4, "{by_node: true}", {}, one_layer);
+  for (const std::int64_t k : {0, 30}) {
+    const double t = static_cast<double>(k) * 86.12;
+    executed.check("pull A", 3, k, t, t + 21);
+    executed.check("gather in node A", 0, k, t + 21, t + 27);
+    executed.check("backward A", 3, k, t + 37, t + 57);
+    executed.check("sum in node A", 0, k, t + 57, t + 63);
+    executed.check("push A", 3, k, t + 63, t + 84);
+    executed.check("update A", 0, k, t + 84.12, t + 86.12);
+  }
+  CHECK(executed.result.metrics.bytes == Approx(80 * kMB));
+
+  // Alone on its node, a worker has nothing to sum; nodes of one and of three have no common share.
+  CHECK(run(star, 4, "{by_node: true}").result.iteration == run(star, 4, "{}").result.iteration);
+  cluster.devices[1].node = "b";
+  CHECK_THROWS_WITH(run(cluster, 4, "{by_node: true}", {}, one_layer), Catch::Contains("by_node: nodes have unequal"));
+}
+
+TEST_CASE("a server that takes one request at a time replies before it takes the next", "[parameter_server]") {
+  // Both want to pull at 0: one until 11, the other until 22. The first pushes 41..52, the update ends at 54, its pull
+  // at 65; the other is ready to push at 52, but has to wait until then. Then they are out of each other's way.
+  const testing::Star star(3, 1e9, 1 * kMs);
+  const std::string loop = "mode: async, granularity: model, overlap: false, requests: one_at_a_time";
+  const Executed executed = run(star, 2, "{" + loop + "}");
+  const std::uint32_t first = executed.start("pull", 0, 0) < executed.start("pull", 1, 0) ? 0 : 1;
+  executed.check("pull", 1 - first, 0, 11, 22);
+  executed.check("push", first, 0, 41, 52);
+  executed.check("update", first, 0, 52, 54);
+  executed.check("pull", first, 1, 54, 65);
+  executed.check("push", 1 - first, 0, 65, 76);
+  executed.check("push", first, 1, 95, 106);
+  CHECK(executed.result.iteration == Approx(54 * kMs).margin(1e-9));
+  // The last 4 MB of a reply leave by themselves while the next push is taken.
+  const Executed buffered = run(star, 2, "{" + loop + ", reply_buffer: 4 MB}");
+  const std::uint32_t one = buffered.start("push", 0, 0) < buffered.start("push", 1, 0) ? 0 : 1;
+  const double freed = interval(buffered.graph, buffered.result, "pull", one, 1).end;
+  const Interval end = interval(buffered.graph, buffered.result, "end of reply", one, 1);
+  CHECK(buffered.start("push", 1 - one, 0) == Approx(freed));
+  CHECK(end.start == Approx(freed));
+  CHECK(end.end >= freed + 4 * kMs - 1e-9);
 }
 
 TEST_CASE("asynchronous: equal workers settle one update apart", "[parameter_server]") {

@@ -143,6 +143,9 @@ TEST_CASE("a study that names no stack gets that of its strategy and devices") {
   CHECK(stack("{name: zero3}", accelerator) == "pytorch_fsdp");
   CHECK(stack("horovod", accelerator) == "horovod");
   CHECK(stack("gossip", accelerator) == "ideal");
+  CHECK(stack("parameter_server", accelerator) == "tensorflow1");
+  CHECK(stack("{mesh: {data: 4}, synchronisation: {name: parameter_server}}", accelerator) == "tensorflow1");
+  CHECK(stack("dist_device_sync", accelerator) == "mxnet");
   CHECK(stack("gpipe", accelerator) == "megatron");
   CHECK(stack("{mesh: {data: 4}}", accelerator) == "pytorch_ddp");
   CHECK(stack("{mesh: {data: rest, tensor: 1}}", accelerator) == "pytorch_ddp");
