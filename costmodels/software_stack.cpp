@@ -12,6 +12,14 @@ namespace {
 constexpr double kCopyEfficiency = 0.8;  // share of the memory bandwidth that copies reach; as in the roofline model
 constexpr double kFp32 = 4;              // bytes
 
+Precision precision_at(const ConfigNode& map, const std::string& key) {
+  try {
+    return parse_precision(key);
+  } catch (const std::invalid_argument& error) {
+    throw map.at(key).error(error.what());
+  }
+}
+
 }  // namespace
 
 double expected_maximum(std::int64_t n) {
@@ -49,9 +57,15 @@ SoftwareStack::SoftwareStack(const ConfigNode& root) : name_(root.at("stack").as
   }
   copies_ = root.get("copies", copies_, Range{0, 100});
   accumulation_ = root.get("accumulation", accumulation_, Range{0, 100});
+  if (root.has("update_traffic")) {
+    const ConfigNode traffic = root.at("update_traffic");
+    for (const std::string& precision : traffic.keys())
+      update_traffic_[precision_at(traffic, precision)] = traffic.at(precision).as_double(Range{0, 1000});
+  }
   if (root.has("processor_rate"))
     processor_time_ = 1 / root.at("processor_rate").as_bytes_per_second(Range{1e3, 1e18}).value;
   handshake_ = root.get("handshake", handshake_, Range{0, 10});
+  if (root.has("window")) window_ = root.at("window").as_bytes(Range{16384, 1e15}).value;
   collective_overhead_ = root.get("collective_overhead", collective_overhead_, Range{0, 10});
   interference_ = root.get("interference", interference_, Range{0, 0.99});
   spread_ = root.get("spread", spread_, Range{0, 1});
@@ -65,7 +79,6 @@ SoftwareStack::SoftwareStack(const ConfigNode& root) : name_(root.at("stack").as
     node_input_ = input.has("per_node") ? input.at("per_node").as_double(Range{1e-6, 1e15}) : 0;
   }
   unexplained_ = root.get("unexplained", unexplained_, Range{0, 0.9});
-  if (root.has("window")) window_ = root.at("window").as_bytes(Range{16384, 1e15}).value;
   if (root.has("ranges")) read_ranges(root.at("ranges"), root.without("ranges"));
   root.check_all_read();
 }
@@ -115,6 +128,15 @@ void SoftwareStack::accumulate(WorkloadTrace& trace, int micro_batches, const De
   }
 }
 
+void SoftwareStack::add_update_traffic(WorkloadTrace& trace, Seconds per_byte) const {
+  const auto traffic = update_traffic_.find(trace.precision);
+  if (traffic == update_traffic_.end()) return;
+  for (LayerTrace& layer : trace.layers) {
+    const double parameters = layer.parameters.value / bytes_per_value(trace.precision);
+    if (parameters > 0) layer.times.update += per_byte * (parameters * traffic->second);
+  }
+}
+
 void SoftwareStack::apply(WorkloadTrace& trace, std::int64_t workers, bool in_step) const {
   const bool alone = workers <= 1;
   const double fp32 = fp32_gradients_ && !alone ? kFp32 / bytes_per_value(trace.precision) : 1;
@@ -135,8 +157,10 @@ std::vector<std::pair<std::string, SoftwareStack>> SoftwareStack::without_each()
   add(fp32_gradients_, "gradients", [](SoftwareStack& s) { s.fp32_gradients_ = false; });
   add(copies_ > 0, "copies", [](SoftwareStack& s) { s.copies_ = 0; });
   add(accumulation_ > 0, "accumulation", [](SoftwareStack& s) { s.accumulation_ = 0; });
+  add(!update_traffic_.empty(), "update_traffic", [](SoftwareStack& s) { s.update_traffic_.clear(); });
   add(processor_time_ > 0, "processor_rate", [](SoftwareStack& s) { s.processor_time_ = 0; });
   add(handshake_ > 0, "handshake", [](SoftwareStack& s) { s.handshake_ = 0; });
+  add(window_ > 0, "window", [](SoftwareStack& s) { s.window_ = 0; });
   add(collective_overhead_.value > 0, "collective_overhead", [](SoftwareStack& s) { s.collective_overhead_ = {}; });
   add(interference_ > 0, "interference", [](SoftwareStack& s) { s.interference_ = 0; });
   add(spread_ > 0, "spread", [](SoftwareStack& s) { s.spread_ = 0; });
@@ -160,7 +184,6 @@ SoftwareStack load_stack(const ConfigNode& value, const std::filesystem::path& d
     if (key != "name") root = root.with(key, value.at(key));
   std::string name = root.at("stack").as_string();
   for (const std::string& key : value.keys())
-  add(window_ > 0, "window", [](SoftwareStack& s) { s.window_ = 0; });
     if (key != "name") name += " " + key + "=" + value.at(key).flow_text();  // changes must show in results
   SoftwareStack stack(root.with("stack", ConfigNode::load_text("\"" + name + "\"", root.where().file)));
   value.mark_all_read();

@@ -11,11 +11,12 @@
 //     copies: 4                       # accesses of device memory for each byte of a collective: into a bucket, and back
 //     accumulation: 12                # bytes of device memory's traffic for each parameter, to add a micro-batch's gradients
 //                                     # to those of the ones before
+//     update_traffic: {fp16: 30}      # by precision: bytes of memory traffic for each parameter and update, beside the optimizer's
 //     processor_rate: 2 GB/s          # at which one core would move bytes through the network's software if it did
 //                                     # nothing else; taken from computation while they move
 //     handshake: 1                    # latencies that each message of a collective waits for its receiver's notice
-//     collective_overhead: 30 us      # each collective: its launch, and waiting for ranks to wake up
 //     window: 2 MB                    # bytes of such a message before it waits for another notice
+//     collective_overhead: 30 us      # each collective: its launch, and waiting for ranks to wake up
 //     interference: 0.3               # share of its speed that computation loses while the device communicates
 //     spread: 0.02                    # coefficient of variation of a worker's step
 //     launch: 5 us                    # default of compute.launch: what the host needs to start a kernel
@@ -25,12 +26,13 @@
 // clang-format on
 //
 // Scope and limits: all is off in the stack `ideal`. One worker alone has no copies, no exchange and nobody to wait
-// for: it knows `launch`, `input` and `accumulation` only. Gradients are added up at the end of each layer's backward
-// pass, from a step's second micro-batch on; each of m takes (m - 1) / m of the time. A synchronous step waits for
-// the slowest of n draws; here it takes the expected maximum of n normal draws in every step (order statistics; exact
-// for n = 2: 1 / sqrt(pi) = 0.564), so runs stay periodic and workers alike.
+// for: it knows `launch`, `input`, `accumulation` and `update_traffic` only. Gradients are added up at the end of each
+// layer's backward pass, from a step's second micro-batch on; each of m takes (m - 1) / m of the time. A synchronous
+// step waits for the slowest of n draws; here it takes the expected maximum of n normal draws in every step (order
+// statistics; exact for n = 2: 1 / sqrt(pi) = 0.564), so runs stay periodic and workers alike.
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -57,15 +59,18 @@ class SoftwareStack {
   double copies() const { return copies_; }
   double processor_time() const { return processor_time_; }  ///< s of one core per byte
   double handshake() const { return handshake_; }            ///< latencies
+  double window() const { return window_; }                  ///< bytes; 0: any number
   double interference() const { return interference_; }
   double spread() const { return spread_; }
-  double window() const { return window_; }                  ///< bytes; 0: any number
   /// s that copies take for each byte on a device.
   double copy_time(const Device& device) const;
   bool accumulates() const { return accumulation_ > 0; }
   /// Adds to each layer's backward pass the time that adding up its gradients takes, of one of so many micro-batches of
   /// a step. `per_byte`: s for each byte of memory traffic.
   void accumulate(WorkloadTrace& trace, int micro_batches, const DeviceTime& per_byte) const;
+  /// Adds to updates what frameworks do to gradients and weights of a precision beside the optimizer's arithmetic, on a
+  /// device where a byte of memory traffic takes so long. For steps whose time was not measured.
+  void add_update_traffic(WorkloadTrace& trace, Seconds per_byte) const;
   /// s for each byte of memory traffic of operations that only read and write, on a device.
   static Seconds streaming_time(const Device& device);
   /// Samples/s that can be fed to a worker that shares its node with so many in all; none: any number.
@@ -99,16 +104,17 @@ class SoftwareStack {
   std::vector<std::pair<std::string, std::vector<Default>>> strategies_;
   bool fp32_gradients_ = false;
   double copies_ = 0;
-  double accumulation_ = 0;    ///< bytes per parameter
-  double processor_time_ = 0;  ///< s of one core per byte
+  double accumulation_ = 0;                     ///< bytes per parameter
+  std::map<Precision, double> update_traffic_;  ///< bytes per parameter
+  double processor_time_ = 0;                   ///< s of one core per byte
   double handshake_ = 0;
+  double window_ = 0;  ///< bytes; 0: any number
   Seconds collective_overhead_;
   double interference_ = 0;
   double spread_ = 0;
   std::optional<ConfigNode> launch_;
   double worker_input_ = 0, node_input_ = 0;  ///< samples/s; 0: any number
   std::vector<Ends> ends_;
-  double window_ = 0;  ///< bytes; 0: any number
   double unexplained_ = 0;
 };
 

@@ -65,6 +65,7 @@ struct ScenarioSetup {
   Location strategy_place;  ///< of its name, for messages
   std::unique_ptr<CostModel> cost_model;
   HostLaunches launches;
+  bool computes_updates = false;  ///< their time follows from the optimizer's traffic; was not measured
   NetworkCorrection network;
   std::optional<StepConstants> steps;  ///< fitted constants that the configuration had put in
   CollectiveSettings collective;

@@ -421,6 +421,7 @@ ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registri
     const ConfigNode compute = read_compute(config);
     setup.cost_model = make_cost_model(compute, cost_model_context(setup, compute, data));
     setup.launches = read_launches(compute);
+    setup.computes_updates = !compute.has("step_time") && compute.get("cost_model", "roofline") != "measured";
     compute.check_all_read();
     const ConfigNode memory = child_or_empty(config, "memory");
     setup.memory = read_memory_settings(memory);

@@ -38,6 +38,7 @@ WorkloadTrace ScenarioSetup::trace(const Model& of, DeviceId device, std::int64_
   WorkloadTrace out = make_trace(of, *cost_model, batch, on, precision);
   settings.apply(out);
   launches.apply(out, of);
+  if (computes_updates) stack.add_update_traffic(out, SoftwareStack::streaming_time(on));
   return out;
 }
 
