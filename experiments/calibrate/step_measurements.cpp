@@ -95,8 +95,9 @@ class Reader {
       seconds = static_cast<double>(setup.phases.front().global_batch) / row.number(time_.name, {1e-6, 1e12});
     else
       seconds = row.seconds(time_.name, time_.unit);
-    extend(out_.range, range_of(setup));
-    out_.steps.push_back({std::move(scenario), settings, seconds, row.line()});
+    const StepRange range = range_of(setup);
+    extend(out_.range, range);
+    out_.steps.push_back({std::move(scenario), settings, seconds, row.line(), range.workers[1], range.batch[1]});
   }
 
   Scenario read_row(const CsvRow& row, const std::vector<Override>& changes, const std::string& settings) {

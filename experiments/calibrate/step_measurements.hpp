@@ -9,6 +9,7 @@
 // One column has the measurement: iteration_s, iteration_ms, iteration_us or samples_per_s. All others are study keys,
 // as in --set.
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -24,6 +25,7 @@ struct MeasuredStep {
   std::string settings;  ///< "workers=4, batch.per_worker=32"
   double seconds = 0;    ///< one iteration of every worker
   int line = 0;
+  std::int64_t workers = 1, batch = 1;  ///< the batch is one worker's
 };
 
 struct StepMeasurements {

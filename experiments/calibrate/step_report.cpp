@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <ostream>
 
 #include "experiments/calibrate/plot.hpp"
+#include "experiments/calibrate/step_ruler.hpp"
 #include "experiments/text_table.hpp"
 #include "sim/quantity.hpp"
 
@@ -27,6 +29,23 @@ double median_error(const StepMeasurements& measured, const std::vector<double>&
   return errors.size() % 2 == 1 ? errors[middle] : (errors[middle - 1] + errors[middle]) / 2;
 }
 
+std::vector<std::optional<double>> by_ruler(const StepMeasurements& measured) {
+  std::vector<RulerPoint> points;
+  for (const MeasuredStep& step : measured.steps)
+    points.push_back({static_cast<double>(step.workers), static_cast<double>(step.batch), step.seconds});
+  return ruler_left_out(points);
+}
+
+/// Where every step is said by the others.
+std::string ruler_error(const StepMeasurements& measured, const std::vector<std::optional<double>>& ruler) {
+  std::vector<double> predicted;
+  for (const std::optional<double>& said : ruler) {
+    if (!said) return "untested";
+    predicted.push_back(*said);
+  }
+  return fmt::format("{:.1f} %", 100 * median_error(measured, predicted));
+}
+
 std::string value_text(const FittedParameter& p, double value) {
   return p.unit == "s" ? to_string(Seconds(value)) : fmt::format("{:.4g}", value);
 }
@@ -35,17 +54,20 @@ std::string value_text(const FittedParameter& p, double value) {
 
 void print_report(std::ostream& out, const StepMeasurements& measured, const std::vector<double>& before,
                   const StepFit& fit) {
-  std::vector<std::vector<std::string>> rows{{"step", "measured", "without", "fitted", "left out"}};
+  const std::vector<std::optional<double>> ruler = by_ruler(measured);
+  std::vector<std::vector<std::string>> rows{{"step", "measured", "without", "fitted", "left out", "by a ruler"}};
   for (std::size_t s = 0; s < measured.steps.size(); ++s) {
     const MeasuredStep& step = measured.steps[s];
     rows.push_back({step.settings.empty() ? "as the study" : step.settings, to_string(Seconds(step.seconds)),
                     error_text(before[s], step.seconds), error_text(fit.predicted[s], step.seconds),
-                    fit.left_out.empty() ? "untested" : error_text(fit.left_out[s], step.seconds)});
+                    fit.left_out.empty() ? "untested" : error_text(fit.left_out[s], step.seconds),
+                    ruler[s] ? error_text(*ruler[s], step.seconds) : "untested"});
   }
   rows.push_back(
       {"median of errors", "", fmt::format("{:.1f} %", 100 * median_error(measured, before)),
        fmt::format("{:.1f} %", 100 * median_error(measured, fit.predicted)),
-       fit.left_out.empty() ? "untested" : fmt::format("{:.1f} %", 100 * median_error(measured, fit.left_out))});
+       fit.left_out.empty() ? "untested" : fmt::format("{:.1f} %", 100 * median_error(measured, fit.left_out)),
+       ruler_error(measured, ruler)});
   out << align_columns(rows) << '\n';
   rows = {{"constant", "value", "95 % from", "to"}};
   for (const FittedParameter& p : fit.constants)
