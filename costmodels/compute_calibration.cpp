@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "costmodels/network_calibration.hpp"
+#include "sim/config_word.hpp"
 #include "sim/data_file.hpp"
 
 namespace epocast {
@@ -110,14 +111,6 @@ KernelFit read_fit(const ConfigNode& node, const DeviceRates& rates) {
   return fit;
 }
 
-Precision read_precision(const ConfigNode& node) {
-  try {
-    return parse_precision(node.as_string());
-  } catch (const std::invalid_argument& problem) {
-    throw node.error(problem.what());
-  }
-}
-
 }  // namespace
 
 const KernelFit* ComputeCalibration::find(const std::string& family, KernelPass pass) const {
@@ -138,7 +131,7 @@ ComputeCalibration read_compute_calibration(const ConfigNode& root) {
   const ConfigNode rates = root.at("rates");
   out.rates = {rates.at("peak_rate").as_flop_per_second({1e6, 1e18}),
                rates.at("memory_bandwidth").as_bytes_per_second({1e6, 1e15}), rates.at("units").as_double({1, 1e6}),
-               read_precision(root.at("precision"))};
+               parse_name(root.at("precision"), parse_precision)};
   if (root.has("scaled_from")) {
     out.scaled_from = root.at("scaled_from").as_string();
     out.expected_error = root.at("expected_error").as_double({0, 10});

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "sim/config_word.hpp"
 #include "sim/data_file.hpp"
 
 namespace epocast {
@@ -12,12 +13,8 @@ namespace {
 constexpr double kCopyEfficiency = 0.8;  // share of the memory bandwidth that copies reach; as in the roofline model
 constexpr double kFp32 = 4;              // bytes
 
-Precision precision_at(const ConfigNode& map, const std::string& key) {
-  try {
-    return parse_precision(key);
-  } catch (const std::invalid_argument& error) {
-    throw map.at(key).error(error.what());
-  }
+double parameters_of(const LayerTrace& layer, Precision precision) {
+  return layer.parameters.value / bytes_per_value(precision);
 }
 
 }  // namespace
@@ -60,7 +57,8 @@ SoftwareStack::SoftwareStack(const ConfigNode& root) : name_(root.at("stack").as
   if (root.has("update_traffic")) {
     const ConfigNode traffic = root.at("update_traffic");
     for (const std::string& precision : traffic.keys())
-      update_traffic_[precision_at(traffic, precision)] = traffic.at(precision).as_double(Range{0, 1000});
+      update_traffic_[parse_name(traffic.at(precision), precision, parse_precision)] =
+          traffic.at(precision).as_double(Range{0, 1000});
   }
   if (root.has("processor_rate"))
     processor_time_ = 1 / root.at("processor_rate").as_bytes_per_second(Range{1e3, 1e18}).value;
@@ -123,7 +121,7 @@ double SoftwareStack::copy_time(const Device& device) const { return copies_ * s
 void SoftwareStack::accumulate(WorkloadTrace& trace, int micro_batches, const DeviceTime& per_byte) const {
   const double adds = 1 - 1.0 / micro_batches;
   for (LayerTrace& layer : trace.layers) {
-    const double parameters = layer.parameters.value / bytes_per_value(trace.precision);
+    const double parameters = parameters_of(layer, trace.precision);
     if (parameters > 0) layer.times.backward_weights += per_byte * (parameters * accumulation_ * adds);
   }
 }
@@ -132,7 +130,7 @@ void SoftwareStack::add_update_traffic(WorkloadTrace& trace, Seconds per_byte) c
   const auto traffic = update_traffic_.find(trace.precision);
   if (traffic == update_traffic_.end()) return;
   for (LayerTrace& layer : trace.layers) {
-    const double parameters = layer.parameters.value / bytes_per_value(trace.precision);
+    const double parameters = parameters_of(layer, trace.precision);
     if (parameters > 0) layer.times.update += per_byte * (parameters * traffic->second);
   }
 }

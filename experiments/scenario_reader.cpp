@@ -19,6 +19,7 @@
 #include "experiments/stack_settings.hpp"
 #include "experiments/usual_stack.hpp"
 #include "platforms/platform_loader.hpp"
+#include "sim/config_word.hpp"
 #include "sim/data_directory.hpp"
 #include "sim/data_file.hpp"
 #include "sim/words.hpp"
@@ -30,16 +31,6 @@ namespace {
 
 constexpr double kMaxCount = 1e12;  // samples, batches: beyond any data set
 constexpr std::int64_t kMaxEpochs = 1'000'000;
-
-/// Turns the exception of a name parser into one with a place.
-template <class Parse>
-auto parse_name(const ConfigNode& node, Parse parse) {
-  try {
-    return parse(node.as_string());
-  } catch (const std::invalid_argument& problem) {
-    throw node.error(problem.what());
-  }
-}
 
 /// A document that stands in for what the study leaves out.
 ConfigNode stand_in(const ConfigNode& config, const char* text) {

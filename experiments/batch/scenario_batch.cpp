@@ -107,11 +107,11 @@ BatchedScenario unpack_batched(const std::string& text) {
 }
 
 BatchProcess::BatchProcess(const Registries& registries, BatchOptions options)
-    : registries_(registries), options_(std::move(options)), run_(options_.run) {
+    : registries_(registries), options_(std::move(options)) {
   remember_inputs = true;
   limit_memory(options_.limits.bytes);
   use_large_pages();
-  run_.progress = report_progress;
+  options_.run.progress = report_progress;
 }
 
 BatchProcess::~BatchProcess() = default;
@@ -139,11 +139,12 @@ void BatchProcess::run(const std::vector<Scenario>& scenarios, const std::vector
     if (!restart_engine()) return;
     report_progress(0);
     limit_time(options_.limits.seconds);
-    if (scenarios.size() > 1 && !run_.trace_file.empty())
-      run_.trace_file = numbered(options_.run.trace_file, index + 1);
-    const bool possible = alone || engine_ || make_engine(scenarios[index], registries_, engine_, run_.ready_engine);
+    const bool possible =
+        alone || engine_ || make_engine(scenarios[index], registries_, engine_, options_.run.ready_engine);
+    RunOptions run = options_.run;
+    if (scenarios.size() > 1 && !run.trace_file.empty()) run.trace_file = numbered(run.trace_file, index + 1);
     BatchedScenario batched;
-    if (possible) batched = simulate(scenarios[index], run_);
+    if (possible) batched = simulate(scenarios[index], run);
     // What went wrong here may be the fault of those before.
     if (!possible || (!alone && batched.exit_code != 0 && batched.exit_code != 2)) batched = {.wrong = true};
     limit_time(0);

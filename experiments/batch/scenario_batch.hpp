@@ -67,9 +67,8 @@ class BatchProcess {
   BatchedScenario simulate(const Scenario& scenario, const RunOptions& run) const;
 
   const Registries& registries_;
-  BatchOptions options_;
+  BatchOptions options_;  ///< and the engine, once there is one
   std::unique_ptr<SimEngine> engine_;
-  RunOptions run_;
 };
 
 }  // namespace epocast

@@ -15,6 +15,9 @@ bool varies(const std::vector<RulerPoint>& points, std::size_t left_out, double 
   return false;
 }
 
+/// Of a matrix with ones on its diagonal: below, its columns are dependent but for rounding.
+constexpr double kLeastDeterminant = 1e-9;
+
 std::optional<double> without(const std::vector<RulerPoint>& points, std::size_t left_out) {
   const bool by_batch = varies(points, left_out, &RulerPoint::batch);
   const bool by_workers = varies(points, left_out, &RulerPoint::workers);
@@ -36,11 +39,17 @@ std::optional<double> without(const std::vector<RulerPoint>& points, std::size_t
       for (std::size_t b = 0; b < n; ++b) normal(a, b) += x[a] * x[b] / (points[p].seconds * points[p].seconds);
     }
   }
+  std::vector<double> scale;
+  for (std::size_t a = 0; a < n; ++a) scale.push_back(std::sqrt(normal(a, a)));
+  for (std::size_t a = 0; a < n; ++a) {
+    right[a] /= scale[a];
+    for (std::size_t b = 0; b < n; ++b) normal(a, b) /= scale[a] * scale[b];
+  }
   const Cholesky factors(normal);
-  if (!factors.ok()) return std::nullopt;
+  if (!factors.ok() || factors.log_determinant() < std::log(kLeastDeterminant)) return std::nullopt;
   const std::vector<double> solved = factors.solve(right), x = terms(points[left_out]);
   double seconds = 0;
-  for (std::size_t a = 0; a < n; ++a) seconds += solved[a] * x[a];
+  for (std::size_t a = 0; a < n; ++a) seconds += solved[a] * x[a] / scale[a];
   return seconds;
 }
 

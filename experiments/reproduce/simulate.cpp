@@ -11,7 +11,7 @@ namespace epocast {
 namespace {
 
 // What the text from a process begins with.
-constexpr const char *kDone = "=", *kBadInput = "?", *kFailed = "!";
+constexpr char kReturned = '=', kWrongInput = '?', kFailed = '!';
 
 std::vector<ScenarioResult> checked(std::vector<ScenarioResult> results) {
   for (const ScenarioResult& result : results) {
@@ -46,11 +46,11 @@ std::string in_one_process(const TargetContext& context, const std::function<std
       return checked(std::move(results));
     };
     try {
-      return kDone + job(simulate_here);
+      return kReturned + job(simulate_here);
     } catch (const ConfigError& error) {
-      return std::string(kBadInput) + error.what();
+      return kWrongInput + std::string(error.what());
     } catch (const std::exception& error) {
-      return std::string(kFailed) + error.what();
+      return kFailed + std::string(error.what());
     }
   };
   std::string returned;
@@ -59,8 +59,8 @@ std::string in_one_process(const TargetContext& context, const std::function<std
     returned = outcome.output;
   });
   const std::string text = returned.substr(1);
-  if (returned.starts_with(kBadInput)) throw ConfigError(text);
-  if (returned.starts_with(kFailed)) throw SimulationError(text);
+  if (returned.front() == kWrongInput) throw ConfigError(text);
+  if (returned.front() == kFailed) throw SimulationError(text);
   return text;
 }
 

@@ -2,6 +2,8 @@
 // How the replicas of some parameters agree: what a training step does with gradients.
 
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "sim/strategy.hpp"
@@ -23,6 +25,19 @@ struct ParameterPlace {
   int replicas() const { return static_cast<int>(along.extent); }
   /// Into how many parts, each on devices of its own, a replica's parameters are divided.
   int parts() const { return static_cast<int>(stage.ranks().devices.size()) / replicas(); }
+  /// How many replicas each node has; nothing unless they are equally many, neighbours first.
+  std::optional<int> replicas_on_node() const {
+    const std::vector<DeviceId>& devices = stage.ranks().devices;
+    const auto node = [&](int replica) -> const std::string& {
+      return context.device(devices[static_cast<std::size_t>(replica) * along.stride]).node;
+    };
+    int size = 1;
+    while (size < replicas() && node(size) == node(0)) ++size;
+    if (replicas() % size != 0) return std::nullopt;
+    for (int replica = 1; replica < replicas(); ++replica)
+      if ((node(replica) == node(replica - 1)) != (replica % size != 0)) return std::nullopt;
+    return size;
+  }
   /// A queue of the stage's ranks, apart from that of parameters which have other replicas.
   QueueId communication(const std::string& name, Discipline discipline = Discipline::fifo) const {
     return stage.communication(along == stage.ranks().replicas ? name : name + " of experts", discipline);

@@ -24,26 +24,17 @@ std::optional<int> read_staleness(const ConfigNode& options, ParameterServer::Mo
   return count_or(options.at("staleness"), "infinite", Range{0, 1e6});
 }
 
-bool overlaps_push_only(const ConfigNode& options) {
-  return options.has("overlap") && options.at("overlap").is_scalar() && options.at("overlap").as_string() == "push";
+ParameterServer::Overlap read_overlap(const ConfigNode& options) {
+  using enum ParameterServer::Overlap;
+  if (options.has("overlap") && options.at("overlap").is_scalar() && options.at("overlap").as_string() == "push")
+    return pushes;
+  return options.get("overlap", true) ? both : none;
 }
 
 int read_backup(const ConfigNode& options, ParameterServer::Mode mode) {
   if (mode == ParameterServer::Mode::backup) return static_cast<int>(options.get("backup", 1, Range{0, 1e6}));
   if (options.has("backup")) throw options.at("backup").error("no worker is spare in this mode; use mode: backup");
   return 0;
-}
-
-/// How many devices each node of a place has; nothing unless these follow one another and are equally many.
-std::optional<std::uint32_t> devices_on_node(const ParameterPlace& place) {
-  const std::vector<DeviceId>& devices = place.stage.ranks().devices;
-  const auto node = [&](std::size_t rank) -> const std::string& { return place.context.device(devices[rank]).node; };
-  std::size_t size = 1;
-  while (size < devices.size() && node(size) == node(0)) ++size;
-  if (devices.size() % size != 0) return std::nullopt;
-  for (std::size_t r = 1; r < devices.size(); ++r)
-    if ((node(r) == node(r - 1)) != (r % size != 0)) return std::nullopt;
-  return static_cast<std::uint32_t>(size);
 }
 
 /// Parameters of one chunk of layers.
@@ -62,17 +53,17 @@ class ServedPlace final : public PlaceSynchronisation {
         made_(place.trace.layers.size()),
         is_first_(place.trace.layers.size(), false) {
     for (const ParameterPiece& piece : pieces_) is_first_[piece.layers.front()] = true;
-    if (settings.by_node) node_ = {.stride = 1, .extent = *devices_on_node(place)};
+    if (settings.by_node) node_.extent = static_cast<std::uint32_t>(*place.replicas_on_node());
   }
 
   void before_forward(std::size_t layer, const Turn& turn) override {
     if (!turn.first || !place_.stage.in_program_order()) return;
-    if (settings_.overlap ? is_first_[layer] : layer == place_.chunk.first) needed_[layer] = place_.stage.mark(passed_);
+    if (overlaps() ? is_first_[layer] : layer == place_.chunk.first) needed_[layer] = place_.stage.mark(passed_);
     passed_ = place_.trace.layers[layer].name;
   }
 
   void after_backward(std::size_t layer, const Turn& turn) override {
-    if (!turn.last || !settings_.overlap || !is_first_[layer]) return;
+    if (!turn.last || !overlaps() || !is_first_[layer]) return;
     const std::string& name = place_.trace.layers[layer].name;
     made_[layer] = place_.stage.cut(name).front();
     for (const ParameterPiece& piece : pieces_)
@@ -84,7 +75,7 @@ class ServedPlace final : public PlaceSynchronisation {
   void after_backward_pass(const Turn& turn) override {
     TaskId end = place_.stage.cut("").front();
     for (const ParameterPiece& piece : pieces_)
-      if (turn.last && !settings_.overlap && servers_.encodes())
+      if (turn.last && !overlaps() && servers_.encodes())
         end = place_.stage.task_behind("", servers_.encode_time(piece), {"encode", label(piece.name)}).front();
     if (turn.last || !place_.stage.in_program_order()) ends_.push_back(end);
   }
@@ -101,10 +92,9 @@ class ServedPlace final : public PlaceSynchronisation {
       begin_ = place_.stage.moment({"begin", ""});
       graph_.after(ends_.back(), *begin_, 1);
     }
-    // Without overlap a step is one whole: nothing of it begins before all updates that the last one led to. With it,
-    // pulls may do the same.
-    const bool replies = settings_.servers.requests == ServerOptions::Requests::one_at_a_time;  // to each push
-    if ((!settings_.overlap || settings_.fetch_at_start) && !replies)
+    // Without overlap a step is one whole: nothing of it begins before all updates that the last one led to; nor do
+    // pulls where only pushes overlap. A server that replies to each push waits for no others.
+    if (settings_.overlap != ParameterServer::Overlap::both && !settings_.servers.replies())
       start_ = place_.stage.moment({"start", label("")});
     for (const ParameterPiece& piece : pieces_) serve(piece);
   }
@@ -118,6 +108,7 @@ class ServedPlace final : public PlaceSynchronisation {
   }
 
  private:
+  bool overlaps() const { return settings_.overlap != ParameterServer::Overlap::none; }
   std::string label(const std::string& piece) const { return place_.name() + piece; }
 
   /// Pull, push and update of a piece. Where programs end their steps, a step begins with the pull; else with whatever
@@ -142,15 +133,15 @@ class ServedPlace final : public PlaceSynchronisation {
     if (pulls_first) {
       // On its way forward, a worker needs the piece at the first layer in it; on its way back it reaches that layer
       // last.
-      const auto& [needed_by, lag] = place_.stage.at(*needed_[settings_.overlap ? first : place_.chunk.first]);
+      const auto& [needed_by, lag] = place_.stage.at(*needed_[overlaps() ? first : place_.chunk.first]);
       for (const TaskId task : needed_by) graph_.after(pull.last, task, lag);
       if (updated_) graph_.after(*updated_, start_.value_or(pull.first), 1);
     } else {
       graph_.after(pull.last, *updated_);
     }
     for (const TaskId end : ends_)
-      if (!settings_.overlap || !pulls_first) graph_.after(end, push.first);
-    if (settings_.overlap) graph_.after(made_[first], push.first);
+      if (!overlaps() || !pulls_first) graph_.after(end, push.first);
+    if (overlaps()) graph_.after(made_[first], push.first);
 
     const TaskId updated = update(piece, share, push, queue, start_.value_or(pull.first), next);
     graph_.after(updated, start_.value_or(pull.first), next);
@@ -248,16 +239,13 @@ ParameterServer::ParameterServer(const ConfigNode& options)
                                        {"layer", MessageGranularity::layer},
                                        {"model", MessageGranularity::model}},
                                       MessageGranularity::layer),
-                .overlap = overlaps_push_only(options) || options.get("overlap", true),
-                .fetch_at_start = overlaps_push_only(options),
+                .overlap = read_overlap(options),
                 .by_node = options.get("by_node", false),
                 .servers = ServerOptions(options)} {
   settings_.staleness = read_staleness(options, settings_.mode);
   settings_.backup = read_backup(options, settings_.mode);
-  if (settings_.servers.requests == ServerOptions::Requests::one_at_a_time) {
-    if (settings_.granularity != MessageGranularity::model)
-      throw options.at("requests").error("a request is all that a server holds; add granularity: model");
-  }
+  if (settings_.servers.replies() && settings_.granularity != MessageGranularity::model)
+    throw options.at("requests").error("a request is all that a server holds; add granularity: model");
   if (!settings_.by_node) return;
   if (settings_.mode != Mode::sync)
     throw options.at("by_node").error("a node's sum has no version of its own to be late with; use mode: sync");
@@ -270,7 +258,7 @@ void ParameterServer::check(const ParameterPlace& place) const {
     throw options_.at("by_node").error(
         "devices of a node have different parts of the parameters; leave out by_node, or use a mesh with a data axis "
         "only");
-  if (settings_.by_node && !devices_on_node(place))
+  if (settings_.by_node && !place.replicas_on_node())
     throw options_.at("by_node").error(
         "nodes have unequal numbers of workers, or not one after the other; take equally many of each node");
   if (settings_.mode != Mode::backup) return;

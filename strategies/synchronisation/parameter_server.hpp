@@ -31,14 +31,16 @@ class ParameterServer final : public Synchronisation {
   static EntryInfo info();
 
   enum class Mode { sync, async, stale, backup };
+  /// What hides behind passes: pushes behind the backward pass, and pulls behind the forward pass, piece by piece as
+  /// these are updated; with `pushes`, pulls wait for the step to end.
+  enum class Overlap { none, pushes, both };
   struct Settings {
     Mode mode = Mode::sync;
     std::optional<int> staleness = 0;  ///< bound in steps; absent: none
     int backup = 0;                    ///< workers whose gradients an update does not wait for
     MessageGranularity granularity = MessageGranularity::layer;
-    bool overlap = true;
-    bool fetch_at_start = false;  ///< pull when the next step begins, instead of piece by piece as they are updated
-    bool by_node = false;         ///< devices of a node sum their gradients first, and share what they push and pull
+    Overlap overlap = Overlap::both;
+    bool by_node = false;  ///< devices of a node sum their gradients first, and share what they push and pull
     ServerOptions servers;
   };
 

@@ -29,7 +29,9 @@ std::vector<ParameterInfo> ServerOptions::parameters() {
        "messages between a worker and a server all at once, or one at a time in each direction: the first to be "
        "ready goes first, or that of the first layer"},
       {"requests", "", "concurrent | one_at_a_time", "concurrent",
-       "what a server takes: all messages at once, or a worker's push, its update and its pull before the next"},
+       "what a server takes: all messages at once; or a worker's push, its update and its pull, which waits for "
+       "nothing else, "
+       "before the next"},
       {"reply_buffer", "bytes", ">= 0", "0 B",
        "last bytes of a pull that leave by themselves while the server goes on (requests: one_at_a_time)"},
       {"copy_rate", "bytes/s", "> 0", "infinite", "how fast a worker copies or serialises a message, each way"},
@@ -77,10 +79,10 @@ ServerOptions::ServerOptions(const ConfigNode& options)
             "servers");
   if (options.has("reply_buffer")) {
     reply_buffer = options.at("reply_buffer").as_bytes(Range{0, 1e15});
-    if (requests == Requests::concurrent)
+    if (!replies())
       throw options.at("reply_buffer").error("replies keep nobody waiting unless requests: one_at_a_time");
   }
-  if (requests == Requests::one_at_a_time)
+  if (replies())
     for (const char* key : {"connection", "server_rate"})
       if (options.has(key))
         throw options.at(key).error(

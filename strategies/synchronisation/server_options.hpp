@@ -30,6 +30,7 @@ struct ServerOptions {
   Location location = Location::dedicated;
   Connection connection = Connection::concurrent;
   Requests requests = Requests::concurrent;
+  bool replies() const { return requests == Requests::one_at_a_time; }  ///< to each push, by a pull
   Bytes reply_buffer;              ///< of a reply's last bytes, which do not keep the server from the next request
   double copy = 0;                 ///< s per byte at a worker, each way
   Seconds overhead;                ///< of every message at a worker, each way

@@ -25,9 +25,9 @@ ServerSide::ServerSide(const ParameterPlace& place, const ServerOptions& options
                              std::to_string(servers_.size());
     const GroupId group = graph.add_group(name, {device});
     // Of one request at a time, what has begun goes on before another push.
-    const Discipline served = one_at_a_time() ? Discipline::priority : Discipline::fifo;
+    const Discipline served = options_.replies() ? Discipline::priority : Discipline::fifo;
     Server server{name, device, group, graph.add_queue(name, group, QueueRole::server, served), graph.add_store(name)};
-    if (one_at_a_time()) server.down = server.up = server.queue;
+    if (options_.replies()) server.down = server.up = server.queue;
     if (options.connection != ServerOptions::Connection::concurrent) {
       const Discipline discipline =
           options.connection == ServerOptions::Connection::priority ? Discipline::priority : Discipline::fifo;
@@ -55,7 +55,7 @@ TaskId ServerSide::transfer(const Server& server, bool up, const ParameterPiece&
   const TaskId task = graph_.transfer(
       workers_, queue,
       up ? Transfer{workers_, server.group, piece.bytes} : Transfer{server.group, workers_, piece.bytes}, label);
-  graph_.set_priority(task, one_at_a_time() ? (up ? 1 : 0) : static_cast<int>(piece.layers.front()));
+  graph_.set_priority(task, options_.replies() ? (up ? 1 : 0) : static_cast<int>(piece.layers.front()));
   return task;
 }
 

@@ -69,7 +69,6 @@ class ServerSide {
   bool moves(int server) const;
   TaskId transfer(const Server& server, bool up, const ParameterPiece& piece);
   TaskId end_of_reply(const Server& server, const ParameterPiece& piece, Bytes bytes);
-  bool one_at_a_time() const { return options_.requests == ServerOptions::Requests::one_at_a_time; }
   Seconds service_time(Bytes bytes) const { return Seconds(bytes.value * options_.service); }
   TaskId copy(QueueId queue, const ParameterPiece& piece, const char* operation);
   bool copies() const { return options_.copy > 0 || options_.overhead.value > 0; }

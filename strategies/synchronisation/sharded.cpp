@@ -283,19 +283,13 @@ int Sharded::shards_of(const ParameterPlace& place) const {
     throw options_.at("shards").error(
         fmt::format("{} shards do not divide {} replicas; use a divisor of these, or all", settings_.shards, replicas));
   }
-  const std::vector<DeviceId>& devices = place.stage.ranks().devices;
-  const auto node = [&](int replica) {
-    return place.context.device(devices[static_cast<std::size_t>(replica) * place.along.stride]).node;
-  };
-  int on_first = 1;
-  while (on_first < replicas && node(on_first) == node(0)) ++on_first;
-  for (int replica = 0; replica < replicas; ++replica)
-    if (replicas % on_first != 0 || node(replica) != node(replica / on_first * on_first))
-      throw options_.at("shards").error(
-          "replicas are not equally many on all nodes, neighbours first; give the number of shards");
-  if (on_first == 1)
+  const std::optional<int> on_node = place.replicas_on_node();
+  if (!on_node)
+    throw options_.at("shards").error(
+        "replicas are not equally many on all nodes, neighbours first; give the number of shards");
+  if (*on_node == 1)
     throw options_.at("shards").error("each node has one replica only, with nobody to share with; leave this out");
-  return on_first;
+  return *on_node;
 }
 
 std::unique_ptr<PlaceSynchronisation> Sharded::at(const ParameterPlace& place) const {

@@ -166,17 +166,31 @@ TEST_CASE("a study that names no stack gets that of its strategy and devices") {
   CHECK(stack("ddp", alone) == "pytorch_ddp");
 }
 
-TEST_CASE("gradients of micro-batches are added up behind each layer's backward pass") {
-  // A million parameters of two bytes, 12 bytes for each, and a memory of 1 TB/s of which 80 % are reached: 15 us,
-  // three times in four micro-batches.
+namespace {
+
+/// Of two bytes, in the second of two layers, whose gradients and updates take 1 ms.
+WorkloadTrace a_million_parameters() {
   WorkloadTrace trace;
   trace.precision = Precision::fp16;
   trace.layers.resize(2);
   trace.layers[1].parameters = Bytes(2e6);
-  trace.layers[1].times.backward_weights = Seconds(1e-3);
+  trace.layers[1].times.backward_weights = trace.layers[1].times.update = Seconds(1e-3);
+  return trace;
+}
+
+Seconds streaming_at_1_tb() {
   Device device;
   device.memory_bandwidth = BytesPerSecond(1e12);
-  const DeviceTime per_byte = SoftwareStack::streaming_time(device);
+  return SoftwareStack::streaming_time(device);
+}
+
+}  // namespace
+
+TEST_CASE("gradients of micro-batches are added up behind each layer's backward pass") {
+  // A million parameters of two bytes, 12 bytes for each, and a memory of 1 TB/s of which 80 % are reached: 15 us,
+  // three times in four micro-batches.
+  const WorkloadTrace trace = a_million_parameters();
+  const DeviceTime per_byte = streaming_at_1_tb();
   const auto adds = [&](const std::string& keys, int micro_batches) {
     WorkloadTrace made = trace;
     stack(keys).accumulate(made, micro_batches, per_byte);
@@ -191,16 +205,10 @@ TEST_CASE("gradients of micro-batches are added up behind each layer's backward 
 
 TEST_CASE("updates move more than the optimizer's own bytes, by precision") {
   // A million parameters of 30 bytes, at 0.8 of 1 TB/s: 37.5 us, on top of the update.
-  WorkloadTrace trace;
-  trace.precision = Precision::fp16;
-  trace.layers.resize(2);
-  trace.layers[1].parameters = Bytes(2e6);
-  trace.layers[1].times.update = Seconds(1e-3);
-  Device device;
-  device.memory_bandwidth = BytesPerSecond(1e12);
+  const WorkloadTrace trace = a_million_parameters();
   const auto update = [&](const std::string& keys) {
     WorkloadTrace made = trace;
-    stack(keys).add_update_traffic(made, SoftwareStack::streaming_time(device));
+    stack(keys).add_update_traffic(made, streaming_at_1_tb());
     CHECK_FALSE(made.layers[0].times.update.any());
     return made.layers[1].times.update.longest().value;
   };

@@ -21,6 +21,8 @@ TEST_CASE("a ruler is laid by relative errors, and only where the others hold it
   CHECK(said[0].value() == Approx(0.1));   // 0.3 - 0.2
   CHECK(said[1].value() == Approx(0.35));  // in the middle
   CHECK_FALSE(ruler_left_out({{1, 8, 0.2}}).front());
+  // Batches that grow with the doublings of workers, but for rounding.
+  CHECK_FALSE(ruler_left_out({{1, 7, 0.2}, {2, 14, 0.3}, {4, 21, 0.4}, {8, 28, 0.5}, {2, 8, 0.1}})[4]);
   CHECK(ruler_left_out({{1, 8, 0.2}, {1, 16, 0.4}})[0].value() == Approx(0.4));  // of one step: that
 }
 
