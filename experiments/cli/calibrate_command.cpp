@@ -14,6 +14,7 @@
 #include "experiments/cli/calibrate_measure.hpp"
 #include "experiments/cli/calibrate_steps.hpp"
 #include "experiments/cli/commands.hpp"
+#include "experiments/cli/word_option.hpp"
 #include "experiments/store/record_writer.hpp"
 #include "sim/data_directory.hpp"
 #include "sim/data_file.hpp"
@@ -38,14 +39,12 @@ struct CalibrateArguments {
 };
 
 template <class Quantity>
-Quantity parse_option(const char* option, const std::string& text, Quantity (*parse)(std::string_view)) {
-  try {
-    const Quantity value = parse(text);
+Quantity parse_positive(const char* option, const std::string& text, Quantity (*parse)(std::string_view)) {
+  return parse_option(option, text, [&](const std::string& t) {
+    const Quantity value = parse(t);
     if (!(value.value > 0)) throw std::invalid_argument("must be positive");
     return value;
-  } catch (const std::invalid_argument& problem) {
-    throw ConfigError(std::string(option) + ": " + problem.what());
-  }
+  });
 }
 
 void note_left_out(const std::vector<std::string>& left_out) {
@@ -97,9 +96,9 @@ nlohmann::ordered_json fit_row(const std::string& kind, const std::string& devic
 /// Adds the device's rates from the command line.
 KernelMeasurements complete(const CalibrateArguments& arguments, KernelMeasurements all) {
   if (!arguments.peak_rate.empty())
-    all.peak_rate = parse_option("--peak-rate", arguments.peak_rate, &parse_flop_per_second);
+    all.peak_rate = parse_positive("--peak-rate", arguments.peak_rate, &parse_flop_per_second);
   if (!arguments.memory_bandwidth.empty())
-    all.memory_bandwidth = parse_option("--memory-bandwidth", arguments.memory_bandwidth, &parse_bytes_per_second);
+    all.memory_bandwidth = parse_positive("--memory-bandwidth", arguments.memory_bandwidth, &parse_bytes_per_second);
   if (arguments.units > 0) all.units = arguments.units;
   if (!all.peak_rate || !all.memory_bandwidth || !all.units)
     throw ConfigError(
@@ -174,7 +173,7 @@ int calibrate_network(const CalibrateArguments& arguments) {
   const double gamma =
       arguments.reduction_rate.empty()
           ? 0
-          : 1 / parse_option("--reduction-rate", arguments.reduction_rate, &parse_bytes_per_second).value;
+          : 1 / parse_positive("--reduction-rate", arguments.reduction_rate, &parse_bytes_per_second).value;
   const std::vector<NetworkFit> fits = fit_networks(all.timings, gamma);
   std::cout << fmt::format("{}, {}: {} collectives\n\n", all.device, all.interconnect, all.timings.size());
   print_report(std::cout, fits);

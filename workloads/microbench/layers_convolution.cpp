@@ -9,9 +9,6 @@
 namespace epocast {
 namespace {
 
-constexpr auto kFloat = dnnl::memory::data_type::f32;
-constexpr auto kAnyTag = dnnl::memory::format_tag::any;
-
 /// A sliding window in oneDNN's terms: (depth,) height, width.
 struct WindowDims {
   Dims kernel, stride, dilation, before, after;
@@ -64,14 +61,14 @@ void build_windows(StepBuilder& b, int index, dnnl::algorithm algorithm) {
   if (l.parameter_count() == 0 || std::ranges::any_of(w.after, [](auto side) { return side < 0; }))
     return b.leave_out(index);
 
-  const Desc src(b.dims(l.input), kFloat, kAnyTag);
-  const Desc dst(b.dims(out_shape), kFloat, kAnyTag);
+  const Desc src(b.dims(l.input), kFloat, Tag::any);
+  const Desc dst(b.dims(out_shape), kFloat, Tag::any);
   Dims weight_dims = {l.output.channels / l.groups, l.input.channels / l.groups};
   if (l.groups > 1) weight_dims.insert(weight_dims.begin(), l.groups);
   weight_dims.insert(weight_dims.end(), w.kernel.begin(), w.kernel.end());
-  const Desc weights(weight_dims, kFloat, kAnyTag);
+  const Desc weights(weight_dims, kFloat, Tag::any);
   const bool has_bias = l.find_parameter(".bias") != nullptr;
-  const Desc bias = has_bias ? Desc({l.output.channels}, kFloat, dnnl::memory::format_tag::a) : Desc();
+  const Desc bias = has_bias ? Desc({l.output.channels}, kFloat, Tag::a) : Desc();
   const std::string what = (is_transposed(l) ? "transposed convolution " : "convolution ") + w.text();
 
   const typename Forward::primitive_desc forward(
@@ -143,7 +140,7 @@ void build_pooling(StepBuilder& b, int index) {
   if (b.output(producer).desc.dims() != b.dims(l.input) || (l.input.depth > 1 && l.output.depth == 1))
     return b.leave_out(index);
   const KernelTensor input = b.output(producer);
-  const Desc dst(b.dims(l.output), kFloat, kAnyTag);
+  const Desc dst(b.dims(l.output), kFloat, Tag::any);
   const dnnl::pooling_forward::primitive_desc forward(
       dnnl::pooling_forward::desc(dnnl::prop_kind::forward_training, algorithm, input.desc, dst, w.stride, w.kernel,
                                   w.before, w.after),

@@ -9,9 +9,7 @@
 namespace epocast {
 namespace {
 
-constexpr auto kFloat = dnnl::memory::data_type::f32;
 constexpr float kEpsilon = 1e-5F;
-using Tag = dnnl::memory::format_tag;
 
 /// Scale 1 and shift 0, behind one another.
 Buffer::Fill unit_scale() {

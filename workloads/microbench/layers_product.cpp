@@ -7,9 +7,6 @@
 namespace epocast {
 namespace {
 
-constexpr auto kFloat = dnnl::memory::data_type::f32;
-using Tag = dnnl::memory::format_tag;
-
 struct Product {
   int index = 0;
   KernelTensor input;     ///< samples first

@@ -8,9 +8,6 @@
 namespace epocast {
 namespace {
 
-constexpr auto kFloat = dnnl::memory::data_type::f32;
-using Tag = dnnl::memory::format_tag;
-
 void build_position_embedding(StepBuilder& b, int index) {
   const Layer& l = b.layer(index);
   const int producer = l.inputs.front();

@@ -49,12 +49,10 @@ Dims StepBuilder::dims(const Shape& shape) const {
 }
 
 Desc StepBuilder::plain(const Shape& shape) const {
-  using Tag = dnnl::memory::format_tag;
   return {dims(shape), dnnl::memory::data_type::f32, shape.depth == 1 ? Tag::abcd : Tag::abcde};
 }
 
 Desc StepBuilder::channels_last(const Shape& shape) const {
-  using Tag = dnnl::memory::format_tag;
   return {dims(shape), dnnl::memory::data_type::f32, shape.depth == 1 ? Tag::acdb : Tag::acdeb};
 }
 

@@ -13,6 +13,8 @@ namespace epocast {
 
 using Dims = dnnl::memory::dims;
 using Desc = dnnl::memory::desc;
+using Tag = dnnl::memory::format_tag;
+inline constexpr auto kFloat = dnnl::memory::data_type::f32;
 
 class StepBuilder {
  public:

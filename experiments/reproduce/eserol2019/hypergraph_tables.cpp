@@ -99,7 +99,6 @@ std::vector<Reached> reach_all(const std::vector<Cell>& cells, const TargetConte
 }
 
 TargetRow corrected(const std::string& row, double volume) {
-  constexpr double kMega = 1024.0 * 1024;
   return {row,
           "fp32 messages of a step, forward and backward",
           "MiB",

@@ -15,8 +15,6 @@
 namespace epocast::eserol2019 {
 namespace {
 
-constexpr double kMega = 1024.0 * 1024;
-
 /// Sum of all works of filters: 21,825 + 21,195 in Table A.3, and avg x N in Table 5.5. An Nth of it is what parts are
 /// filled with, in order, be it with filters or with channels.
 constexpr double kFilterTotal = 43020;

@@ -25,7 +25,7 @@ double value_of(const Layer& layer, const std::string& quantity) {
   return weights;
 }
 
-std::vector<TargetRow> run(const TargetContext&) {
+std::vector<TargetRow> run_table_5_13(const TargetContext&) {
   const PublishedTable printed =
       PublishedTable::load(data_directory() / "experiments" / "reproduce" / "eserol2019" / "table_5_13.csv", {"layer"});
   const Model model = load_model(data_directory() / "workloads" / "models" / "vgg16.yaml");
@@ -66,7 +66,7 @@ std::vector<TargetRow> run(const TargetContext&) {
 }  // namespace
 
 Target table_5_13() {
-  return {"eserol2019", "table_5_13", "sizes of VGG-16's activations and weights", std::nullopt, run};
+  return {"eserol2019", "table_5_13", "sizes of VGG-16's activations and weights", std::nullopt, run_table_5_13};
 }
 
 }  // namespace epocast::eserol2019

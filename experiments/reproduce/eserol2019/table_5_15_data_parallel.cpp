@@ -27,7 +27,7 @@ namespace epocast::eserol2019 {
 namespace {
 
 constexpr const char* kQuantity = "run time";
-constexpr double kBound = 6;  // percent, over the cells of N=4
+constexpr double kDataParallelBound = 6;  // percent, over the cells of N=4
 
 struct Variant {
   std::string method;  ///< as in the table
@@ -44,7 +44,7 @@ const std::vector<FitParameter> kConstants{
     {"copy_rate", "B/s", 1e9, 1.5}, {"server_rate", "B/s", 3e9, 1.5}, {"communication_cores", "", 3, 1}};
 
 /// One scenario with what the table says about it.
-struct Cell {
+struct MeasuredCell {
   std::string row;
   double published = 0;  ///< s
   Scenario scenario;
@@ -56,13 +56,13 @@ class Table {
       : folder_(data_directory() / "experiments" / "reproduce" / "eserol2019"),
         table_(PublishedTable::load(folder_ / "table_5_15.csv", {"workers", "method", "batch"})) {}
 
-  std::vector<Cell> single() const { return cells(kSingleProcessor, 1, "{name: single}"); }
+  std::vector<MeasuredCell> single() const { return cells(kSingleProcessor, 1, "{name: single}"); }
 
   /// All variants on so many workers, with these values of kConstants.
-  std::vector<Cell> parameter_servers(int workers, const std::vector<double>& constants) const {
-    std::vector<Cell> out;
+  std::vector<MeasuredCell> parameter_servers(int workers, const std::vector<double>& constants) const {
+    std::vector<MeasuredCell> out;
     for (const Variant& variant : kVariants)
-      for (Cell& cell :
+      for (MeasuredCell& cell :
            cells(variant.method, workers,
                  fmt::format(
                      "{{name: parameter_server, mode: {}, {}, granularity: layer, overlap: false, copy_rate: {} B/s, "
@@ -75,11 +75,11 @@ class Table {
   }
 
  private:
-  std::vector<Cell> cells(const std::string& method, int workers, const std::string& strategy) const {
+  std::vector<MeasuredCell> cells(const std::string& method, int workers, const std::string& strategy) const {
     const Study study = load_study(folder_ / "table_5_15.yaml", {{"compute.step_time", single_processor_steps(table_)},
                                                                  {"workers", std::to_string(workers)},
                                                                  {"strategy", strategy}});
-    std::vector<Cell> out;
+    std::vector<MeasuredCell> out;
     for (const Scenario& scenario : study.scenarios) {
       const std::string batch = scenario.axes.front().second;
       out.push_back({fmt::format("N={} BS={} {}", workers, batch, method),
@@ -93,9 +93,9 @@ class Table {
   PublishedTable table_;
 };
 
-std::vector<Scenario> scenarios_of(const std::vector<Cell>& cells) {
+std::vector<Scenario> scenarios_of(const std::vector<MeasuredCell>& cells) {
   std::vector<Scenario> scenarios;
-  for (const Cell& cell : cells) scenarios.push_back(cell.scenario);
+  for (const MeasuredCell& cell : cells) scenarios.push_back(cell.scenario);
   return scenarios;
 }
 
@@ -103,7 +103,7 @@ std::vector<Scenario> scenarios_of(const std::vector<Cell>& cells) {
 RobustFit calibrate(const Table& table, const TargetContext& context) {
   const std::string fitted = in_one_process(context, [&](const SimulateHere& simulate_here) {
     const auto errors = [&](const std::vector<double>& constants) {
-      const std::vector<Cell> cells = table.parameter_servers(2, constants);
+      const std::vector<MeasuredCell> cells = table.parameter_servers(2, constants);
       const std::vector<ScenarioResult> results = simulate_here(scenarios_of(cells));
       std::vector<double> out;
       for (std::size_t i = 0; i < cells.size(); ++i) out.push_back(std::log(results[i].total_s / cells[i].published));
@@ -151,15 +151,15 @@ TargetRow ranking(const std::vector<TargetRow>& rows) {
           .note = others};
 }
 
-std::vector<TargetRow> run(const TargetContext& context) {
+std::vector<TargetRow> run_table_5_15_data_parallel(const TargetContext& context) {
   const Table table;
   const RobustFit fit = calibrate(table, context);
 
   std::vector<TargetRow> rows;
-  std::vector<Cell> cells = table.single();
+  std::vector<MeasuredCell> cells = table.single();
   const std::size_t singles = cells.size();
   for (const int workers : {2, 4})
-    for (Cell& cell : table.parameter_servers(workers, fit.values())) cells.push_back(std::move(cell));
+    for (MeasuredCell& cell : table.parameter_servers(workers, fit.values())) cells.push_back(std::move(cell));
   const std::vector<ScenarioResult> results = simulate(scenarios_of(cells), context);
   for (std::size_t i = 0; i < results.size(); ++i) {
     const bool fitted = results[i].workers <= 2;
@@ -196,8 +196,8 @@ Target table_5_15_data_parallel() {
       .paper = "eserol2019",
       .table = "table_5_15",
       .description = "run time of VGG-16 with parameter servers on 2 and 4 Skylake nodes, from those on one and two",
-      .mape_bound = kBound,
-      .run = run,
+      .mape_bound = kDataParallelBound,
+      .run = run_table_5_15_data_parallel,
       .trivial_rule = "half the time on two workers",
       .known_misses = {{std::string(kPairs) + ": " + kRanking, 2,
                         "at batch 512, distributing the servers slows two workers down and speeds four up, by less "

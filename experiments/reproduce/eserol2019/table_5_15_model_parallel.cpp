@@ -10,9 +10,9 @@
 namespace epocast::eserol2019 {
 namespace {
 
-constexpr double kBound = 8;  // percent
+constexpr double kModelParallelBound = 8;  // percent
 
-std::vector<TargetRow> run(const TargetContext& context) {
+std::vector<TargetRow> run_table_5_15_model_parallel(const TargetContext& context) {
   const ModelParallelRuns runs;
   std::vector<Scenario> scenarios;
   std::vector<std::string> methods;  // of each scenario
@@ -54,8 +54,8 @@ Target table_5_15_model_parallel() {
   return {.paper = "eserol2019",
           .table = "table_5_15_model_parallel",
           .description = "run time of VGG-16 with model parallelism on 2 and 4 Skylake nodes, from that on one node",
-          .mape_bound = kBound,
-          .run = run,
+          .mape_bound = kModelParallelBound,
+          .run = run_table_5_15_model_parallel,
           .trivial_rule = "linear scaling"};
 }
 

@@ -6,6 +6,8 @@
 
 namespace epocast::eserol2019 {
 
+inline constexpr double kMega = 1024.0 * 1024;  ///< of the tables' millions
+
 /// Bytes moved in an epoch. All data-parallel volumes come from simulated all-reduces, those of the hypergraph from the
 /// volumes that the thesis' partitioner reached (Table 5.10, an input).
 Target table_5_14();

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "experiments/reproduce/eserol2019/targets.hpp"
 #include "sim/data_directory.hpp"
 #include "strategies/partitioners/model_filters.hpp"
 #include "workloads/model_reader.hpp"
@@ -10,7 +11,6 @@
 namespace epocast::eserol2019 {
 namespace {
 
-constexpr double kMega = 1024.0 * 1024;
 constexpr int kBatch = 32;
 /// Sum of all works of channels: maximum + minimum of N=2 are 42,739.0 to 42,740.5 in Tables 5.11 and A.6, and 42,738.5
 /// to 42,740 in A.4.

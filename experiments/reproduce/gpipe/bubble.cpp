@@ -12,7 +12,7 @@
 namespace epocast::gpipe {
 namespace {
 
-std::vector<TargetRow> run(const TargetContext& context) {
+std::vector<TargetRow> run_bubble(const TargetContext& context) {
   std::vector<Scenario> scenarios;
   for (const char* schedule : {"gpipe", "1f1b"}) {
     Study study = load_study(data_directory() / "experiments" / "reproduce" / "gpipe" / "bubble.yaml",
@@ -40,7 +40,8 @@ std::vector<TargetRow> run(const TargetContext& context) {
 }  // namespace
 
 Target bubble() {
-  return {"gpipe", "bubble", "idle share of pipelines with equal stages: (K - 1) / (M + K - 1)", std::nullopt, run};
+  return {"gpipe", "bubble", "idle share of pipelines with equal stages: (K - 1) / (M + K - 1)", std::nullopt,
+          run_bubble};
 }
 
 }  // namespace epocast::gpipe

@@ -106,7 +106,7 @@ TargetRow exact(std::string row, std::string quantity, std::string unit, std::op
           .note = std::move(note)};
 }
 
-std::vector<TargetRow> run(const TargetContext& context) {
+std::vector<TargetRow> run_algorithms(const TargetContext& context) {
   const std::filesystem::path file = data_directory() / "experiments" / "reproduce" / "hermans2017" / "algorithms.yaml";
   const Study study = load_study(file, {});
   const Commits simulated = read_commits(simulate_timeline(study.scenarios.front(), context));
@@ -153,7 +153,8 @@ std::vector<TargetRow> run(const TargetContext& context) {
 
 Target algorithms() {
   return {"hermans2017", "algorithms",
-          "Algorithms 1 and 2 for the two workers of figure 1.4, followed literally and simulated", std::nullopt, run};
+          "Algorithms 1 and 2 for the two workers of figure 1.4, followed literally and simulated", std::nullopt,
+          run_algorithms};
 }
 
 }  // namespace epocast::hermans2017

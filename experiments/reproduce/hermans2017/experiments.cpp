@@ -109,7 +109,7 @@ void draw(const std::filesystem::path& folder, bool unequal, const std::string& 
              lines_svg(lines, unequal ? "workers, every other one half as fast" : "workers", label, true));
 }
 
-std::vector<TargetRow> run(const TargetContext& context) {
+std::vector<TargetRow> run_experiments(const TargetContext& context) {
   const std::filesystem::path file =
       data_directory() / "experiments" / "reproduce" / "hermans2017" / "experiments.yaml";
   std::vector<Scenario> scenarios = scenarios_on(file, false, context);
@@ -153,7 +153,7 @@ Target experiments() {
           .table = "experiments",
           .description = "seven schemes on drawn digits, 1 to 64 workers: ours, the draft has no numbers",
           .mape_bound = std::nullopt,
-          .run = run};
+          .run = run_experiments};
 }
 
 }  // namespace epocast::hermans2017

@@ -110,7 +110,7 @@ void add_rates(const PublishedTable& published, std::vector<TargetRow>& rows) {
   }
 }
 
-std::vector<TargetRow> run(const TargetContext& context) {
+std::vector<TargetRow> run_chapter5(const TargetContext& context) {
   const std::filesystem::path folder = data_directory() / "experiments" / "reproduce" / "lee2020";
   const PublishedTable published = PublishedTable::load(folder / "chapter5.csv", {"dataset", "method"});
   const double one = 1e-3 * published.value({"EDSR convolution", "one sample"}, "time");
@@ -176,7 +176,7 @@ Target chapter5() {
           .table = "chapter5",
           .description = "speedups of adaptive batch sizes: EDSR and ResNet-20, up to 256 KNL nodes",
           .mape_bound = std::nullopt,
-          .run = run,
+          .run = run_chapter5,
           .trivial_rule = "linear scaling",
           .known_misses = {{"DIV2K proposed, 128 nodes: communication / computation", 90, fast},
                            {"DIV2K proposed, 256 nodes: more communication than computation", 100, fast}},

@@ -145,7 +145,7 @@ void add_patterns(Rows& rows, int workers) {
   }
 }
 
-std::vector<TargetRow> run(const TargetContext& context) {
+std::vector<TargetRow> run_equations(const TargetContext& context) {
   Rows rows;
   for (const int workers : kWorkers) {
     for (const LayerSize& size : kLayers) add_layer(rows, size, workers, context);
@@ -161,7 +161,7 @@ Target equations() {
           .table = "equations",
           .description = "messages and bytes of equations 4.2 to 4.9 and table 4.1",
           .mape_bound = {},
-          .run = run};
+          .run = run_equations};
 }
 
 }  // namespace epocast::lee2020

@@ -59,7 +59,7 @@ std::map<std::string, double> stage_seconds(std::size_t nodes) {
   return out;
 }
 
-std::vector<TargetRow> run(const TargetContext&) {
+std::vector<TargetRow> run_complexity(const TargetContext&) {
   const PublishedTable table =
       PublishedTable::load(data_directory() / "experiments" / "reproduce" / "pardnn2020" / "table_4_1.csv", {"stage"});
   const std::map<std::string, double> small = stage_seconds(kSmall), large = stage_seconds(kLarge);
@@ -84,7 +84,7 @@ Target complexity() {
           .table = "table_4_1",
           .description = "growth of each stage's time with the graph",
           .mape_bound = {},
-          .run = run,
+          .run = run_complexity,
           .known_misses = {
               {"mapping: growth of time", 120, "1.63: fractions of a second, beside which its fixed search counts"},
               {"refinement: growth of time", 120, "1.51, for the same reason"}}};

@@ -107,7 +107,7 @@ double factor_of(const std::string& quantity, const std::string& fact) {
   return 1.3;
 }
 
-std::vector<TargetRow> run(const TargetContext&) {
+std::vector<TargetRow> run_graph_facts(const TargetContext&) {
   const PublishedTable table =
       PublishedTable::load(data_directory() / "experiments" / "reproduce" / "pardnn2020" / "graph_facts.csv", {"fact"});
   std::vector<TargetRow> rows;
@@ -148,7 +148,7 @@ Target graph_facts() {
       .table = "graphs",
       .description = "what the text says of single graphs; figures 4.2 and 4.3",
       .mape_bound = {},
-      .run = run,
+      .run = run_graph_facts,
       .known_misses = {
           {"trn: communication to computation", 55,
            "lengths of texts and what the profile counted as work are not in the thesis; at half the rate it is 1.43"},

@@ -64,7 +64,7 @@ void add_shares(std::vector<TargetRow>& rows) {
   add("within a factor of two", near);
 }
 
-std::vector<TargetRow> run(const TargetContext&) {
+std::vector<TargetRow> run_largest_batches(const TargetContext&) {
   const PublishedTable table = PublishedTable::load(
       data_directory() / "experiments" / "reproduce" / "pardnn2020" / "table_6_1.csv", {"model", "devices"});
   std::vector<TargetRow> rows;
@@ -113,7 +113,7 @@ Target largest_batches() {
           .table = "table_6_1",
           .description = "largest batches that fit, and their increase over data parallelism",
           .mape_bound = {},
-          .run = run,
+          .run = run_largest_batches,
           .trivial_rule = "8 x the printed reference x devices",
           .known_misses = {{kMedian, 301, kWhy}, {kNinetieth, 701, kWhy}, {"wrn_2 on 2: nothing fits", 100, kWhy}},
           .bounds = {.median = 0.0, .ninetieth = 100.0, .share_of_trivial = {}}};

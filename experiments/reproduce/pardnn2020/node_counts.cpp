@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t kBatch = 1;  // changes no count
 
-std::vector<TargetRow> run(const TargetContext&) {
+std::vector<TargetRow> run_node_counts(const TargetContext&) {
   const PublishedTable table =
       PublishedTable::load(data_directory() / "experiments" / "reproduce" / "pardnn2020" / "node_counts.csv",
                            {"model", "optimizer", "gradients", "loss"});
@@ -45,7 +45,7 @@ Target node_counts() {
           .table = "node_counts",
           .description = "operations in the graph of a training step, Table 5.1",
           .mape_bound = 7.5,
-          .run = run};
+          .run = run_node_counts};
 }
 
 }  // namespace epocast::pardnn2020

@@ -6,7 +6,7 @@
 namespace epocast::pardnn2020 {
 namespace {
 
-std::vector<TargetRow> run(const TargetContext&) {
+std::vector<TargetRow> run_parameters(const TargetContext&) {
   const PublishedTable table =
       PublishedTable::load(data_directory() / "experiments" / "reproduce" / "pardnn2020" / "table_5_1.csv", {"model"});
   std::vector<TargetRow> rows;
@@ -33,7 +33,7 @@ Target parameters() {
           .table = "table_5_1",
           .description = "parameters of the networks",
           .mape_bound = 5,
-          .run = run};
+          .run = run_parameters};
 }
 
 }  // namespace epocast::pardnn2020

@@ -12,7 +12,7 @@
 namespace epocast::pardnn2020 {
 namespace {
 
-constexpr int kDevices[] = {4, 8, 16};
+constexpr int kDeviceCounts[] = {4, 8, 16};
 constexpr double kSearchNodes = 5e5;  // a quarter of the default: ten models, three machines
 
 double seconds_of(const auto& work) {
@@ -87,10 +87,10 @@ double mean(const std::vector<double>& values) {
 
 double largest(const std::vector<double>& values) { return *std::max_element(values.begin(), values.end()); }
 
-std::vector<TargetRow> run(const TargetContext&) {
+std::vector<TargetRow> run_placement_facts(const TargetContext&) {
   Comparison c;
   for (const Program& program : programs())
-    for (const int devices : kDevices) compare(c, program, devices);
+    for (const int devices : kDeviceCounts) compare(c, program, devices);
   const PublishedTable table = PublishedTable::load(
       data_directory() / "experiments" / "reproduce" / "pardnn2020" / "placement_facts.csv", {"fact"});
   std::vector<TargetRow> rows;
@@ -148,7 +148,7 @@ Target placement_facts() {
       .table = "placements",
       .description = "what the text says of placements on 4, 8 and 16 devices",
       .mape_bound = {},
-      .run = run,
+      .run = run_placement_facts,
       .known_misses = {{"mean over all: moved nodes", 79,
                         "at the printed batches our placements overflow by less; where nothing fits in the end 7 to "
                         "17 % move"}}};
