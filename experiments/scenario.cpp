@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <string>
 
 #include "experiments/calibrate/step_measurements.hpp"
 #include "experiments/chrome_trace.hpp"
@@ -12,6 +13,7 @@
 #include "experiments/costs/scenario_costs.hpp"
 #include "experiments/details.hpp"
 #include "experiments/explain.hpp"
+#include "experiments/fork_pool.hpp"
 #include "experiments/interval.hpp"
 #include "experiments/joining.hpp"
 #include "experiments/learning/learning_run.hpp"
@@ -339,26 +341,47 @@ namespace {
 /// Each remedy takes as long to simulate as the scenario: of larger steps, minutes in all.
 constexpr std::size_t kMostTasksToAdvise = 200'000;
 
-/// Of those changes with which a scenario fits into memory: how long an iteration then takes, shortest first.
+/// How long an iteration takes with other settings; nothing where they do not fit into memory or the strategy cannot
+/// do it.
+std::optional<double> iteration_if_it_fits(const Scenario& scenario, const Registries& registries, SimEngine& engine) {
+  try {
+    ScenarioSetup setup = read_scenario(scenario, registries);
+    const auto fits = [&](const PhaseSettings& phase) {
+      return memory_excess(setup.compile(phase), setup.cluster).value <= 0;
+    };
+    if (!std::ranges::all_of(setup.phases, fits)) return std::nullopt;
+    const std::vector<PhaseRun> runs = run_phases(setup, engine, {}, setup.irregularity.seeds.front(), nullptr, {});
+    return per_iteration(runs, [](const PhaseRun& r) { return r.per_step(r.result.iteration); });
+  } catch (const std::runtime_error&) {
+    return std::nullopt;
+  }
+}
+
+/// Of those changes with which a scenario fits into memory: how long an iteration then takes, shortest first. Children
+/// try them, as many at a time as there are processors: each takes as long as the scenario did.
 std::vector<Remedy> try_changes(const std::vector<StudyChange>& changes, const Scenario& scenario,
                                 const Registries& registries, SimEngine& engine) {
-  std::vector<Remedy> out;
-  for (const StudyChange& change : changes) {
+  std::vector<std::optional<double>> iterations(changes.size());
+  const auto job = [&](int i) {
     Scenario other = scenario;
-    other.settings.insert(other.settings.end(), change.settings.begin(), change.settings.end());
-    try {
-      ScenarioSetup setup = read_scenario(other, registries);
-      const auto fits = [&](const PhaseSettings& phase) {
-        return memory_excess(setup.compile(phase), setup.cluster).value <= 0;
-      };
-      if (!std::ranges::all_of(setup.phases, fits)) continue;
-      const std::vector<PhaseRun> runs = run_phases(setup, engine, {}, setup.irregularity.seeds.front(), nullptr, {});
-      out.push_back(
-          {change.text, per_iteration(runs, [](const PhaseRun& r) { return r.per_step(r.result.iteration); })});
-    } catch (const std::runtime_error&) {
-      continue;  // the strategy cannot do it
-    }
+    const auto& settings = changes[static_cast<std::size_t>(i)].settings;
+    other.settings.insert(other.settings.end(), settings.begin(), settings.end());
+    const std::optional<double> iteration = iteration_if_it_fits(other, registries, engine);
+    return iteration ? fmt::format("{:.17g}", *iteration) : std::string();
+  };
+  const auto take = [&](int i, const std::string& output) {
+    if (!output.empty()) iterations[static_cast<std::size_t>(i)] = std::stod(output);
+  };
+  const int count = static_cast<int>(changes.size());
+  try {
+    run_forked(count, available_processors(), job,
+               [&](int i, const JobOutcome& outcome) { take(i, outcome.finished ? outcome.output : ""); });
+  } catch (const ConfigError&) {  // the system allows no further process: here, then
+    for (int i = 0; i < count; ++i) take(i, job(i));
   }
+  std::vector<Remedy> out;
+  for (std::size_t i = 0; i < changes.size(); ++i)
+    if (iterations[i]) out.push_back({changes[i].text, *iterations[i]});
   std::ranges::stable_sort(out, {}, &Remedy::iteration_s);
   return out;
 }
