@@ -34,8 +34,8 @@ const std::vector<Passes> kPasses{{1, 1, 1}, {1, 1.2, 0.8}, {2, 3, 0.5}, {1.5, 0
 
 TEST_CASE("GPipe and 1F1B: (m + p - 1)(f + b) per batch, bubble (p - 1) / (m + p - 1)", "[pipeline]") {
   for (const std::string schedule : {"gpipe", "1f1b"})
-    for (const int p : {2, 3, 4, 8})
-      for (const int m : {1, 2, 5, 8, 16})
+    for (const int p : {2, 3, 8})
+      for (const int m : {1, 5, 16})
         for (const Passes& pass : {kPasses[0], kPasses[2]}) {
           INFO(schedule << ", " << p << " stages, " << m << " micro-batches");
           const ExecutedPipeline done =
@@ -69,7 +69,7 @@ TEST_CASE("micro-batches in flight: m for GPipe, p - s on stage s for 1F1B", "[p
 TEST_CASE("interleaving divides the bubble by the number of virtual stages", "[pipeline]") {
   // Time m (f + b) + (p - 1)(f + b) / v: Narayanan et al. 2021, section 2.2.
   for (const int p : {2, 4})
-    for (const int v : {2, 3, 4})
+    for (const int v : {2, 3})
       for (const int m : {p, 2 * p, 4 * p})
         for (const Passes& pass : {kPasses[0], kPasses[2]}) {
           INFO(p << " stages, " << v << " virtual, " << m << " micro-batches");
@@ -84,8 +84,8 @@ TEST_CASE("interleaving divides the bubble by the number of virtual stages", "[p
 
 TEST_CASE("zero bubble: (p - 1)(f + b - w) for H1 and (p - 1)(f + b - 2 w) for H2", "[pipeline]") {
   // Qi et al. 2023, Table 1, with b for the gradient of activations; from 2 p - 1 micro-batches on for H2.
-  for (const int p : {2, 3, 4, 6})
-    for (const int m : {p, 2 * p - 1, 3 * p})
+  for (const int p : {2, 3, 5})
+    for (const int m : {p, 2 * p - 1, 2 * p})
       for (const Passes& pass : kPasses) {
         INFO(p << " stages, " << m << " micro-batches, f " << pass.f << ", b " << pass.data << ", w " << pass.w);
         const ExecutedPipeline h1 = run_pipeline(with_micro_batches("zb_h1", m), p, m * p, equal_layers(p, pass), 6);
