@@ -64,13 +64,13 @@ inline std::vector<int> nodes_for(int ranks, bool interleaved) {
 }
 
 /// Bytes by rank, over the whole schedule.
-struct Traffic {
+struct RankTraffic {
   std::vector<double> sent, received, reduced;
 };
 
-inline Traffic traffic_of(const CollectiveSchedule& schedule) {
+inline RankTraffic traffic_of(const CollectiveSchedule& schedule) {
   const std::vector<double> none(at(schedule.ranks), 0.0);
-  Traffic traffic{none, none, none};
+  RankTraffic traffic{none, none, none};
   for (const Round& round : schedule.rounds) {
     for_each_message(round, schedule.ranks, [&](const Message& message) {
       traffic.sent[at(message.from)] += message.bytes * round.repeat;

@@ -270,7 +270,7 @@ TEST_CASE("double binary trees sum and spread every chunk of both halves", "[col
           for (const auto& vector : vectors) REQUIRE(vector.size() == complete);
         }
 
-        const Traffic traffic = traffic_of(schedule);
+        const RankTraffic traffic = traffic_of(schedule);
         const double limit = (op == Op::all_reduce ? 2 : 1) * bytes * (1 + 1e-12);
         for (int r = 0; r < ranks; ++r) REQUIRE((traffic.sent[at(r)] <= limit && traffic.received[at(r)] <= limit));
         REQUIRE(schedule.total_bytes() == Approx((op == Op::all_reduce ? 2 : 1) * (ranks - 1) * bytes));

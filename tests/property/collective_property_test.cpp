@@ -65,7 +65,7 @@ TEST_CASE("schedule totals are the sums over messages", "[collective][property]"
   for_all_supported([](A algorithm, Op op) {
     for (const int ranks : {2, 7, 16}) {
       const CollectiveSchedule schedule = make_schedule(op, algorithm, ranks, 1e6, nodes_for(ranks, false));
-      const Traffic traffic = traffic_of(schedule);
+      const RankTraffic traffic = traffic_of(schedule);
       const double sent = std::accumulate(traffic.sent.begin(), traffic.sent.end(), 0.0);
       CHECK(schedule.total_bytes() == Approx(sent).epsilon(1e-12));
       std::int64_t count = 0;
@@ -83,7 +83,7 @@ TEST_CASE("bytes are conserved and as many as the theory says", "[collective][pr
     const double share = (ranks - 1.0) / ranks * n;
     const auto check_all = [&](Op op, A algorithm, double sent, double reduced) {
       INFO(to_string(algorithm) << " " << to_string(op) << " P = " << ranks);
-      const Traffic traffic = traffic_of(make_schedule(op, algorithm, ranks, n, nodes_for(ranks, true)));
+      const RankTraffic traffic = traffic_of(make_schedule(op, algorithm, ranks, n, nodes_for(ranks, true)));
       for (int r = 0; r < ranks; ++r) {
         REQUIRE(traffic.sent[at(r)] == Approx(sent).epsilon(1e-12));
         REQUIRE(traffic.received[at(r)] == Approx(sent).epsilon(1e-12));
@@ -110,7 +110,7 @@ TEST_CASE("bytes are conserved and as many as the theory says", "[collective][pr
     for_all_supported([&](A algorithm, Op op) {
       const CollectiveSchedule schedule = make_schedule(op, algorithm, ranks, n, nodes_for(ranks, false));
       if (op == Op::reduce || (op == Op::all_reduce && algorithm != A::recursive_doubling)) {
-        const Traffic traffic = traffic_of(schedule);
+        const RankTraffic traffic = traffic_of(schedule);
         const double all = std::accumulate(traffic.reduced.begin(), traffic.reduced.end(), 0.0);
         CHECK(all == Approx((ranks - 1) * n).epsilon(1e-12));
       }
