@@ -24,10 +24,13 @@ struct UsualStack {
 };
 
 /// On accelerators; all else is ideal.
-constexpr std::array<UsualStack, 16> kOnAccelerators{{
+constexpr std::array<UsualStack, 19> kOnAccelerators{{
     // clang-format off
     {"data_parallel",         "pytorch_ddp"},
     {"ddp",                   "pytorch_ddp"},
+    {"local_sgd",             "pytorch_ddp"},
+    {"average",               "pytorch_ddp"},
+    {"gossip",                "pytorch_ddp"},
     {"horovod",               "horovod"},
     {"sharded_data_parallel", "pytorch_fsdp"},
     {"fsdp",                  "pytorch_fsdp"},

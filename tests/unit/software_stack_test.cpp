@@ -142,7 +142,9 @@ TEST_CASE("a study that names no stack gets that of its strategy and devices") {
   CHECK(stack("ddp", accelerator) == "pytorch_ddp");
   CHECK(stack("{name: zero3}", accelerator) == "pytorch_fsdp");
   CHECK(stack("horovod", accelerator) == "horovod");
-  CHECK(stack("gossip", accelerator) == "ideal");
+  CHECK(stack("gossip", accelerator) == "pytorch_ddp");
+  CHECK(stack("{mesh: {data: 4}, synchronisation: {name: average}}", accelerator) == "pytorch_ddp");
+  CHECK(stack("hogwild", accelerator) == "ideal");
   CHECK(stack("parameter_server", accelerator) == "tensorflow1");
   CHECK(stack("{mesh: {data: 4}, synchronisation: {name: parameter_server}}", accelerator) == "tensorflow1");
   CHECK(stack("dist_device_sync", accelerator) == "mxnet");
