@@ -225,7 +225,7 @@ TEST_CASE("a sweep runs strategies with the software that run runs them with") {
   const TemporaryFolder folder;
   folder.write("gpus.yaml",
                "study: gpus\nplatform: dgx1_v100\nmodel: resnet50\ndataset: {samples: 6400}\nbatch: {per_worker: 16}\n"
-               "sweep: {workers: [2, 8], strategy: [ddp, zero3, gossip]}\n");
+               "sweep: {workers: [2, 8], strategy: [ddp, zero3, layerwise_data_parallel]}\n");
   run_good({"sweep", "gpus.yaml"}, folder);
   const std::string stored = rows(folder, "gpus.sqlite");
   CHECK(stored == run_good({"run", "gpus.yaml", "--format", "jsonl"}, folder).out);
