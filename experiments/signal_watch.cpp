@@ -1,6 +1,8 @@
 #include "experiments/signal_watch.hpp"
 
 #include <sys/signalfd.h>
+#include <sys/time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <ctime>
@@ -9,6 +11,16 @@ namespace epocast {
 namespace {
 
 constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
+
+/// Of the program that was stopped for this: it goes on without blocking them.
+void let_signals_through(int, siginfo_t*, void* context) {
+  for (const int signal : kSignals) sigdelset(&static_cast<ucontext_t*>(context)->uc_sigmask, signal);
+}
+
+void set_timer(int seconds) {
+  const itimerval once{{}, {seconds, 0}};
+  setitimer(ITIMER_REAL, &once, nullptr);
+}
 
 }  // namespace
 
@@ -29,12 +41,20 @@ SignalWatch::~SignalWatch() {
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
-bool SignalWatch::pending() const {
-  sigset_t come;
-  if (sigpending(&come) != 0) return false;
-  for (const int signal : kSignals)
-    if (sigismember(&come, signal) == 1 && sigismember(&watched_, signal) == 1) return true;
-  return false;
+SignalWatch::Pause::Pause(const SignalWatch& watch) : watch_(watch) {
+  if (watch_.file_ < 0) return;
+  struct sigaction action = {};
+  action.sa_sigaction = let_signals_through;
+  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  sigaction(SIGALRM, &action, &before_);
+  set_timer(1);
+}
+
+SignalWatch::Pause::~Pause() {
+  if (watch_.file_ < 0) return;
+  set_timer(0);
+  sigaction(SIGALRM, &before_, nullptr);
+  pthread_sigmask(SIG_BLOCK, &watch_.watched_, nullptr);
 }
 
 int SignalWatch::caught() const {

@@ -19,26 +19,22 @@ class SignalWatch {
   /// The signal that has come, 0 if none has.
   int caught() const;
 
-  /// While one lives, signals do what they do without a watch: for work that may not come back soon, such as writing to
-  /// a pipe that nobody reads. One that has come before is left to caught(): what came with it is not lost.
+  /// For work that may not come back soon, such as writing to a pipe that nobody reads: after a second of it, signals
+  /// do what they do without a watch. Those that come before are left to caught(): nothing is lost that comes with
+  /// them.
   class Pause {
    public:
-    explicit Pause(const SignalWatch& watch) : watch_(watch) {
-      if (!watch_.pending()) pthread_sigmask(SIG_SETMASK, &watch_.before_, nullptr);
-    }
-    ~Pause() {
-      if (watch_.file_ >= 0) pthread_sigmask(SIG_BLOCK, &watch_.watched_, nullptr);
-    }
+    explicit Pause(const SignalWatch& watch);
+    ~Pause();
     Pause(const Pause&) = delete;
     Pause& operator=(const Pause&) = delete;
 
    private:
     const SignalWatch& watch_;
+    struct sigaction before_ = {};  ///< what SIGALRM did
   };
 
  private:
-  bool pending() const;
-
   sigset_t watched_, before_;
   int file_ = -1;
 };
