@@ -1,5 +1,6 @@
 #include "experiments/run_study.hpp"
 
+#include <algorithm>
 #include <numeric>
 
 #include "experiments/batch/scenario_batches.hpp"
@@ -45,7 +46,9 @@ void run_study(const std::vector<Scenario>& scenarios, const Registries& registr
       state.share = (static_cast<double>(state.done) + running) / static_cast<double>(state.of);
       progress(state);
     };
-  run_batches(scenarios, indices, groups, registries, {.run = options, .encode = serialize}, parallel, sink);
+  RunOptions run = options;
+  run.advisers = std::max(1, parallel / std::max(1, static_cast<int>(scenarios.size())));  // what scenarios leave free
+  run_batches(scenarios, indices, groups, registries, {.run = run, .encode = serialize}, parallel, sink);
 }
 
 std::vector<ScenarioResult> run_study(const std::vector<Scenario>& scenarios, const Registries& registries,

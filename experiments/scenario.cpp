@@ -358,9 +358,9 @@ std::optional<double> iteration_if_it_fits(const Scenario& scenario, const Regis
 }
 
 /// Of those changes with which a scenario fits into memory: how long an iteration then takes, shortest first. Children
-/// try them, as many at a time as there are processors: each takes as long as the scenario did.
+/// try them, `parallel` at a time: each takes as long as the scenario did.
 std::vector<Remedy> try_changes(const std::vector<StudyChange>& changes, const Scenario& scenario,
-                                const Registries& registries, SimEngine& engine) {
+                                const Registries& registries, SimEngine& engine, int parallel) {
   std::vector<std::optional<double>> iterations(changes.size());
   const auto job = [&](int i) {
     Scenario other = scenario;
@@ -374,7 +374,7 @@ std::vector<Remedy> try_changes(const std::vector<StudyChange>& changes, const S
   };
   const int count = static_cast<int>(changes.size());
   try {
-    run_forked(count, available_processors(), job,
+    run_forked(count, parallel, job,
                [&](int i, const JobOutcome& outcome) { take(i, outcome.finished ? outcome.output : ""); });
   } catch (const ConfigError&) {  // the system allows no further process: here, then
     for (int i = 0; i < count; ++i) take(i, job(i));
@@ -443,12 +443,12 @@ ScenarioResult run_scenario(const Scenario& scenario, const Registries& registri
   const bool advise = options.advise && longest->step.graph.tasks().size() <= kMostTasksToAdvise;
   std::optional<std::vector<Remedy>> remedies;
   if (advise && out.fits_memory && !*out.fits_memory)
-    remedies = try_changes(memory_changes(scenario.config()), scenario, registries, engine);
+    remedies = try_changes(memory_changes(scenario.config()), scenario, registries, engine, options.advisers);
   warn(setup, runs, remedies, out);
   const auto change =
       advise ? mesh_change(scenario.config(), setup.cluster, setup.phases.front().workers) : std::nullopt;
   if (change)
-    for (const Remedy& other : try_changes({*change}, scenario, registries, engine))
+    for (const Remedy& other : try_changes({*change}, scenario, registries, engine, 1))
       if (std::string advice = mesh_advice(out.iteration_s, other); !advice.empty())
         out.warnings.push_back(std::move(advice));
   if (!options.trace_file.empty()) trace.write(options.trace_file);

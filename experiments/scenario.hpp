@@ -151,6 +151,7 @@ struct RunOptions {
   bool interval = false;                  ///< fill ScenarioResult::iteration_low_s and iteration_high_s
   bool details = false;                   ///< fill ScenarioResult::details
   bool advise = true;                     ///< simulate what might do better, for warnings
+  int advisers = 1;                       ///< children that do so at a time
   std::filesystem::path trace_file = {};  ///< Chrome trace to write; empty for none
   std::size_t trace_intervals = 1'000'000;
   ReadyEngine ready_engine = {};  ///< to be used instead of one of its own; WrongEngine is thrown if it does not fit
