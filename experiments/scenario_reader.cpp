@@ -94,17 +94,19 @@ std::vector<DeviceId> read_workers(const ConfigNode& node, const Cluster& cluste
   if (node.is_map()) {
     for (const ConfigNode& host : node.at("hosts").items()) {
       workers.push_back(find_device(cluster, host));
+      if (workers.back() >= cluster.trainers())
+        throw host.error("host '" + host.as_string() + "' trains nothing; name devices of its node");
       if (std::count(workers.begin(), workers.end(), workers.back()) > 1)
         throw host.error("host '" + host.as_string() + "' is named twice");
     }
     if (workers.empty()) throw node.at("hosts").error("no workers; name at least one host");
     return workers;
   }
-  const auto all = static_cast<std::int64_t>(cluster.devices.size());
+  const std::int64_t all = cluster.trainers();
   const std::int64_t count = node.is_scalar() && node.as_string() == "all" ? all : node.as_int(Range{1, 1e6});
   if (count > all)
     throw node.error(fmt::format("{} workers, but platform '{}' has {}; use fewer workers or another platform", count,
-                                 cluster.name, counted(cluster.devices.size(), "host")));
+                                 cluster.name, counted(cluster.trainers(), "host")));
   for (DeviceId d = 0; d < count; ++d) workers.push_back(d);
   return workers;
 }

@@ -58,6 +58,7 @@ class Writer {
     nodes_ = root.get("nodes", 1, Range{1, 1e5});
     read_devices(root.at("devices"), catalogue);
     read_links(root);
+    if (root.has("processors")) processors_.emplace(kind(root.at("processors").at("kind"), catalogue));
     root.check_all_read();
   }
 
@@ -68,17 +69,21 @@ class Writer {
     out_ += fmt::format("<platform version=\"4.1\">\n  <zone id=\"{}\" routing=\"DijkstraCache\">\n", name_);
     properties();
     for (std::int64_t n = 0; n < nodes_; ++n) node(n);
+    for (std::int64_t n = 0; processors_ && n < nodes_; ++n) processors(n);
     if (nodes_ > 1) line(R"(<router id="fabric"/>)");
     out_ += links_ + routes_ + "  </zone>\n</platform>\n";
     return std::move(out_);
   }
 
  private:
+  static ConfigNode kind(const ConfigNode& name, const ConfigNode& catalogue) {
+    if (!catalogue.has(name.as_string()))
+      throw name.error("unknown device '" + name.as_string() + "'" + name_hint(name.as_string(), catalogue.keys()));
+    return catalogue.at(name.as_string());
+  }
+
   void read_devices(const ConfigNode& devices, const ConfigNode& catalogue) {
-    const ConfigNode kind = devices.at("kind");
-    if (!catalogue.has(kind.as_string()))
-      throw kind.error("unknown device '" + kind.as_string() + "'" + name_hint(kind.as_string(), catalogue.keys()));
-    device_.emplace(catalogue.at(kind.as_string()));
+    device_.emplace(kind(devices.at("kind"), catalogue));
     per_node_ = devices.at("per_node").as_int(Range{1, 1024});
     if (nodes_ * per_node_ > kMostDevices)
       throw devices.error(
@@ -123,15 +128,37 @@ class Writer {
     property("epocast.description", description_.empty()
                                         ? fmt::format("{} of {}", counted(nodes_, "node"), counted(per_node_, "device"))
                                         : description_);
-    property("epocast.device_model", device_->at("model").as_string());
-    for (const char* key :
-         {"cores", "peak_rate", "peak_rate_fp16", "peak_rate_bf16", "peak_rate_tf32", "memory", "memory_bandwidth"})
-      if (device_->has(key)) property(fmt::format("epocast.{}", key), device_->at(key).as_string());
-    speed_ = device_->at("peak_rate").as_flop_per_second(Range{1e6, 1e18}).value;
+    speed_ = rate(*device_);
+    figures(*device_);
     if (per_board_ > 1) property("epocast.shared_speed", fmt::format("{:.17g}", shared_speed_));
-    if (device_->has("source")) property("source.device_model", device_->at("source").as_string());
     device_->check_all_read();
     if (!source_.empty()) property("source.topology", source_);
+  }
+
+  static double rate(const ConfigNode& device) {
+    return device.at("peak_rate").as_flop_per_second(Range{1e6, 1e18}).value;
+  }
+
+  void figures(const ConfigNode& device) {
+    property("epocast.device_model", device.at("model").as_string());
+    for (const char* key :
+         {"cores", "peak_rate", "peak_rate_fp16", "peak_rate_bf16", "peak_rate_tf32", "memory", "memory_bandwidth"})
+      if (device.has(key)) property(fmt::format("epocast.{}", key), device.at(key).as_string());
+    if (device.has("source")) property("source.device_model", device.at("source").as_string());
+  }
+
+  /// On a link as fast as their memory, each way.
+  void processors(std::int64_t n) {
+    const std::string id = fmt::format("processors-{}", n);
+    line(R"(<host id="{}" speed="{:.17g}f">)", id, rate(*processors_));
+    property("epocast.node", fmt::format("node-{}", n));
+    property("epocast.trains", "false");
+    figures(*processors_);
+    processors_->check_all_read();
+    line("</host>");
+    link(fmt::format("memory-{}", n), processors_->at("memory_bandwidth").as_bytes_per_second(kRate), Seconds(0));
+    route(id, fmt::format("root-{}", n), up(fmt::format("memory-{}", n)));
+    if (nodes_ > 1 && cards_.per_node > 1) route(id, fmt::format("port-{}-0", n), up(fmt::format("card-{}-0", n)));
   }
 
   void link(const std::string& id, BytesPerSecond rate, Seconds latency) {
@@ -201,7 +228,7 @@ class Writer {
   std::string name_, description_, source_;
   std::int64_t nodes_ = 1, per_node_ = 1, per_switch_ = 1, per_board_ = 1;
   double shared_speed_ = 1;
-  std::optional<ConfigNode> device_;
+  std::optional<ConfigNode> device_, processors_;
   double speed_ = 0;
   Inside inside_;
   Cards cards_;

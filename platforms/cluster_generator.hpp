@@ -6,6 +6,7 @@
 //     devices: {kind: v100_sxm2_16gb, per_node: 8}            # of the catalogue platforms/devices.yaml
 //     inside: {rate: 130 GB/s, latency: 3.4 us}               # of a device's link, each way, and from device to device
 //     cards: {per_node: 1, rate: 100 Gb/s, latency: 28 us}    # network cards, and from node to node
+//     processors: {kind: xeon_e5_2686_v4_pair}                # of a node, where parameter servers may be
 //
 // One host is one device, gpu-NODE-NUMBER, on a link of its own to its node's switch. `devices.per_switch` and
 // `inside.uplink` put so many devices in a row below a switch of their own whose uplink they share, as PCIe switches
@@ -14,7 +15,7 @@
 // several to a board (`per_board` of the catalogue) are numbered board by board; see boards.hpp. With one card a node,
 // traffic to other nodes takes the device's link and the card's. With several, devices in a row share a card and reach
 // it by a link of their own, and no traffic changes the card inside a node. The network between the cards is one switch
-// that never limits.
+// that never limits. The processors of a node are one more host on the node's switch, which trains nothing.
 //
 // Scope and limits: meshes of links between devices, rails and tapered networks need a platform file.
 

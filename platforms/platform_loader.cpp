@@ -1,5 +1,6 @@
 #include "platforms/platform_loader.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <stdexcept>
@@ -96,11 +97,22 @@ class DeviceReader {
                               to_string(device.peak_rate)));
       device.peak_rate = rate;
     }
-    for (const Precision precision : {Precision::tf32, Precision::fp16, Precision::bf16, Precision::fp8})
-      if (const Property* rate = find(host, std::string("epocast.peak_rate_") + to_string(precision)))
+    // A host of another kind than its zone's does not have that kind's rates.
+    const auto own = topology_.host_properties.find(host.node);
+    const bool of_own_kind = own != topology_.host_properties.end() && own->second.contains("epocast.device_model");
+    for (const Precision precision : {Precision::tf32, Precision::fp16, Precision::bf16, Precision::fp8}) {
+      const std::string key = std::string("epocast.peak_rate_") + to_string(precision);
+      if (of_own_kind && !own->second.contains(key)) continue;
+      if (const Property* rate = find(host, key))
         device.other_rates[precision] = quantity(*rate, parse_flop_per_second, 1e3, 1e21);
+    }
     if (const Property* cores = find(host, "epocast.cores")) device.cores = count(*cores);
     if (const Property* node = find(host, "epocast.node")) device.node = node->value;
+    if (const Property* trains = find(host, "epocast.trains")) {
+      if (trains->value != "true" && trains->value != "false")
+        xml_.fail(trains->node, "value", "expected true or false, got " + quote(trains->value));
+      device.trains = trains->value == "true";
+    }
     return device;
   }
 
@@ -136,8 +148,18 @@ Cluster parse_platform(std::string_view text, const std::string& name) {
     cluster.description = found->second.value;
 
   DeviceReader reader(xml, topology);
-  for (const Point& point : topology.points)
-    if (point.is_host) cluster.devices.push_back(reader.read(point));
+  for (const Point& point : topology.points) {
+    if (!point.is_host) continue;
+    const Device device = reader.read(point);
+    if (device.trains && !cluster.devices.empty() && !cluster.devices.back().trains)
+      xml.fail(point.node,
+               fmt::format("host {} trains, and one before it does not; hosts with epocast.trains=\"false\" go last",
+                           quote(device.name)));
+    cluster.devices.push_back(device);
+  }
+  if (!cluster.devices.front().trains)
+    xml.fail(std::ranges::find_if(topology.points, &Point::is_host)->node,
+             "no host of this platform trains; leave out epocast.trains of those that do");
 
   for (const Zone& zone : topology.zones) add_sources(zone.properties, zone.name, cluster.sources);
   for (const Point& point : topology.points)
@@ -179,8 +201,7 @@ std::vector<PlatformInfo> list_clusters(const std::filesystem::path& folder) {
   const ConfigNode devices = ConfigNode::load_file(folder / "devices.yaml");
   for (const std::string& name : data_file_names(folder / "clusters", ".yaml")) {
     const Cluster cluster = load_cluster(ConfigNode::load_file(folder / "clusters" / (name + ".yaml")), devices);
-    out.push_back(
-        {name, cluster.description, static_cast<int>(cluster.devices.size()), cluster.devices.front().model, ""});
+    out.push_back({name, cluster.description, cluster.trainers(), cluster.devices.front().model, ""});
   }
   return out;
 }
@@ -193,7 +214,7 @@ std::vector<PlatformInfo> list_platforms(const std::filesystem::path& folder) {
     try {
       const Cluster cluster = load_platform(folder / (name + ".xml"));
       info.description = cluster.description;
-      info.devices = static_cast<int>(cluster.devices.size());
+      info.devices = cluster.trainers();
       info.device_model = cluster.devices.front().model;
     } catch (const ConfigError& error) {
       info.problem = error.what();

@@ -14,7 +14,7 @@ namespace epocast {
 /// Index of a device in Cluster::devices.
 using DeviceId = int;
 
-/// One device that can train: a CPU node or a GPU. One per host of the platform file.
+/// One device: a CPU node, a GPU, or the processors of a node of GPUs. One per host of the platform file.
 struct Device {
   std::string name;   ///< host name in the platform file
   std::string node;   ///< the machine it sits in; devices of one node share it
@@ -24,6 +24,7 @@ struct Device {
   BytesPerSecond memory_bandwidth;  ///< device memory, sustained or nominal as the platform file says
   Bytes memory;                     ///< capacity usable for training
   std::map<Precision, FlopPerSecond> other_rates = {};  ///< peaks of matrix products in other precisions than fp32
+  bool trains = true;  ///< false: processors of a node beside the devices that train; parameter servers may be there
 
   /// The peak of matrix products; 0 if it is unknown.
   FlopPerSecond matrix_rate(Precision precision) const;
@@ -37,11 +38,15 @@ struct Cluster {
   std::string name;
   std::string description;
   std::filesystem::path platform_file;
-  std::vector<Device> devices;
+  std::vector<Device> devices;                 ///< those that train first
   std::map<std::string, std::string> sources;  ///< property -> where its number comes from
 
-  /// True if every device has the same hardware figures.
+  /// How many devices can train, which are the first.
+  int trainers() const;
+  /// True if all that can train have the same hardware figures.
   bool homogeneous() const;
+  /// Hosts of the devices: the processors of their nodes, each once, or a device that shares its node with none itself.
+  std::vector<DeviceId> hosts_of(const std::vector<DeviceId>& devices) const;
 };
 
 }  // namespace epocast

@@ -69,7 +69,7 @@ std::string validate(const std::filesystem::path& file, const Registries& regist
   if (extension == ".xml") {
     const Cluster cluster = load_platform(file);
     probe_platform(cluster);
-    return fmt::format("platform '{}' with {}", cluster.name, counted(cluster.devices.size(), "device"));
+    return fmt::format("platform '{}' with {}", cluster.name, counted(cluster.trainers(), "device"));
   }
   if (extension == ".csv") return fmt::format("timings with {}", counted(load_timings(file).rows.size(), "row"));
   const ConfigNode root = ConfigNode::load_file(file);
@@ -88,7 +88,7 @@ std::string validate(const std::filesystem::path& file, const Registries& regist
   if (root.is_map() && root.has("stack")) return fmt::format("software stack '{}'", SoftwareStack(root).name());
   if (root.is_map() && root.has("cluster")) {
     const Cluster cluster = load_cluster(root, ConfigNode::load_file(data_directory() / "platforms" / "devices.yaml"));
-    return fmt::format("cluster '{}' with {}", cluster.name, counted(cluster.devices.size(), "device"));
+    return fmt::format("cluster '{}' with {}", cluster.name, counted(cluster.trainers(), "device"));
   }
   if (root.is_map() && root.has("target")) {
     const RunsFile target = read_runs_file(file, {});

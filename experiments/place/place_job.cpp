@@ -126,9 +126,9 @@ double simulate_placement(const NamedGraph& graph, const Placement& placement, i
                           const std::string& platform) {
   const ConfigNode root = ConfigNode::load_text("{platform: '" + platform + "'}", "command line");
   const Cluster cluster = load_platform_named(root.at("platform"), data_directory());
-  if (cluster.devices.size() < static_cast<std::size_t>(devices))
+  if (cluster.trainers() < devices)
     throw ConfigError(fmt::format("--simulate: platform '{}' has {}; use at most as many --devices", platform,
-                                  counted(cluster.devices.size(), "device")));
+                                  counted(cluster.trainers(), "device")));
   std::vector<std::vector<DeviceId>> used;
   for (DeviceId device = 0; device < devices; ++device) used.push_back({device});
   SimEngine engine(cluster.platform_file.string());

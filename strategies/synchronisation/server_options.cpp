@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
+#include <numeric>
 #include <utility>
 
 #include "sim/words.hpp"
@@ -17,6 +17,21 @@ std::optional<int> read_servers(const ConfigNode& options) {
   return count_or(options.at("servers"), "all", Range{1, 1e6});
 }
 
+/// Those that do not train now and share their node with none that could.
+std::vector<DeviceId> spare_devices(const StrategyContext& context) {
+  std::vector<bool> taken(context.cluster.devices.size(), false);
+  const auto take = [&](DeviceId device) { taken[static_cast<std::size_t>(device)] = true; };
+  std::ranges::for_each(context.workers, take);
+  std::vector<DeviceId> trainers(static_cast<std::size_t>(context.cluster.trainers()));
+  std::iota(trainers.begin(), trainers.end(), 0);
+  for (const DeviceId host : context.cluster.hosts_of(trainers))
+    if (!context.device(host).trains) take(host);
+  std::vector<DeviceId> out;
+  for (DeviceId d = 0; d < static_cast<DeviceId>(taken.size()); ++d)
+    if (!taken[static_cast<std::size_t>(d)]) out.push_back(d);
+  return out;
+}
+
 }  // namespace
 
 std::vector<ParameterInfo> ServerOptions::parameters() {
@@ -24,7 +39,9 @@ std::vector<ParameterInfo> ServerOptions::parameters() {
       {"servers", "count", "1 .. hosts, all", "1", "number of parameter servers; all: one on every worker's host"},
       {"placement", "", "greedy | round_robin | even", "greedy", "which server holds which layer's parameters"},
       {"location", "", "dedicated | colocated | device", "dedicated",
-       "servers on hosts of their own, on the workers' hosts, or in the memory of the workers' devices"},
+       "servers on hosts of their own; on the workers' hosts, which are the processors of their nodes where the "
+       "platform "
+       "has such; or in the memory of the workers' devices"},
       {"connection", "", "concurrent | in_order | priority", "concurrent",
        "messages between a worker and a server all at once, or one at a time in each direction: the first to be "
        "ready goes first, or that of the first layer"},
@@ -99,12 +116,10 @@ ServerOptions::ServerOptions(const ConfigNode& options)
 std::vector<DeviceId> ServerOptions::devices(const StrategyContext& context, const std::vector<DeviceId>& workers,
                                              int stage) const {
   std::vector<DeviceId> devices;
-  if (location != Location::dedicated) {
-    devices = workers;
-  } else {
-    const std::set<DeviceId> training(context.workers.begin(), context.workers.end());
-    for (DeviceId d = 0; d < static_cast<DeviceId>(context.cluster.devices.size()); ++d)
-      if (!training.contains(d)) devices.push_back(d);
+  switch (location) {
+    case Location::device: devices = workers; break;
+    case Location::colocated: devices = context.cluster.hosts_of(workers); break;
+    case Location::dedicated: devices = spare_devices(context); break;
   }
   if (!servers) return devices;
   const auto count = static_cast<std::size_t>(*servers);
@@ -119,7 +134,7 @@ std::vector<DeviceId> ServerOptions::devices(const StrategyContext& context, con
                                      wanted, stage > 0 ? " for each stage" : "", devices.size(),
                                      context.cluster.devices.size())
                        : fmt::format("{} servers on the hosts of {} workers; set servers to at most {}", *servers,
-                                     devices.size(), devices.size()));
+                                     workers.size(), devices.size()));
   }
   const auto first = devices.begin() + static_cast<std::ptrdiff_t>(before);
   return {first, first + *servers};
@@ -127,13 +142,13 @@ std::vector<DeviceId> ServerOptions::devices(const StrategyContext& context, con
 
 std::vector<double> ServerOptions::slowdown(const StrategyContext& context,
                                             const std::vector<DeviceId>& workers) const {
-  const std::size_t with_server = location == Location::dedicated
-                                      ? 0
-                                      : static_cast<std::size_t>(servers.value_or(static_cast<int>(workers.size())));
+  const std::vector<DeviceId> with_server =
+      location == Location::dedicated ? std::vector<DeviceId>() : devices(context, workers, 0);
   std::vector<double> out;
-  for (std::size_t w = 0; w < workers.size(); ++w) {
-    const Device& device = context.cluster.devices[static_cast<std::size_t>(workers[w])];
-    const double taken = communication_cores + (w < with_server ? server_cores : 0);
+  for (const DeviceId worker : workers) {
+    const Device& device = context.device(worker);
+    const bool serves = std::ranges::find(with_server, worker) != with_server.end();
+    const double taken = communication_cores + (serves ? server_cores : 0);
     if (taken > 0 && taken >= device.cores)
       throw options_.at(options_.has("communication_cores") ? "communication_cores" : "server_cores")
           .error(fmt::format("communication takes {}, but '{}' has {}: none is left for computing",

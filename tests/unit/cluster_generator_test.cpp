@@ -105,6 +105,55 @@ TEST_CASE("devices of a board are slower while their neighbours train, too") {
             .empty());
 }
 
+TEST_CASE("the processors of a node are a host behind its switch, which trains nothing") {
+  const ConfigNode kinds = ConfigNode::load_text(
+      "toy: {model: a toy, cores: 4, peak_rate: 1 TFLOP/s, peak_rate_fp16: 2 TFLOP/s, memory: 1 GB, memory_bandwidth: "
+      "10 GB/s}\n"
+      "host: {model: a host, cores: 8, peak_rate: 0.5 TFLOP/s, memory: 64 GB, memory_bandwidth: 50 GB/s}\n",
+      "devices.yaml");
+  const auto description = [](const std::string& cards) {
+    return ConfigNode::load_text(
+        "cluster: lab\nnodes: 2\ndevices: {kind: toy, per_node: 4, per_switch: 2}\n"
+        "inside: {rate: 12 GB/s, latency: 6 us, uplink: 8 GB/s}\nprocessors: {kind: host}\n"
+        "cards: {rate: 16 Gb/s, latency: 20 us, per_node: " +
+            cards + "}\n",
+        "cluster.yaml");
+  };
+  const Cluster cluster = load_cluster(description("1"), kinds);
+  REQUIRE(cluster.devices.size() == 10);
+  CHECK(cluster.trainers() == 8);
+  CHECK(cluster.homogeneous());
+  const Device& host = cluster.devices[9];
+  CHECK_FALSE(host.trains);
+  CHECK(host.node == "node-1");
+  CHECK(host.model == "a host");
+  CHECK(host.memory_bandwidth.value == 50e9);
+  CHECK(host.matrix_rate(Precision::fp16).value == 0);  // not the devices'
+  CHECK(cluster.hosts_of({0, 3, 5}) == std::vector<DeviceId>{8, 9});
+
+  // Half of the way inside; the uplink is the slowest. To another node also its card.
+  for (const std::string cards : {"1", "2"}) {
+    CAPTURE(cards);
+    std::istringstream in(testing::in_child([&] {
+      const Cluster machine = load_cluster(description(cards), kinds);
+      SimEngine engine(machine.platform_file.string(), {});
+      const auto id = [&](std::size_t d) { return engine.find_host(machine.devices[d].name); };
+      std::ostringstream out;
+      for (const auto& [a, b] : {std::pair{1, 8}, {4, 8}, {8, 9}})
+        out << engine.route(id(a), id(b)).latency << ' ' << engine.route(id(a), id(b)).bandwidth << ' ';
+      return out.str();
+    }));
+    std::vector<double> seen;
+    for (double value = 0; in >> value;) seen.push_back(value);
+    REQUIRE(seen.size() == 6);
+    CHECK(seen[0] == Approx(3e-6));
+    CHECK(seen[1] == Approx(8e9));
+    CHECK(seen[3] == Approx(2e9));
+    CHECK(seen[4] == Approx(20e-6));
+    CHECK(seen[5] == Approx(2e9));
+  }
+}
+
 TEST_CASE("with several cards neighbours still talk inside the node") {
   const std::string text =
       "cluster: lab\nnodes: 2\ndevices: {kind: toy, per_node: 4}\ninside: {rate: 100 GB/s, latency: 4 us}\n"

@@ -433,6 +433,21 @@ TEST_CASE("parameters in device memory do not move where they are used", "[param
   CHECK(executed.result.iteration == Approx(43.03 * kMs).margin(1e-9));
 }
 
+TEST_CASE("servers beside workers are on their nodes' processors, where there are such", "[parameter_server]") {
+  // Two devices of one node on a star, and its processors, which update in memory of their own: even a lone worker
+  // pulls and pushes, 11 each.
+  const testing::Star star(3, 1e9, 1 * kMs);
+  Cluster cluster = star.cluster();
+  for (Device& device : cluster.devices) device.node = "node";
+  cluster.devices.back().trains = false;
+  CHECK(run(cluster, 1, "{location: colocated}", {}, one_layer).result.metrics.bytes == Approx(2 * 10 * kMB));
+  const Executed executed = run(cluster, 2, "{servers: all, location: colocated}", {}, one_layer);
+  executed.check("pull A", 0, 0, 0, 21);
+  CHECK(executed.result.iteration == Approx(74.12 * kMs).margin(1e-9));  // as with a server on a host of its own
+  // Which is what these are not.
+  CHECK_THROWS_WITH(run(cluster, 2, "{}", {}, one_layer), Catch::Matchers::Contains("leave 0 of the platform's"));
+}
+
 TEST_CASE("asynchronous throughput grows with the workers until the server is saturated", "[parameter_server]") {
   // Free network; computing 30, an update 2. The server is busy 2 n of every step: n workers are n times as fast as one
   // while 2 n <= 32, that is up to 16; from there on the server makes an update every 2 ms. Staleness is n - 1 always.

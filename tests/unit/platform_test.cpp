@@ -114,7 +114,7 @@ TEST_CASE("every shipped platform loads, names its sources, and is the same mach
     REQUIRE(info.problem.empty());
     CHECK_FALSE(info.description.empty());
     const Cluster cluster = load_platform(kPlatforms / (info.name + ".xml"));
-    CHECK(static_cast<int>(cluster.devices.size()) == info.devices);
+    CHECK(cluster.trainers() == info.devices);
     for (const char* key : {"device_model", "peak_rate", "memory", "memory_bandwidth", "cores"}) {
       CAPTURE(key);
       CHECK(cluster.sources.contains(key));
@@ -362,6 +362,13 @@ TEST_CASE("a bad platform file gives one message with place and remedy") {
        "prop[epocast.peak_rate].value: '2 TFLOP/s' contradicts speed=\"1Tf\" core=\"1\" of 'a'..."},
       {zone("<host id=\"a\" speed=\"1Tf\"><prop id=\"epocast.cores\" @value=\"4.5\"/></host>"),
        "prop[epocast.cores].value: expected a whole number from 1 to 1000000, got '4.5'"},
+      {zone("<host id=\"a\" speed=\"1Tf\"><prop id=\"epocast.trains\" @value=\"no\"/></host>"),
+       "prop[epocast.trains].value: expected true or false, got 'no'"},
+      {zone("@<host id=\"a\" speed=\"1Tf\"><prop id=\"epocast.trains\" value=\"false\"/></host>"),
+       "host[a]: no host of this platform trains; leave out epocast.trains of those that do"},
+      {replaced(mark(good, "<host id=\"b\""), "<host id=\"a\" speed=\"1Tf\"/>",
+                "<host id=\"a\" speed=\"1Tf\"><prop id=\"epocast.trains\" value=\"false\"/></host>"),
+       "host[b]: host 'b' trains, and one before it does not; hosts with epocast.trains=\"false\" go last"},
       {zone("<zone id=\"v\" routing=\"None\"><prop id=\"x\" value=\"1\"/><prop @id=\"x\" value=\"1\"/>" + host +
             "</zone>"),
        "prop[x].id: property given twice"},
