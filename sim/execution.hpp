@@ -56,6 +56,7 @@ struct ExecutionOptions {
   bool record_traffic = false;  ///< find out which device sends how much to which
   bool record_timeline = false;
   std::size_t max_intervals = 2'000'000;      ///< of the recorded timeline
+  IntervalSink* intervals = nullptr;          ///< told of all of them; outlives the run
   std::function<void(double)> progress = {};  ///< told after each iteration what share of all is done, 0..1, at least
 };
 

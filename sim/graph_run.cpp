@@ -111,6 +111,7 @@ void GraphRun::note_beginning(Instance i) {
   const Task& task = compiled_.task(i.task);
   state(i).began = engine_.now();
   activity_.begins(i, engine_.now());
+  if (options_.intervals != nullptr) options_.intervals->begins(i.task, engine_.now() - start_);
   if (!std::holds_alternative<Compute>(task.work)) note_communication(i, true);
   if (task.version.store != StoreId::none && task.version.kind == VersionEffect::read_at_start)
     versions_.read(task.version.store, compiled_.first_rank(i), iteration_of(i));
@@ -308,10 +309,12 @@ void GraphRun::finish(Instance i) {
 void GraphRun::observe(Instance i, std::int64_t iteration, bool happened) {
   const std::uint64_t id = compiled_.instance_id(i);
   const double now = engine_.now();
-  if (options_.record_timeline && happened) {
-    if (timeline_.intervals.size() < options_.max_intervals)
-      timeline_.intervals.push_back({i.task, i.rank, iteration, state(i).began - start_, now - start_});
-    else
+  if (happened && (options_.record_timeline || options_.intervals != nullptr)) {
+    const Interval interval{i.task, i.rank, iteration, state(i).began - start_, now - start_};
+    if (options_.intervals != nullptr) options_.intervals->ends(interval);
+    if (options_.record_timeline && timeline_.intervals.size() < options_.max_intervals)
+      timeline_.intervals.push_back(interval);
+    else if (options_.record_timeline)
       timeline_.truncated = true;
   }
   if (!options_.exact && !stuck_.empty() && ++executions_ >= options_.patience && max_started_ >= kFewestForEstimate)

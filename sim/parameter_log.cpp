@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <string_view>
 #include <tuple>
@@ -260,20 +261,7 @@ struct Placed {
   std::uint32_t task = 0;
 };
 
-/// Sorts by date. Dates that differ by rounding alone are one date, at which ends come first, then what begins; each by
-/// iteration, task and rank: a task's successors have later numbers or a later iteration.
-void sort(std::vector<Placed>& events) {
-  constexpr double kRounding = 1e-11;
-  std::ranges::stable_sort(events, {}, [](const Placed& p) { return p.event.date; });
-  const auto key = [](const Placed& p) { return std::tuple(p.begins, p.event.iteration, p.task, p.event.rank); };
-  for (auto first = events.begin(); first != events.end();) {
-    const double latest = first->event.date * (1 + kRounding);
-    const auto last = std::find_if(first, events.end(), [&](const Placed& p) { return p.event.date > latest; });
-    for (auto at = first; at != last; ++at) at->event.date = first->event.date;
-    std::stable_sort(first, last, [&](const Placed& a, const Placed& b) { return key(a) < key(b); });
-    first = last;
-  }
-}
+constexpr double kRounding = 1e-11;  // relative: dates that differ by less are one date
 
 bool same_but_later(const ParameterEvent& a, const ParameterEvent& b, std::int64_t iterations) {
   return a.kind == b.kind && a.rank == b.rank && a.piece == b.piece && a.partner == b.partner &&
@@ -289,40 +277,114 @@ const char* to_string(ParameterEvent::Kind kind) {
 }
 
 bool ParameterLog::has(ParameterEvent::Kind kind) const {
-  return std::ranges::any_of(events, [kind](const ParameterEvent& event) { return event.kind == kind; });
+  return (later && later->has(kind)) ||
+         std::ranges::any_of(events, [kind](const ParameterEvent& event) { return event.kind == kind; });
 }
 
-ParameterLog make_parameter_log(const CyclicTaskGraph& graph, std::int64_t steps, const Timeline& timeline,
-                                std::int64_t iterations) {
-  const Rules rules(graph, steps);
-  std::vector<Placed> placed;
-  for (const Interval& interval : timeline.intervals) {
-    if (interval.iteration >= iterations) continue;
-    for (const Rule& rule : rules.of(interval.task)) {
+/// Holds events until none that is still to come can be before them.
+class ParameterLogWriter::Writer {
+ public:
+  Writer(const CyclicTaskGraph& graph, std::int64_t steps, std::int64_t iterations, std::size_t in_memory)
+      : rules_(graph, steps), in_memory_(in_memory) {
+    log_.pieces = rules_.pieces();
+    log_.workers = rules_.workers();
+    log_.gradients_per_iteration = rules_.gradients();
+    log_.iterations = iterations;
+  }
+
+  void begins(std::uint32_t task, double date) {
+    if (!rules_.of(task).empty()) ++begun_[date];
+  }
+
+  void ends(const Interval& interval) {
+    if (rules_.of(interval.task).empty()) return;
+    const auto begun = begun_.find(interval.start);
+    if (--begun->second == 0) begun_.erase(begun);
+    if (interval.iteration < log_.iterations) hold(interval);
+    if (held_.size() < enough_) return;
+    release(std::min(interval.end, begun_.empty() ? interval.end : begun_.begin()->first));
+    enough_ = std::max(kFewest, 2 * held_.size());
+  }
+
+  ParameterLog finish() {
+    release(std::numeric_limits<double>::infinity());
+    if (file_) file_->flush();
+    log_.later = std::move(file_);
+    return std::move(log_);
+  }
+
+ private:
+  static constexpr std::size_t kFewest = 4096;  // events for which sorting is worth while
+
+  void hold(const Interval& interval) {
+    for (const Rule& rule : rules_.of(interval.task)) {
       const auto rank = rule.for_all ? ParameterEvent::kAll : static_cast<std::int32_t>(interval.rank) + rule.rank;
       // What takes no time begins when it ends: in the order of execution.
       const bool begins = !rule.at_end && interval.start < interval.end;
       ParameterEvent event{rule.at_end ? interval.end : interval.start, interval.iteration, rule.kind, rank, rule.piece,
-                           rules.partner(interval.task, rank)};
+                           rules_.partner(interval.task, rank)};
       for (int k = 0; k < rule.repeat; ++k) {
-        placed.push_back({event, begins, interval.task});
+        held_.push_back({event, begins, interval.task});
         if (rule.kind != EventKind::gradient || !rule.at_end) continue;
-        placed.push_back(placed.back());
-        placed.back().event.kind = EventKind::step;
+        held_.push_back(held_.back());
+        held_.back().event.kind = EventKind::step;
       }
     }
   }
-  sort(placed);
-  ParameterLog log;
-  log.pieces = rules.pieces();
-  log.workers = rules.workers();
-  log.gradients_per_iteration = rules.gradients();
-  log.iterations = iterations;
-  for (const Placed& one : placed) log.events.push_back(one.event);
-  return log;
+
+  /// Takes out, by date, what nothing from `date` on can come before. At one date ends come first, then what begins;
+  /// each by iteration, task and rank: a task's successors have later numbers or a later iteration.
+  void release(double date) {
+    std::ranges::stable_sort(held_, {}, [](const Placed& p) { return p.event.date; });
+    const auto key = [](const Placed& p) { return std::tuple(p.begins, p.event.iteration, p.task, p.event.rank); };
+    auto first = held_.begin();
+    while (first != held_.end()) {
+      const double latest = first->event.date * (1 + kRounding);
+      if (!(latest < date)) break;
+      const auto last = std::find_if(first, held_.end(), [&](const Placed& p) { return p.event.date > latest; });
+      for (auto at = first; at != last; ++at) at->event.date = first->event.date;
+      std::stable_sort(first, last, [&](const Placed& a, const Placed& b) { return key(a) < key(b); });
+      for (; first != last; ++first) write(first->event);
+    }
+    held_.erase(held_.begin(), first);
+  }
+
+  void write(const ParameterEvent& event) {
+    if (log_.events.size() < in_memory_) {
+      log_.events.push_back(event);
+      return;
+    }
+    if (!file_) file_ = std::make_shared<ParameterEventFile>();
+    file_->add(event);
+  }
+
+  Rules rules_;
+  std::size_t in_memory_;
+  std::map<double, int> begun_;  ///< how many tasks began at a date and have not ended
+  std::vector<Placed> held_;
+  std::size_t enough_ = kFewest;
+  ParameterLog log_;
+  std::shared_ptr<ParameterEventFile> file_;
+};
+
+ParameterLogWriter::ParameterLogWriter(const CyclicTaskGraph& graph, std::int64_t steps, std::int64_t iterations,
+                                       std::size_t in_memory)
+    : writer_(std::make_unique<Writer>(graph, steps, iterations, in_memory)) {}
+ParameterLogWriter::~ParameterLogWriter() = default;
+void ParameterLogWriter::begins(std::uint32_t task, double date) { writer_->begins(task, date); }
+void ParameterLogWriter::ends(const Interval& interval) { writer_->ends(interval); }
+ParameterLog ParameterLogWriter::finish() { return writer_->finish(); }
+
+ParameterLog make_parameter_log(const CyclicTaskGraph& graph, std::int64_t steps, const Timeline& timeline,
+                                std::int64_t iterations) {
+  ParameterLogWriter writer(graph, steps, iterations, std::numeric_limits<std::size_t>::max());
+  for (const Interval& interval : timeline.intervals) writer.begins(interval.task, interval.start);
+  for (const Interval& interval : timeline.intervals) writer.ends(interval);
+  return writer.finish();
 }
 
 bool continue_by_period(ParameterLog& log, std::int64_t length, std::int64_t iterations) {
+  if (log.later) return false;
   std::int64_t last = 0;
   for (const ParameterEvent& event : log.events) last = std::max(last, event.iteration);
   // What happens before anybody begins the last iteration is not touched by there being no further one.
@@ -341,14 +403,32 @@ bool continue_by_period(ParameterLog& log, std::int64_t length, std::int64_t ite
   return true;
 }
 
+/// The next one in memory or in the file.
+std::optional<ParameterEvent> ParameterLogCursor::known() {
+  constexpr std::size_t kTogether = 4096;
+  if (at_ < log_->events.size()) return log_->events[at_++];
+  if (!log_->later) return std::nullopt;
+  const std::size_t n = at_ - log_->events.size();
+  if (n == log_->later->size()) return std::nullopt;
+  if (n == read_from_ + read_.size()) {
+    read_from_ = n;
+    read_.resize(std::min(kTogether, log_->later->size() - n));
+    log_->later->read(n, read_);
+  }
+  ++at_;
+  return read_[n - read_from_];
+}
+
 std::optional<ParameterEvent> ParameterLogCursor::next() {
   while (true) {
-    if (at_ == log_->events.size()) {
+    std::optional<ParameterEvent> found = known();
+    if (!found) {
       if (!log_->repetition || left_out_ >= log_->events.size()) return std::nullopt;
       at_ = log_->repetition->begin;
       ++rounds_;
+      found = known();
     }
-    ParameterEvent event = log_->events[at_++];
+    ParameterEvent event = *found;
     if (rounds_ > 0) {
       event.iteration += rounds_ * log_->repetition->length;
       event.date += static_cast<double>(rounds_) * log_->repetition->shift;

@@ -9,43 +9,17 @@
 // Validation: tests/unit/parameter_log_test.cpp.
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "sim/parameter_event.hpp"
+#include "sim/parameter_event_file.hpp"
 #include "sim/task_graph.hpp"
 #include "sim/timeline.hpp"
 
 namespace epocast {
-
-struct ParameterEvent {
-  enum Kind : std::uint8_t {
-    read,        ///< a worker begins to get the piece as the server, or the shared memory, has it
-    gradient,    ///< a worker computes a gradient from what it has read: its first backward pass begins, or a stage's
-    step,        ///< a worker has updated its own parameters, or all have the same new ones
-    prepare,     ///< a worker has made what it commits out of its parameters or gradients
-    commit,      ///< a server has applied a worker's contribution
-    accumulate,  ///< a server has added a worker's contribution to those of its round
-    close,       ///< a server begins to end the round: nothing more is added to it
-    write,       ///< a server has ended the round
-    reduce,      ///< all workers have the mean of what they had
-    mix,         ///< a worker takes the mean for its own
-    send,        ///< a worker begins to send its parameters to a neighbour
-    answer,      ///< the neighbour begins to send its own back
-    merge_sent,  ///< the neighbour has averaged its own with what came
-    merge,       ///< the worker has averaged its own with the answer
-  };
-  static constexpr std::int32_t kAll = -1;
-
-  double date = 0;             ///< s from the start of the phase
-  std::int64_t iteration = 0;  ///< of the graph
-  Kind kind = read;
-  std::int32_t rank = kAll;     ///< worker
-  std::int32_t piece = kAll;    ///< index into ParameterLog::pieces
-  std::int32_t partner = kAll;  ///< worker at the other end of send, answer, merge_sent and merge
-};
-
-const char* to_string(ParameterEvent::Kind kind);
 
 /// Parameters that travel together.
 struct LoggedPiece {
@@ -60,6 +34,7 @@ struct ParameterLog {
   std::int32_t gradients_per_iteration = 1;  ///< of each worker
   std::int64_t iterations = 0;               ///< up to here events are known, or follow by the period
   std::vector<ParameterEvent> events;
+  std::shared_ptr<const ParameterEventFile> later;  ///< of a long log: events behind these
 
   /// From `begin` on, the last events repeat for ever.
   struct Repetition {
@@ -81,21 +56,43 @@ class ParameterLogCursor {
   std::optional<ParameterEvent> next();
 
  private:
+  std::optional<ParameterEvent> known();
+
   const ParameterLog* log_;
   std::size_t at_ = 0;
+  std::vector<ParameterEvent> read_;  ///< from the file, and how many before these
+  std::size_t read_from_ = 0;
   std::int64_t rounds_ = 0;
   std::size_t left_out_ = 0;  ///< in a row
 };
 
-/// What the events of a graph's execution are. `steps`: of every worker in one iteration, TrainingStep::steps. Only the
-/// events of the first `iterations` iterations are there. Of a timeline whose ranks are folded nothing follows.
-/// Throws GraphError if no task computes gradients.
+/// Makes a log of a graph's execution while it goes on, in memory that does not grow with it: events behind the first
+/// `in_memory` are kept in a file. `steps`: of every worker in one iteration, TrainingStep::steps. Only the events of
+/// the first `iterations` iterations are there. Of an execution whose ranks are folded nothing follows.
+class ParameterLogWriter final : public IntervalSink {
+ public:
+  /// Throws GraphError if no task computes gradients.
+  ParameterLogWriter(const CyclicTaskGraph& graph, std::int64_t steps, std::int64_t iterations,
+                     std::size_t in_memory = 250'000);
+  ~ParameterLogWriter() override;
+
+  void begins(std::uint32_t task, double date) override;
+  void ends(const Interval& interval) override;  ///< throws SimulationError if the file cannot be written
+  /// When the execution has ended; once.
+  ParameterLog finish();
+
+ private:
+  class Writer;
+  std::unique_ptr<Writer> writer_;
+};
+
+/// The log of an execution that was recorded.
 ParameterLog make_parameter_log(const CyclicTaskGraph& graph, std::int64_t steps, const Timeline& timeline,
                                 std::int64_t iterations);
 
 /// Finds where the events begin to repeat with a period of `length` iterations, in what happened before any worker
 /// began its last iteration, and lets the log go on until `iterations`. Returns false, and changes nothing, if they do
-/// not repeat at least twice.
+/// not repeat at least twice, or are too many for memory.
 bool continue_by_period(ParameterLog& log, std::int64_t length, std::int64_t iterations);
 
 }  // namespace epocast

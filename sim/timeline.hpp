@@ -20,4 +20,12 @@ struct Timeline {
   bool truncated = false;           ///< there were more than asked for
 };
 
+/// Told of every execution while it happens, in the order of dates.
+class IntervalSink {
+ public:
+  virtual ~IntervalSink() = default;
+  virtual void begins(std::uint32_t task, double date) = 0;  ///< s from the start of the phase
+  virtual void ends(const Interval& interval) = 0;
+};
+
 }  // namespace epocast

@@ -61,12 +61,13 @@ void write_events(const ScenarioSetup& setup, std::int64_t iterations) {
                                                 0, iterations, nullptr);
   std::cout << "date_s,iteration,worker,event,piece,partner\n";
   const auto name = [](std::int32_t rank) { return rank == ParameterEvent::kAll ? "all" : std::to_string(rank); };
-  for (const ParameterEvent& event : log.events) {
-    const bool whole = event.piece == ParameterEvent::kAll;
-    const std::string piece = whole ? "" : log.pieces[static_cast<std::size_t>(event.piece)].name;
-    std::cout << fmt::format("{},{},{},{},{},{}\n", event.date, event.iteration, name(event.rank),
-                             to_string(event.kind), csv_field(piece),
-                             event.partner == ParameterEvent::kAll ? "" : name(event.partner));
+  ParameterLogCursor cursor(log);
+  while (const std::optional<ParameterEvent> event = cursor.next()) {
+    const bool whole = event->piece == ParameterEvent::kAll;
+    const std::string piece = whole ? "" : log.pieces[static_cast<std::size_t>(event->piece)].name;
+    std::cout << fmt::format("{},{},{},{},{},{}\n", event->date, event->iteration, name(event->rank),
+                             to_string(event->kind), csv_field(piece),
+                             event->partner == ParameterEvent::kAll ? "" : name(event->partner));
   }
 }
 

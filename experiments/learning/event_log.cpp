@@ -1,15 +1,9 @@
 #include "experiments/learning/event_log.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-
 #include "sim/executor.hpp"
 
 namespace epocast {
 namespace {
-
-constexpr std::size_t kMostIntervals = 10'000'000;  // 400 MB
 
 ParameterLog record(const ScenarioSetup& setup, const PhaseSettings& phase, SimEngine& engine, std::uint64_t seed,
                     double elapsed, std::int64_t iterations) {
@@ -18,15 +12,10 @@ ParameterLog record(const ScenarioSetup& setup, const PhaseSettings& phase, SimE
   how.iterations = iterations;
   how.exact = true;
   how.fold = false;
-  how.record_timeline = true;
-  how.max_intervals = kMostIntervals;
-  const ExecutionResult result = execute(step.graph, setup.cluster, engine, how);
-  if (result.timeline.truncated)
-    throw SimulationError(
-        fmt::format("the event log of {} iterations has more than {} intervals; use fewer epochs, "
-                    "larger batches, coarser messages (granularity: model), or no noise",
-                    iterations, kMostIntervals));
-  return make_parameter_log(step.graph, step.steps, result.timeline, iterations);
+  ParameterLogWriter writer(step.graph, step.steps, iterations);
+  how.intervals = &writer;
+  execute(step.graph, setup.cluster, engine, how);
+  return writer.finish();
 }
 
 }  // namespace

@@ -4,6 +4,9 @@
 
 #include <map>
 
+#include <fmt/format.h>
+
+#include "tests/support/in_child.hpp"
 #include "tests/support/recorded_log.hpp"
 
 namespace epocast::parameter_log_test {
@@ -87,6 +90,50 @@ TEST_CASE("a periodic log goes on as a longer simulation does", "[log]") {
     ++compared;
   }
   CHECK(compared > 4 * 30);
+}
+
+TEST_CASE("a log written while the run goes on, most of it to a file, is that of its timeline", "[log]") {
+  constexpr std::int64_t kIterations = 900;
+  const NoiseModel noise{.compute_cv = 0.5};
+  for (const std::string options : {"{mode: async}", "{mode: sync}"}) {
+    CAPTURE(options);
+    const testing::Recorded recorded =
+        record({.options = options, .workers = 3, .iterations = kIterations, .noise = noise});
+    const auto text_of = [](const ParameterLog& log) {
+      std::string out;
+      ParameterLogCursor cursor(log);
+      while (const std::optional<ParameterEvent> e = cursor.next())
+        out += fmt::format("{} {} {} {} {}\n", e->date, e->iteration, to_string(e->kind), e->rank, e->piece);
+      return out;
+    };
+    const testing::Star star(4, 1e9, 1e-6);
+    const std::string written = testing::in_child([&] {
+      SimEngine engine(star.cluster().platform_file.string(), {});
+      ParameterLogWriter writer(recorded.step.graph, recorded.step.steps, kIterations, 100);
+      execute(recorded.step.graph, star.cluster(), engine,
+              {.iterations = kIterations, .exact = true, .fold = false, .noise = noise, .intervals = &writer});
+      const ParameterLog log = writer.finish();
+      if (log.events.size() != 100 || !log.later || log.later->size() < 4096) return std::string("not in a file");
+      if (!log.has(Kind::gradient) || log.has(Kind::merge)) return std::string("kinds are not known");
+      ParameterLog periodic = log;
+      if (continue_by_period(periodic, 1, 10 * kIterations)) return std::string("continued");
+      return text_of(log);
+    });
+    CHECK(written == text_of(recorded.log));
+  }
+}
+
+TEST_CASE("a log that has no room says what helps", "[log]") {
+  const std::string problem = testing::in_child([] {
+    setenv("TMPDIR", "/nowhere", 1);
+    try {
+      const ParameterEventFile file;
+    } catch (const SimulationError& error) {
+      return std::string(error.what());
+    }
+    return std::string("there is room");
+  });
+  CHECK_THAT(problem, Catch::Contains("cannot be made") && Catch::Contains("set TMPDIR"));
 }
 
 TEST_CASE("a period that is none is refused", "[log]") {
