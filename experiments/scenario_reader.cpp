@@ -94,7 +94,7 @@ std::vector<DeviceId> read_workers(const ConfigNode& node, const Cluster& cluste
   if (node.is_map()) {
     for (const ConfigNode& host : node.at("hosts").items()) {
       workers.push_back(find_device(cluster, host));
-      if (workers.back() >= cluster.trainers())
+      if (!cluster.devices[static_cast<std::size_t>(workers.back())].trains)
         throw host.error("host '" + host.as_string() + "' trains nothing; name devices of its node");
       if (std::count(workers.begin(), workers.end(), workers.back()) > 1)
         throw host.error("host '" + host.as_string() + "' is named twice");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace epocast {
 
@@ -28,10 +29,11 @@ std::vector<DeviceId> Cluster::hosts_of(const std::vector<DeviceId>& of) const {
   for (auto d = static_cast<std::size_t>(trainers()); d < devices.size(); ++d)
     processors.emplace(devices[d].node, static_cast<DeviceId>(d));
   std::vector<DeviceId> hosts;
+  std::set<DeviceId> known;
   for (const DeviceId device : of) {
     const auto found = processors.find(devices[static_cast<std::size_t>(device)].node);
     const DeviceId host = found == processors.end() ? device : found->second;
-    if (std::ranges::find(hosts, host) == hosts.end()) hosts.push_back(host);
+    if (known.insert(host).second) hosts.push_back(host);
   }
   return hosts;
 }

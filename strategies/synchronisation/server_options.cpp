@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "sim/words.hpp"
@@ -17,18 +18,16 @@ std::optional<int> read_servers(const ConfigNode& options) {
   return count_or(options.at("servers"), "all", Range{1, 1e6});
 }
 
-/// Those that do not train now and share their node with none that could.
+/// Those that do not train now and are not the processors of devices that could.
 std::vector<DeviceId> spare_devices(const StrategyContext& context) {
-  std::vector<bool> taken(context.cluster.devices.size(), false);
-  const auto take = [&](DeviceId device) { taken[static_cast<std::size_t>(device)] = true; };
-  std::ranges::for_each(context.workers, take);
-  std::vector<DeviceId> trainers(static_cast<std::size_t>(context.cluster.trainers()));
-  std::iota(trainers.begin(), trainers.end(), 0);
-  for (const DeviceId host : context.cluster.hosts_of(trainers))
-    if (!context.device(host).trains) take(host);
+  const std::set<DeviceId> training(context.workers.begin(), context.workers.end());
+  std::set<std::string> nodes;  // of devices that could
   std::vector<DeviceId> out;
-  for (DeviceId d = 0; d < static_cast<DeviceId>(taken.size()); ++d)
-    if (!taken[static_cast<std::size_t>(d)]) out.push_back(d);
+  for (DeviceId d = 0; d < static_cast<DeviceId>(context.cluster.devices.size()); ++d) {
+    const Device& device = context.device(d);
+    if (device.trains) nodes.insert(device.node);
+    if (device.trains ? !training.contains(d) : !nodes.contains(device.node)) out.push_back(d);
+  }
   return out;
 }
 
@@ -39,9 +38,8 @@ std::vector<ParameterInfo> ServerOptions::parameters() {
       {"servers", "count", "1 .. hosts, all", "1", "number of parameter servers; all: one on every worker's host"},
       {"placement", "", "greedy | round_robin | even", "greedy", "which server holds which layer's parameters"},
       {"location", "", "dedicated | colocated | device", "dedicated",
-       "servers on hosts of their own; on the workers' hosts, which are the processors of their nodes where the "
-       "platform "
-       "has such; or in the memory of the workers' devices"},
+       "servers on hosts of their own; on the workers' hosts, or the processors of their nodes where there are such; "
+       "or in the memory of the workers' devices"},
       {"connection", "", "concurrent | in_order | priority", "concurrent",
        "messages between a worker and a server all at once, or one at a time in each direction: the first to be "
        "ready goes first, or that of the first layer"},
@@ -142,13 +140,13 @@ std::vector<DeviceId> ServerOptions::devices(const StrategyContext& context, con
 
 std::vector<double> ServerOptions::slowdown(const StrategyContext& context,
                                             const std::vector<DeviceId>& workers) const {
-  const std::vector<DeviceId> with_server =
-      location == Location::dedicated ? std::vector<DeviceId>() : devices(context, workers, 0);
+  std::set<DeviceId> with_server;
+  if (location != Location::dedicated)
+    for (const DeviceId device : devices(context, workers, 0)) with_server.insert(device);
   std::vector<double> out;
   for (const DeviceId worker : workers) {
     const Device& device = context.device(worker);
-    const bool serves = std::ranges::find(with_server, worker) != with_server.end();
-    const double taken = communication_cores + (serves ? server_cores : 0);
+    const double taken = communication_cores + (with_server.contains(worker) ? server_cores : 0);
     if (taken > 0 && taken >= device.cores)
       throw options_.at(options_.has("communication_cores") ? "communication_cores" : "server_cores")
           .error(fmt::format("communication takes {}, but '{}' has {}: none is left for computing",

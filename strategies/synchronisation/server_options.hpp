@@ -11,10 +11,10 @@
 
 namespace epocast {
 
-/// Scope: servers on hosts of their own, on the workers' hosts (processors of their nodes where the cluster has such),
-/// or in the memory of the workers' devices. A message
-/// costs its sender and its receiver a copy (serialising, memory to memory, or device to host), the server one more
-/// copy on its threads, and the network; processes that communicate may keep cores of their host from computing.
+/// Scope: servers on hosts of their own, on the workers' hosts (the processors of their nodes where the cluster has
+/// such), or in the memory of the workers' devices. A message costs its sender and its receiver a copy (serialising,
+/// memory to memory, or device to host), the server one more copy on its threads, and the network; processes that
+/// communicate may keep cores of their host from computing.
 /// Limits: a server's threads divide every message evenly; its arithmetic takes cores or device time from a worker on
 /// the same host only as far as `server_cores` says.
 struct ServerOptions {
