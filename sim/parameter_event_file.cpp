@@ -34,10 +34,11 @@ ParameterEventFile::~ParameterEventFile() {
 }
 
 void ParameterEventFile::fail(const char* what) const {
-  throw SimulationError(fmt::format(
-      "a file for {} more events of the log {} in '{}': {}; set TMPDIR to a folder with more room, or use fewer epochs or "
-      "coarser messages (granularity: model)",
-      size_, what, folder_, std::strerror(errno)));
+  throw SimulationError(
+      fmt::format("a file for {} more events of the log {} in '{}': {}; set TMPDIR to a folder with more room, or use "
+                  "fewer epochs or "
+                  "coarser messages (granularity: model)",
+                  size_, what, folder_, std::strerror(errno)));
 }
 
 void ParameterEventFile::add(const ParameterEvent& event) {
