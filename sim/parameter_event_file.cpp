@@ -11,12 +11,6 @@
 #include "sim/error.hpp"
 
 namespace epocast {
-namespace {
-
-constexpr std::size_t kTogether = 4096;  // written at a time
-
-}  // namespace
-
 ParameterEventFile::ParameterEventFile() {
   std::error_code problem;
   folder_ = std::filesystem::temp_directory_path(problem).string();

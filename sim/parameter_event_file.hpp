@@ -2,6 +2,7 @@
 // Events of a log that is too long for memory: a file without a name in the system's folder for temporary files, which
 // goes away with this object, however the process ends.
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -13,6 +14,8 @@ namespace epocast {
 
 class ParameterEventFile {
  public:
+  static constexpr std::size_t kTogether = 4096;  ///< events that are written, and are best read, at a time
+
   /// Throws SimulationError if there can be no such file.
   ParameterEventFile();
   ~ParameterEventFile();

@@ -405,14 +405,13 @@ bool continue_by_period(ParameterLog& log, std::int64_t length, std::int64_t ite
 
 /// The next one in memory or in the file.
 std::optional<ParameterEvent> ParameterLogCursor::known() {
-  constexpr std::size_t kTogether = 4096;
   if (at_ < log_->events.size()) return log_->events[at_++];
   if (!log_->later) return std::nullopt;
   const std::size_t n = at_ - log_->events.size();
   if (n == log_->later->size()) return std::nullopt;
   if (n == read_from_ + read_.size()) {
     read_from_ = n;
-    read_.resize(std::min(kTogether, log_->later->size() - n));
+    read_.resize(std::min(ParameterEventFile::kTogether, log_->later->size() - n));
     log_->later->read(n, read_);
   }
   ++at_;
