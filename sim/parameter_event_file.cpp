@@ -11,6 +11,7 @@
 #include "sim/error.hpp"
 
 namespace epocast {
+
 ParameterEventFile::ParameterEventFile() {
   std::error_code problem;
   folder_ = std::filesystem::temp_directory_path(problem).string();
