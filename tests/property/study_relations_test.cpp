@@ -50,8 +50,10 @@ struct Drawn {
 /// The same study in one of its forms; empty if it has none.
 std::optional<std::string> form_of(RandomStudy& study, Form form) {
   std::string text = study.write();
+  // Round robin gives layers that cost nothing a turn, too: others then go elsewhere.
+  const bool takes_turns = study.options().find("method: round_robin") != std::string::npos;
   if ((form == kPermuted && (!study.is_star() || study.is_irregular())) ||
-      (form == kIdleLayers && !study.has_own_model()))
+      (form == kIdleLayers && (!study.has_own_model() || takes_turns)))
     return std::nullopt;
   switch (form) {
     case kSlower: return study.write({.slower = 2});
