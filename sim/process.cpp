@@ -1,11 +1,17 @@
 #include "sim/process.hpp"
 
+#include <cxxabi.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <new>
+#include <typeinfo>
 #include <utility>
 
 namespace epocast {
@@ -21,6 +27,21 @@ void remove_unfinished_and_die(int signal) {
   if (const char* file = unfinished.load()) unlink(file);
   std::signal(signal, SIG_DFL);
   raise(signal);  // arrives when this handler returns
+}
+
+int (*memory_report)() = nullptr;
+pid_t reporting = 0;  // process
+std::terminate_handler otherwise = nullptr;
+
+[[noreturn]] void report_and_exit() {
+  const std::type_info* thrown = abi::__cxa_current_exception_type();
+  if (thrown != nullptr && *thrown == typeid(std::bad_alloc) && getpid() == reporting) {
+    if (const char* file = unfinished.load()) unlink(file);
+    std::fflush(nullptr);  // output so far
+    _exit(memory_report());
+  }
+  otherwise();
+  std::abort();
 }
 
 }  // namespace
@@ -47,6 +68,13 @@ void clean_up_on_signals() {
     if (sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_IGN) continue;
     std::signal(signal, remove_unfinished_and_die);
   }
+}
+
+void report_lack_of_memory_in_destructors(int (*report)()) {
+  memory_report = report;
+  reporting = getpid();
+  if (const std::terminate_handler before = std::set_terminate(report_and_exit); before != report_and_exit)
+    otherwise = before;
 }
 
 void die_of(int signal) {

@@ -16,6 +16,10 @@ pid_t fork_child();
 /// they do by default. A signal that is ignored, as SIGHUP is under nohup, stays so. For main().
 void clean_up_on_signals();
 
+/// From now on, memory that a destructor lacks (nlohmann::json's take some) removes the file that is being written and
+/// exits with what `report` gives, where it would abort this process. For main().
+void report_lack_of_memory_in_destructors(int (*report)());
+
 /// Ends this process as `signal` does by default, so that whoever started it sees why.
 [[noreturn]] void die_of(int signal);
 

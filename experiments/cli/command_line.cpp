@@ -123,6 +123,7 @@ int report_lack_of_memory() {
 int run_command_line(int argc, char** argv, Registries registries) {
   open_standard_files();
   clean_up_on_signals();
+  report_lack_of_memory_in_destructors(report_lack_of_memory);
   try {
     CommandContext context{std::move(registries), {}};
     CLI::App app{
