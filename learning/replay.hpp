@@ -6,8 +6,8 @@
 // simulated time.
 // Limits: pieces of the simulated model stand for equal shares of the problem's parameters, in their order. Workers
 // draw from one common shuffled data set: the k-th gradient of worker r takes the samples that it would in the k-th
-// global batch, whoever computes first. Validation: tests/unit/learning_replay_test.cpp,
-// tests/unit/learning_theory_test.cpp.
+// global batch, whoever computes first. Validation: tests/learning/replay_test.cpp,
+// tests/learning/theory_test.cpp.
 
 #include <cstdint>
 #include <deque>

@@ -375,14 +375,6 @@ void ParameterLogWriter::begins(std::uint32_t task, double date) { writer_->begi
 void ParameterLogWriter::ends(const Interval& interval) { writer_->ends(interval); }
 ParameterLog ParameterLogWriter::finish() { return writer_->finish(); }
 
-ParameterLog make_parameter_log(const CyclicTaskGraph& graph, std::int64_t steps, const Timeline& timeline,
-                                std::int64_t iterations) {
-  ParameterLogWriter writer(graph, steps, iterations, std::numeric_limits<std::size_t>::max());
-  for (const Interval& interval : timeline.intervals) writer.begins(interval.task, interval.start);
-  for (const Interval& interval : timeline.intervals) writer.ends(interval);
-  return writer.finish();
-}
-
 bool continue_by_period(ParameterLog& log, std::int64_t length, std::int64_t iterations) {
   if (log.later) return false;
   std::int64_t last = 0;

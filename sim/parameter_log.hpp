@@ -1,12 +1,12 @@
 #pragma once
 // Who reads, computes a gradient from, writes, averages or commits which piece of the parameters, and when.
 //
-// Scope: derived from a graph and the timeline of its execution, so that nothing of it can change a simulated time.
+// Scope: derived from a graph and what its execution tells, so that nothing of it can change a simulated time.
 // What a task does to parameters follows from its label, its queue and its version effect; the words are those of
 // docs/learning.md. A log of a periodic run continues by its period.
 // Of a pipeline, pieces are stages and ranks a stage's devices: each reads a stage's weights when its first forward
 // pass of a batch begins, or where the schedule takes them (2bw), and `gradient` is its first backward pass.
-// Validation: tests/unit/parameter_log_test.cpp.
+// Validation: tests/learning/parameter_log_test.cpp.
 
 #include <cstdint>
 #include <memory>
@@ -85,10 +85,6 @@ class ParameterLogWriter final : public IntervalSink {
   class Writer;
   std::unique_ptr<Writer> writer_;
 };
-
-/// The log of an execution that was recorded.
-ParameterLog make_parameter_log(const CyclicTaskGraph& graph, std::int64_t steps, const Timeline& timeline,
-                                std::int64_t iterations);
 
 /// Finds where the events begin to repeat with a period of `length` iterations, in what happened before any worker
 /// began its last iteration, and lets the log go on until `iterations`. Returns false, and changes nothing, if they do

@@ -124,7 +124,7 @@ double implicit_momentum(int workers, int schedules) {
     runs.push_back({step.graph, how});
   }
   for (const ExecutionResult& result : testing::simulate(star.cluster(), runs)) {
-    const ParameterLog log = make_parameter_log(step.graph, 1, result.timeline, kIterations);
+    const ParameterLog log = testing::log_of(step.graph, 1, result.timeline, kIterations);
     const auto problem = make_problem("quadratic", quadratic({1}, 0, 1, 1), 1);
     ReplaySettings how = settings("parameter_server", constant(0.3));
     how.evaluations = std::numeric_limits<double>::infinity();

@@ -1,6 +1,7 @@
 #pragma once
 // Event logs of strategies, from simulations in children.
 
+#include <limits>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -29,6 +30,15 @@ struct Recorded {
   ParameterLog log;
 };
 
+/// The log of an execution whose timeline was recorded.
+inline ParameterLog log_of(const CyclicTaskGraph& graph, std::int64_t steps, const Timeline& timeline,
+                           std::int64_t iterations) {
+  ParameterLogWriter writer(graph, steps, iterations, std::numeric_limits<std::size_t>::max());
+  for (const Interval& interval : timeline.intervals) writer.begins(interval.task, interval.start);
+  for (const Interval& interval : timeline.intervals) writer.ends(interval);
+  return writer.finish();
+}
+
 /// All iterations of a strategy on a star of 1 GB/s and 1 us, and what they did to parameters.
 inline Recorded record(const LogSetting& setting) {
   const Star star(setting.workers + 1, 1e9, 1e-6);
@@ -50,7 +60,7 @@ inline Recorded record(const LogSetting& setting) {
                          .noise = setting.noise,
                          .slowdown = setting.slowdown,
                          .record_timeline = true});
-  out.log = make_parameter_log(out.step.graph, out.step.steps, out.result.timeline, setting.iterations);
+  out.log = log_of(out.step.graph, out.step.steps, out.result.timeline, setting.iterations);
   return out;
 }
 
