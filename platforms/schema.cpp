@@ -1,7 +1,6 @@
 #include "platforms/schema.hpp"
 
 #include <algorithm>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -95,20 +94,25 @@ const Unsupported* find(const std::vector<Unsupported>& table, std::string_view 
 }
 
 void check_attributes(const XmlSource& xml, pugi::xml_node element, const ElementRule& rule) {
-  std::vector<std::string> known = rule.required;
-  known.insert(known.end(), rule.optional.begin(), rule.optional.end());
-  std::set<std::string_view> seen;
+  const auto has = [](const std::vector<std::string>& names, std::string_view name) {
+    return std::ranges::find(names, name) != names.end();
+  };
   for (const pugi::xml_attribute attribute : element.attributes()) {
-    const std::string name = attribute.name();
-    if (!seen.insert(attribute.name()).second)
-      throw ConfigError(xml.locate(element, attribute), describe(element) + "." + name, "attribute given twice");
-    if (std::ranges::find(known, name) != known.end()) continue;
+    const std::string_view name = attribute.name();
+    for (pugi::xml_attribute before = attribute.previous_attribute(); before; before = before.previous_attribute())
+      if (before.name() == name)
+        throw ConfigError(xml.locate(element, attribute), describe(element) + "." + attribute.name(),
+                          "attribute given twice");
+    if (has(rule.required, name) || has(rule.optional, name)) continue;
     if (const Unsupported* unsupported = find(unsupported_attributes(), name))
-      xml.fail(element, name.c_str(), unsupported->remedy);
-    xml.fail(element, name.c_str(), "unknown attribute of <" + rule.tag + ">" + name_hint(name, known));
+      xml.fail(element, attribute.name(), unsupported->remedy);
+    std::vector<std::string> known = rule.required;
+    known.insert(known.end(), rule.optional.begin(), rule.optional.end());
+    xml.fail(element, attribute.name(),
+             "unknown attribute of <" + rule.tag + ">" + name_hint(attribute.name(), known));
   }
   for (const std::string& name : rule.required)
-    if (!seen.contains(name)) xml.fail(element, "missing attribute '" + name + "'");
+    if (!element.attribute(name.c_str())) xml.fail(element, "missing attribute '" + name + "'");
   // Only these two may be empty: they are pasted around a number.
   for (const std::string& name : rule.required)
     if (name != "prefix" && name != "suffix" && name != "value" && *element.attribute(name.c_str()).value() == '\0')

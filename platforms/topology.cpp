@@ -4,6 +4,7 @@
 #include <cctype>
 #include <charconv>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -74,10 +75,11 @@ class Reader {
   }
 
   std::string one_of(pugi::xml_node node, const char* attribute, const char* fallback,
-                     const std::vector<std::string>& values) const {
+                     std::initializer_list<const char*> values) const {
     const std::string value = node.attribute(attribute).as_string(fallback);
     if (std::ranges::find(values, value) == values.end())
-      xml_.fail(node, attribute, "unknown value " + quote(value) + name_hint(value, values));
+      xml_.fail(node, attribute,
+                "unknown value " + quote(value) + name_hint(value, std::vector<std::string>(values.begin(), values.end())));
     return value;
   }
 
@@ -186,10 +188,15 @@ class Reader {
         one_of(node, "sharing_policy", "SHARED", {"SHARED", "SPLITDUPLEX", "FULLDUPLEX", "FATPIPE"});
     const std::string name = node.attribute("id").value();
     const bool duplex = policy == "SPLITDUPLEX" || policy == "FULLDUPLEX";
-    std::vector<std::string> created = {name};
-    if (duplex) created = {name + "_UP", name + "_DOWN"};
-    for (const std::string& link : created)
+    const auto create = [&](const std::string& link) {
       if (!links_.insert(link).second) xml_.fail(node, "id", "the link " + quote(link) + " is defined twice");
+    };
+    if (duplex) {
+      create(name + "_UP");
+      create(name + "_DOWN");
+    } else {
+      create(name);
+    }
     (duplex ? duplex_links_ : single_links_).insert(name);
     for (const auto& [id, property] : read_properties(node))
       if (id.starts_with("source.")) out_.link_sources.emplace("link[" + name + "]." + id.substr(7), property);

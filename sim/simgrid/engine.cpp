@@ -2,6 +2,7 @@
 
 #include <simgrid/forward.h>  // version.h does not compile alone
 #include <simgrid/version.h>
+#include <xbt/graph.h>
 #include <xbt/log.h>
 
 #include <algorithm>
@@ -40,6 +41,17 @@ class XBT_PUBLIC CommImpl {
 };
 CommImpl& CommImpl::detach() { return *this; }
 }  // namespace simgrid::kernel::activity
+
+/// As above. Loading a network asks before each connection whether it has it already, and 3.32 looks for it among all
+/// that leave its source: quadratic in the ports of a switch (16,384: a sixth of a plan's time). Either end will do.
+xbt_edge_t xbt_graph_get_edge(const s_xbt_graph_t*, const s_xbt_node_t* src, const s_xbt_node_t* dst) {
+  const s_xbt_dynar_t* const fewer = xbt_dynar_length(dst->in) < xbt_dynar_length(src->out) ? dst->in : src->out;
+  for (unsigned long i = 0; i < xbt_dynar_length(fewer); ++i) {
+    const xbt_edge_t edge = xbt_dynar_get_as(fewer, i, xbt_edge_t);
+    if (edge->src == src && edge->dst == dst) return edge;
+  }
+  return nullptr;
+}
 
 /// SimGrid's clock, which it exports without a header. Nothing else in it remembers dates once no flow, timer or actor
 /// is left.
@@ -101,7 +113,7 @@ struct SimEngine::Impl {
 
   static Impl* current;  // SimGrid's signals are global and cannot be disconnected
 
-  std::unique_ptr<s4u::Engine> engine;
+  s4u::Engine* engine = nullptr;  // never deleted: SimGrid would take its network apart piece by piece, for nobody
   std::optional<SimPlatform> platform;
   std::unordered_map<std::uint64_t, Route> routes;  // key: src * host count + dst
   Listener* listener = nullptr;
@@ -145,7 +157,7 @@ SimEngine::Impl::Impl(const std::string& platform_xml_path, NetworkCorrection co
   if (std::exchange(used, true)) throw std::logic_error("SimEngine: only one engine can ever be made in a process");
   xbt_log_control_set("root.thresh:critical root.fmt:%m%n");
   const auto interrupt_handler = std::signal(SIGINT, SIG_DFL);
-  engine = std::make_unique<s4u::Engine>("epocast");
+  engine = new s4u::Engine("epocast");
   std::signal(SIGINT, interrupt_handler);  // SimGrid's own prints its actors and exits with 1
   // CM02 without the TCP corrections is bytes/bandwidth exactly. All this has to come before the platform.
   s4u::Engine::set_config("network/model:CM02");

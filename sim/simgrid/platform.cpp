@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <iterator>
 #include <limits>
+#include <numeric>
 #include <simgrid/kernel/routing/NetPoint.hpp>
 #include <simgrid/kernel/routing/NetZoneImpl.hpp>
 #include <simgrid/s4u.hpp>
@@ -70,7 +71,10 @@ void SimPlatform::load(s4u::Engine& engine, const std::string& path) {
 void SimPlatform::index_links(s4u::Engine& engine) {
   std::vector<std::pair<std::string_view, s4u::Link*>> by_name;  // asking for a name is slow
   for (s4u::Link* link : engine.get_all_links()) by_name.emplace_back(link->get_name(), link);
-  std::ranges::sort(by_name);
+  // They come in that order zone by zone.
+  const auto rest = std::ranges::is_sorted_until(by_name);
+  std::ranges::sort(rest, by_name.end());
+  std::ranges::inplace_merge(by_name, rest);
   link_index_.reserve(by_name.size());
   for (const auto& [name, link] : by_name) {
     if (!(link->get_bandwidth() > 0 && link->get_latency() >= 0))
@@ -80,6 +84,28 @@ void SimPlatform::index_links(s4u::Engine& engine) {
     link->set_latency(0);  // the caller charges it
     link->set_bandwidth(links_.back().bandwidth * kQuantaPerByte);
   }
+}
+
+/// By link: the one that carries the other direction of the same cable. Links are in the order of their names.
+std::vector<int> SimPlatform::find_other_ways() const {
+  constexpr std::string_view kDown = "_DOWN", kUp = "_UP";
+  std::vector<int> other(links_.size());
+  std::iota(other.begin(), other.end(), 0);
+  for (int up = 0; up < link_count(); ++up) {
+    const std::string_view name = link(up).handle->get_name();
+    if (!name.ends_with(kUp)) continue;
+    const std::string_view cable = name.substr(0, name.size() - kUp.size());
+    // Only names that begin as it does lie between the two.
+    for (int down = up - 1; down >= 0; --down) {
+      const std::string_view before = link(down).handle->get_name();
+      if (!before.starts_with(cable)) break;
+      if (before.substr(cable.size()) != kDown) continue;
+      other[static_cast<std::size_t>(up)] = down;
+      other[static_cast<std::size_t>(down)] = up;
+      break;
+    }
+  }
+  return other;
 }
 
 /// Takes over the search for routes where SimGrid would go through all of a large network for each source.
@@ -92,32 +118,18 @@ void SimPlatform::learn_shortest_routes() {
   if (kind.find("DijkstraZone") == std::string_view::npos) return;
   for (const Host& host : hosts_)
     if (host.handle->get_englobing_zone() != zone) return;
+  if (std::ranges::any_of(all, [](const Connection& one) { return one.links.size() != 1; })) return;
   std::unordered_map<const void*, int> index;
-  std::unordered_map<std::string_view, int> by_name;
-  for (const auto& [link, number] : link_index_) {
-    index.emplace(link->get_impl(), number);
-    by_name.emplace(link->get_name(), number);
-  }
-  const auto other_way = [&](int link) {
-    std::string name = links_[static_cast<std::size_t>(link)].handle->get_name();
-    constexpr std::string_view kUp = "_UP", kDown = "_DOWN";
-    if (name.ends_with(kUp))
-      name.replace(name.size() - kUp.size(), kUp.size(), kDown);
-    else if (name.ends_with(kDown))
-      name.replace(name.size() - kDown.size(), kDown.size(), kUp);
-    const auto found = by_name.find(name);
-    return found == by_name.end() ? link : found->second;
-  };
+  index.reserve(links_.size());
+  for (int link = 0; link < link_count(); ++link) index.emplace(this->link(link).handle->get_impl(), link);
+  const std::vector<int> other_way = find_other_ways();
   ShortestRoutes routes_of_zone;
   const auto id = [](const void* point) { return reinterpret_cast<std::uint64_t>(point); };
   for (const Connection& connection : all) {
-    std::vector<int> there, back;
-    for (const auto* link : connection.links) there.push_back(index.at(link));
-    for (const int link : there) back.insert(back.begin(), other_way(link));
-    routes_of_zone.connect(id(connection.from), id(connection.to), std::move(there));
-    if (connection.symmetrical) routes_of_zone.connect(id(connection.to), id(connection.from), std::move(back));
+    const int there = index.at(connection.links.front()), back = other_way[static_cast<std::size_t>(there)];
+    routes_of_zone.connect(id(connection.from), id(connection.to), there);
+    if (connection.symmetrical) routes_of_zone.connect(id(connection.to), id(connection.from), back);
   }
-  if (!routes_of_zone.single_links()) return;
   for (const Host& host : hosts_) routes_of_zone.mark_end(id(host.handle->get_netpoint()));
   std::vector<LinkCapacity> capacities;
   for (const Link& link : links_) capacities.push_back({link.bandwidth, link.sharing == LinkSharing::kShared});

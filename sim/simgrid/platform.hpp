@@ -67,6 +67,7 @@ class SimPlatform {
 
   void load(::simgrid::s4u::Engine& engine, const std::string& path);
   void index_links(::simgrid::s4u::Engine& engine);
+  std::vector<int> find_other_ways() const;
   void learn_shortest_routes();
   Route compute_route(const ::simgrid::s4u::Host& src, const ::simgrid::s4u::Host& dst) const;
 

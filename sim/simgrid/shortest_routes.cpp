@@ -14,12 +14,10 @@ std::uint32_t ShortestRoutes::point(std::uint64_t id) {
   return place->second;
 }
 
-void ShortestRoutes::connect(std::uint64_t from, std::uint64_t to, std::vector<int> links) {
-  single_links_ &= links.size() == 1;
-  if (!single_links_) return;
+void ShortestRoutes::connect(std::uint64_t from, std::uint64_t to, int link) {
   const std::uint32_t a = point(from), b = point(to);
-  out_[a].push_back({b, links.front()});
-  in_[b].push_back({a, links.front()});
+  out_[a].push_back({b, link});
+  in_[b].push_back({a, link});
 }
 
 void ShortestRoutes::mark_end(std::uint64_t id) {

@@ -22,12 +22,9 @@ class ShortestRoutes {
   };
   using Ways = std::vector<std::vector<Connection>>;  ///< by point
 
-  /// Adds a connection that crosses `links`, in this direction only. Points are numbered as they are first mentioned.
+  /// Adds a connection that crosses `link`, in this direction only. Points are numbered as they are first mentioned.
   /// `from`, `to`: any ids, e.g. addresses.
-  void connect(std::uint64_t from, std::uint64_t to, std::vector<int> links);
-
-  /// Whether every connection is one link, which find() takes for granted.
-  bool single_links() const { return single_links_; }
+  void connect(std::uint64_t from, std::uint64_t to, int link);
 
   /// Says that routes begin and end at this point. REQUIRES: it has a connection, or nothing happens.
   void mark_end(std::uint64_t id);
@@ -37,7 +34,7 @@ class ShortestRoutes {
   const Ways& in() const { return in_; }
 
   /// The links from one point to another; none if there is no way, or one of the points is not known.
-  /// REQUIRES: single_links(), from != to.
+  /// REQUIRES: from != to.
   std::optional<std::vector<int>> find(std::uint64_t from, std::uint64_t to);
 
  private:
@@ -59,7 +56,6 @@ class ShortestRoutes {
   std::unordered_map<std::uint64_t, std::uint32_t> number_;  ///< of a point
   Ways out_, in_;
   std::vector<bool> is_end_;  ///< by point
-  bool single_links_ = true;
   std::uint32_t searches_ = 0;
   Side ahead_, back_;
 };
