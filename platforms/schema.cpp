@@ -108,8 +108,7 @@ void check_attributes(const XmlSource& xml, pugi::xml_node element, const Elemen
       xml.fail(element, attribute.name(), unsupported->remedy);
     std::vector<std::string> known = rule.required;
     known.insert(known.end(), rule.optional.begin(), rule.optional.end());
-    xml.fail(element, attribute.name(),
-             "unknown attribute of <" + rule.tag + ">" + name_hint(attribute.name(), known));
+    xml.fail(element, attribute.name(), "unknown attribute of <" + rule.tag + ">" + name_hint(attribute.name(), known));
   }
   for (const std::string& name : rule.required)
     if (!element.attribute(name.c_str())) xml.fail(element, "missing attribute '" + name + "'");

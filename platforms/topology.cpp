@@ -78,8 +78,9 @@ class Reader {
                      std::initializer_list<const char*> values) const {
     const std::string value = node.attribute(attribute).as_string(fallback);
     if (std::ranges::find(values, value) == values.end())
-      xml_.fail(node, attribute,
-                "unknown value " + quote(value) + name_hint(value, std::vector<std::string>(values.begin(), values.end())));
+      xml_.fail(
+          node, attribute,
+          "unknown value " + quote(value) + name_hint(value, std::vector<std::string>(values.begin(), values.end())));
     return value;
   }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/contracted_graph.hpp"
+
 namespace epocast {
 namespace {
 
@@ -30,14 +32,14 @@ class PolicyIteration {
           *std::min_element(begin(v), end(v), [&](std::uint32_t a, std::uint32_t b) { return haste(a) < haste(b); });
   }
 
-  CriticalCycle run() {
+  /// The arcs of the best cycle.
+  std::vector<std::size_t> run() {
     evaluate();
     for (int k = 0; k < kMaxIterations && (choose_better_cycles() || choose_longer_ways()); ++k) evaluate();
-    const auto best = static_cast<std::size_t>(std::max_element(ratio_.begin(), ratio_.end()) - ratio_.begin());
-    std::size_t v = best;  // leads to its cycle within as many steps as there are vertices
-    for (std::size_t k = 0; k < policy_.size(); ++k) v = follow(v);
-    CriticalCycle cycle{ratio_[best], {}};
-    for (const std::size_t start = v; cycle.arcs.empty() || v != start; v = follow(v)) cycle.arcs.push_back(policy_[v]);
+    auto v = static_cast<std::size_t>(std::max_element(ratio_.begin(), ratio_.end()) - ratio_.begin());
+    for (std::size_t k = 0; k < policy_.size(); ++k) v = follow(v);  // leads to its cycle within so many steps
+    std::vector<std::size_t> cycle;
+    for (const std::size_t start = v; cycle.empty() || v != start; v = follow(v)) cycle.push_back(policy_[v]);
     return cycle;
   }
 
@@ -132,10 +134,30 @@ class PolicyIteration {
   double tolerance_ = 0;
 };
 
+/// Weight per lag; summed from the smallest vertex on, so that the same cycle has the same ratio, to the last bit.
+CriticalCycle measured(std::vector<std::size_t> cycle, const std::vector<RatioArc>& arcs) {
+  if (cycle.empty()) return {};
+  const auto first = std::ranges::min_element(cycle, {}, [&](std::size_t a) { return arcs[a].from; });
+  std::rotate(cycle.begin(), first, cycle.end());
+  double weight = 0, lag = 0;
+  for (const std::size_t a : cycle) {
+    weight += arcs[a].weight;
+    lag += arcs[a].lag;
+  }
+  return {weight / lag, std::move(cycle)};
+}
+
 }  // namespace
 
 CriticalCycle critical_cycle(std::size_t vertices, const std::vector<RatioArc>& arcs) {
-  return vertices == 0 ? CriticalCycle{} : PolicyIteration(vertices, arcs).run();
+  const ContractedGraph contracted(vertices, arcs);
+  const CriticalCycle loop = measured(contracted.loop(), arcs);
+  if (contracted.vertices() == 0) return loop;
+  std::vector<std::size_t> cycle;
+  for (const std::size_t arc : PolicyIteration(contracted.vertices(), contracted.arcs()).run())
+    for (const std::size_t original : contracted.way_of(arc)) cycle.push_back(original);
+  CriticalCycle found = measured(std::move(cycle), arcs);
+  return found.ratio > loop.ratio ? found : loop;
 }
 
 }  // namespace epocast

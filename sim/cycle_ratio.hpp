@@ -20,7 +20,7 @@ struct CriticalCycle {
 
 /// The cycle with the largest sum of weights / sum of lags, by Howard's policy iteration in its multichain form
 /// (Cochet-Terrasson, Cohen, Gaubert, McGettrick, Quadrat 1998, "Numerical computation of spectral elements in max-plus
-/// algebra"). Every vertex 0 .. vertices - 1 must have an arc that leaves it, and every cycle a lag above 0. Fastest
+/// algebra"), on what ContractedGraph leaves. Every cycle must have a lag above 0; without any the ratio is 0. Fastest
 /// where arcs without lag lead to larger numbers.
 CriticalCycle critical_cycle(std::size_t vertices, const std::vector<RatioArc>& arcs);
 

@@ -151,6 +151,11 @@ struct Edge {
 /// Builder and container. Ids are dense indices into the vectors below.
 class CyclicTaskGraph {
  public:
+  /// Makes room for so many, which saves time and changes nothing.
+  void reserve(std::size_t tasks, std::size_t edges) {
+    tasks_.reserve(tasks);
+    edges_.reserve(edges);
+  }
   /// REQUIRES (checked by validate): at least one device, no device twice.
   GroupId add_group(std::string name, std::vector<DeviceId> devices);
   QueueId add_queue(std::string name, GroupId group, QueueRole role, Discipline discipline);

@@ -129,12 +129,21 @@ class StepBuilder {
       for (const PipelineWork& work : program)
         if (work.pass == PipelinePass::backward || work.pass == PipelinePass::backward_weights)
           last_[at(work.chunk)] = work.micro_batch;
-    for (int s = 0; s < plan_.stages(); ++s)
+    for (int s = 0; s < plan_.stages(); ++s) {
       for (const PipelineWork& work : programs_[at(s)])
         if (work.pass == PipelinePass::forward)
           add_forward(s, work);
         else
           add_backward(s, work);
+      if (s == 0) expect_as_much_of_all();
+    }
+  }
+
+  /// After the first stage: the others have about as many tasks, and messages. A graph of millions is not moved, then.
+  void expect_as_much_of_all() {
+    const auto messages = static_cast<std::size_t>(4 * plan_.micro_batches);
+    graph_.reserve((graph_.tasks().size() + messages) * static_cast<std::size_t>(plan_.stages()),
+                   (graph_.edges().size() + messages) * static_cast<std::size_t>(plan_.stages()));
   }
 
   /// Where there is no program, forward passes go first: as many as may be in flight are under way when a stage starts,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/cycle_bound.hpp"
+#include "sim/cycle_ratio.hpp"
 
 namespace epocast::cycle_bound_test {
 
@@ -101,6 +102,50 @@ TEST_CASE("the bound is the slowest of all simple cycles", "[cycle_bound]") {
       lag += bound.lags[k];
     }
     if (lag > 0) CHECK(seconds / lag == Approx(expected).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("no cycle of a graph with chains, shortcuts and dead ends is slower than the bound", "[cycle_bound]") {
+  // Vertices on chains, which one arc leaves or reaches, and arcs past them. A ratio r is the largest if some cycle has
+  // it and arcs of length weight - r lag leave no cycle of positive length: then the longest ways settle.
+  std::mt19937_64 random(7);
+  const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
+  for (int trial = 0; trial < 200; ++trial) {
+    const std::size_t vertices = 2 + below(60);
+    std::vector<RatioArc> arcs;
+    const auto add = [&](std::size_t from, std::size_t to) {
+      arcs.push_back({static_cast<std::uint32_t>(from), static_cast<std::uint32_t>(to),
+                      std::uniform_real_distribution(0.0, 4.0)(random),
+                      static_cast<double>(from < to ? below(2) : 1 + below(2))});
+    };
+    for (std::size_t v = 0; v < vertices; ++v) add(v, below(8) == 0 ? below(vertices) : (v + 1) % vertices);
+    for (std::size_t k = 0; k < below(vertices); ++k) {
+      const std::size_t from = below(vertices);
+      add(from, std::min(from + 1 + below(3), vertices - 1));
+    }
+    INFO("trial " << trial << ", " << vertices << " vertices, " << arcs.size() << " arcs");
+    const CriticalCycle cycle = critical_cycle(vertices, arcs);
+    REQUIRE(!cycle.arcs.empty());
+    double weight = 0, lag = 0;
+    for (std::size_t k = 0; k < cycle.arcs.size(); ++k) {
+      const RatioArc& arc = arcs[cycle.arcs[k]];
+      CHECK(arc.to == arcs[cycle.arcs[(k + 1) % cycle.arcs.size()]].from);
+      weight += arc.weight;
+      lag += arc.lag;
+    }
+    CHECK(weight / lag == Approx(cycle.ratio).epsilon(1e-12));
+    std::vector<double> way(vertices, 0);
+    bool longer = true;
+    for (std::size_t round = 0; longer && round <= vertices; ++round) {
+      longer = false;
+      for (const RatioArc& arc : arcs)
+        if (const double length = way[arc.from] + arc.weight - (cycle.ratio + 1e-9) * arc.lag;
+            length > way[arc.to] + 1e-12) {
+          way[arc.to] = length;
+          longer = true;
+        }
+    }
+    CHECK(!longer);
   }
 }
 
