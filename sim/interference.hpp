@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <variant>
 #include <vector>
 
@@ -46,12 +47,12 @@ class Interference {
     double due = 0;
   };
   struct DeviceState {
-    std::vector<double> shares;  ///< that communications under way take
+    std::map<double, int> shares;  ///< that communications under way take, and how many take each
     std::vector<Running> running;
   };
 
   static double speed(const DeviceState& state) {
-    return 1 - (state.shares.empty() ? 0 : *std::ranges::max_element(state.shares));
+    return 1 - (state.shares.empty() ? 0 : state.shares.rbegin()->first);
   }
   DeviceState& state(DeviceId device) { return devices_[static_cast<std::size_t>(device)]; }
 
@@ -75,10 +76,9 @@ class Interference {
   void change(DeviceId device, double share, bool begins, double now, Move move) {
     DeviceState& here = state(device);
     const double before = speed(here);
-    if (begins)
-      here.shares.push_back(share);
-    else
-      here.shares.erase(std::ranges::find(here.shares, share));
+    const auto taken = here.shares.try_emplace(share, 0).first;
+    taken->second += begins ? 1 : -1;
+    if (taken->second == 0) here.shares.erase(taken);
     const double after = speed(here);
     if (before == after) return;
     for (Running& running : here.running) {
