@@ -10,18 +10,21 @@
 #include <cmath>
 #include <csignal>
 #include <cstdio>
+#include <deque>
 #include <exception>
 #include <limits>
 #include <map>
 #include <optional>
 #include <simgrid/kernel/Timer.hpp>
 #include <simgrid/kernel/resource/Action.hpp>
+#include <simgrid/kernel/resource/Model.hpp>
 #include <simgrid/s4u.hpp>
 #include <stdexcept>
 #include <unordered_map>
 #include <utility>
 
 #include "sim/class_flows.hpp"
+#include "sim/simgrid/pair_flows.hpp"
 #include "sim/simgrid/platform.hpp"
 #include "sim/simgrid/restart.hpp"
 #include "sim/simgrid/shared_link.hpp"
@@ -66,6 +69,7 @@ class XBT_PUBLIC EngineImpl {
 namespace epocast {
 
 namespace s4u = ::simgrid::s4u;
+using ::simgrid::kernel::resource::Action;
 using ::simgrid::kernel::timer::Timer;
 
 constexpr double kSmallestTolerance = 1e-12;  // s
@@ -75,17 +79,21 @@ std::function<bool()> restart_current;  // of the engine there is, if any
 }
 
 struct SimEngine::Impl {
-  struct Flow {
-    s4u::CommPtr comm;
-    std::uint64_t token;
+  /// Flows from one host to another, as one of SimGrid's.
+  struct Channel {
+    int src = 0, dst = 0;
+    bool of_pair = false;  // of all flows between the two
+    PairFlows flows;
+    s4u::CommPtr comm;         // until the first of them ends
+    Action* action = nullptr;  // SimGrid's, of `comm`
+    double since = 0;          // date of the last grant
+    bool changed = false;
   };
   struct Start {  // of a flow at SimGrid
     int src, dst;
     double bytes;
     std::uint64_t token;
   };
-  static constexpr std::size_t kNoFlow = static_cast<std::size_t>(-1);
-
   Impl(const std::string& platform_xml_path, NetworkCorrection correction);
   ~Impl();
 
@@ -98,9 +106,15 @@ struct SimEngine::Impl {
   void go_on();
   void on_simgrid_timer();
   void fire();
+  const Route& route(int src, int dst);
+  std::size_t channel_for(const Start& start);
   void start_at_simgrid(const Start& start);
+  void change(std::size_t channel);
+  void tell_simgrid();
+  void start_comm(std::size_t channel);
+  static void adapt_comm(Channel& channel);
+  void finish_comm(std::size_t channel);
   void collect(double date);
-  void finish_flow(std::size_t slot);
   void watch(std::size_t index);
   void set_bandwidth(int link, double bandwidth) {
     platform->link(link).handle->set_bandwidth(bandwidth * kQuantaPerByte);
@@ -140,12 +154,15 @@ struct SimEngine::Impl {
   };
   std::vector<Event> batch;  // what happens now
   bool firing = false;
-  std::size_t ending_flows = 0;  // that SimGrid has ended, but not yet told us
+  std::size_t ending_comms = 0;  // that SimGrid has ended, but not yet told us
   double precision_until = 0;    // [s] SimGrid's own tolerance is set for dates up to this one
 
-  std::vector<Flow> flows;
-  std::vector<std::size_t> free_flows;
-  std::size_t finished_flow = kNoFlow;
+  ::simgrid::kernel::resource::Model* network = nullptr;  // SimGrid's
+  std::deque<Channel> channels;
+  std::unordered_map<std::uint64_t, std::size_t> channel_of;  // of a pair that has flows; key: as of routes
+  std::vector<std::size_t> free_channels;
+  std::vector<std::size_t> changed;  // channels that SimGrid has to be told of
+  s4u::CommPtr finished;
   std::size_t flows_under_way = 0;  // at SimGrid, or in `starts`
   std::exception_ptr failure;
 };
@@ -175,21 +192,23 @@ SimEngine::Impl::Impl(const std::string& platform_xml_path, NetworkCorrection co
   using SignalSource = s4u::Comm;
 #endif
   SignalSource::on_completion_cb(
-      [](const SignalSource& comm) { current->finish_flow(reinterpret_cast<std::size_t>(comm.get_data<void>())); });
+      [](const SignalSource& comm) { current->finish_comm(reinterpret_cast<std::size_t>(comm.get_data<void>())); });
   // Flows end while SimGrid advances its clock, timers fire next, and then it tells who has ended.
   s4u::Link::on_communication_state_change_cb(
       [](const ::simgrid::kernel::resource::NetworkAction&, ::simgrid::kernel::resource::Action::State before) {
-        if (before == ::simgrid::kernel::resource::Action::State::STARTED) ++current->ending_flows;
+        if (before == ::simgrid::kernel::resource::Action::State::STARTED) ++current->ending_comms;
       });
   engine->seal_platform();
+  for (auto* model : engine->get_all_models())
+    if (model->get_name().starts_with("Network")) network = model;
+  if (network == nullptr) throw std::logic_error("SimGrid has no network model");
   restart_current = [this] { return restart(); };
 }
 
 SimEngine::Impl::~Impl() {
   restart_current = nullptr;
-  for (Flow& flow : flows)
-    if (flow.comm) flow.comm->set_state(s4u::Activity::State::CANCELED);  // or its destructor prints a backtrace
-  flows.clear();                                                          // before the engine that they belong to
+  for (Channel& channel : channels)
+    if (channel.comm) channel.comm->set_state(s4u::Activity::State::CANCELED);  // or its destructor prints a backtrace
 }
 
 void SimEngine::Impl::set_precision(double seconds) {
@@ -245,6 +264,7 @@ void SimEngine::Impl::go_on() {
     clock = std::max(clock, date);
     fire();
   }
+  tell_simgrid();
   arm();
 }
 
@@ -253,7 +273,7 @@ void SimEngine::Impl::on_simgrid_timer() {
   clock = std::max(clock, s4u::Engine::get_clock());  // which may round up what it jumps to
   for (const Start& start : starts) start_at_simgrid(start);
   starts.clear();
-  if (ending_flows > 0) return;  // the last of them goes on, still at this date
+  if (ending_comms > 0) return;  // the last of them goes on, still at this date
   fire();
   go_on();
 }
@@ -308,18 +328,26 @@ void SimEngine::Impl::fire() {
 
 /// Called while SimGrid still uses the comm. So a comm is let go when the next one ends: its memory is then the first
 /// to be used again, and is still in the cache.
-void SimEngine::Impl::finish_flow(std::size_t slot) {
+void SimEngine::Impl::finish_comm(std::size_t index) {
+  Channel& channel = channels[index];
   clock = std::max(clock, s4u::Engine::get_clock());
-  if (finished_flow != kNoFlow) {
-    flows[finished_flow].comm.reset();
-    free_flows.push_back(finished_flow);
+  finished = std::move(channel.comm);
+  channel.comm = nullptr;
+  channel.action = nullptr;
+  --ending_comms;
+  const double lasted = clock - channel.since;
+  const double slack = lasted > 0 ? channel.flows.granted() / channel.flows.weight() / lasted * tolerance(clock) : 0;
+  channel.flows.end(slack, [&](std::uint64_t token) {
+    --flows_under_way;
+    batch.push_back({listener->order(token, true), token, true});
+  });
+  if (!channel.flows.idle()) {
+    change(index);
+  } else {
+    if (channel.of_pair) channel_of.erase(pair_key(channel.src, channel.dst));
+    free_channels.push_back(index);
   }
-  finished_flow = slot;
-  --flows_under_way;
-  --ending_flows;
-  const std::uint64_t token = flows[slot].token;
-  batch.push_back({listener->order(token, true), token, true});
-  if (ending_flows > 0) return;
+  if (ending_comms > 0) return;
   fire();
   go_on();
 }
@@ -365,11 +393,7 @@ double SimEngine::link_bandwidth(int link) const { return impl_->platform->link(
 double SimEngine::link_latency(int link) const { return impl_->platform->link(link).latency; }
 LinkSharing SimEngine::link_sharing(int link) const { return impl_->platform->link(link).sharing; }
 
-const Route& SimEngine::route(int src, int dst) {
-  const std::uint64_t key = impl_->pair_key(src, dst);
-  if (const auto found = impl_->routes.find(key); found != impl_->routes.end()) return found->second;
-  return impl_->routes.emplace(key, impl_->platform->route(src, dst)).first->second;
-}
+const Route& SimEngine::route(int src, int dst) { return impl_->route(src, dst); }
 
 Route SimEngine::route_by_simgrid(int src, int dst) { return impl_->platform->route_by_simgrid(src, dst); }
 
@@ -405,22 +429,83 @@ void SimEngine::start_flow(int src, int dst, double bytes, std::uint64_t token) 
   if (!impl_->starts.empty() || impl_->background) impl_->arm();
 }
 
-void SimEngine::Impl::start_at_simgrid(const Start& start) {
-  std::size_t slot = flows.size();
-  if (free_flows.empty()) {
-    flows.emplace_back();
-  } else {
-    slot = free_flows.back();
-    free_flows.pop_back();
+const Route& SimEngine::Impl::route(int src, int dst) {
+  const std::uint64_t key = pair_key(src, dst);
+  if (const auto found = routes.find(key); found != routes.end()) return found->second;
+  return routes.emplace(key, platform->route(src, dst)).first->second;
+}
+
+/// The pair's, while it has flows; or one of its own, where a flow's rate does not depend on its neighbours'.
+std::size_t SimEngine::Impl::channel_for(const Start& start) {
+  const std::uint64_t key = pair_key(start.src, start.dst);
+  if (const auto busy = channel_of.find(key); busy != channel_of.end()) return busy->second;
+  if (free_channels.empty()) {
+    free_channels.push_back(channels.size());
+    channels.emplace_back();
   }
-  s4u::CommPtr comm = s4u::Comm::sendto_init(platform->host(start.src).handle, platform->host(start.dst).handle);
-  comm->set_payload_size(static_cast<std::uint64_t>(std::llround(start.bytes * kQuantaPerByte)));
-  comm->set_data(reinterpret_cast<void*>(slot));
+  const std::size_t index = free_channels.back();
+  free_channels.pop_back();
+  Channel& channel = channels[index];
+  channel.src = start.src;
+  channel.dst = start.dst;
+  channel.of_pair = std::ranges::all_of(route(start.src, start.dst).links, [this](int link) {
+    return platform->link(link).sharing == LinkSharing::kShared;
+  });
+  if (channel.of_pair) channel_of.emplace(key, index);
+  return index;
+}
+
+void SimEngine::Impl::start_at_simgrid(const Start& start) {
+  const std::size_t index = channel_for(start);
+  channels[index].flows.start(std::nearbyint(start.bytes * kQuantaPerByte), start.token);
+  change(index);
+}
+
+void SimEngine::Impl::change(std::size_t index) {
+  if (!std::exchange(channels[index].changed, true)) changed.push_back(index);
+}
+
+/// At the end of all that happens at a date.
+void SimEngine::Impl::tell_simgrid() {
+  for (const std::size_t index : changed) {
+    Channel& channel = channels[index];
+    channel.changed = false;
+    if (channel.comm)
+      adapt_comm(channel);
+    else if (!channel.flows.idle())
+      start_comm(index);
+  }
+  changed.clear();
+}
+
+void SimEngine::Impl::start_comm(std::size_t index) {
+  Channel& channel = channels[index];
+  const double volume = channel.flows.grant();
+  channel.comm = s4u::Comm::sendto_init(platform->host(channel.src).handle, platform->host(channel.dst).handle);
+  channel.comm->set_payload_size(static_cast<std::uint64_t>(std::ceil(volume)));
+  channel.comm->set_data(reinterpret_cast<void*>(index));
   // A flow can never be faster than its links were when it started, so let them look as fast as they may become.
   for (const auto& [link, bandwidth] : degraded) set_bandwidth(link, platform->link(link).bandwidth);
-  comm->start();
+  channel.comm->start();
   for (const auto& [link, bandwidth] : degraded) set_bandwidth(link, bandwidth);
-  flows[slot] = {std::move(comm), start.token};
+  channel.action = &network->get_started_action_set()->back();
+  channel.action->set_remains(volume);
+  if (channel.flows.weight() > 1) channel.action->set_sharing_penalty(1 / channel.flows.weight());
+  channel.since = clock;
+}
+
+/// More flows join those under way. Those that end at this very date are left alone: they are told of next.
+void SimEngine::Impl::adapt_comm(Channel& channel) {
+  if (!channel.flows.waits()) return;
+  Action& action = *channel.action;
+  const double now = s4u::Engine::get_clock();
+  const double left = action.get_remains_no_update() - action.get_last_value() * (now - action.get_last_update());
+  if (action.get_state() != Action::State::STARTED || left <= action.get_last_value() * tolerance(now)) return;
+  channel.flows.has_left(left);
+  action.set_remains(channel.flows.grant());
+  action.set_last_update();
+  action.set_sharing_penalty(1 / channel.flows.weight());
+  channel.since = now;
 }
 
 void SimEngine::declare_flows(const std::vector<std::pair<int, int>>& pairs) {
@@ -458,6 +543,7 @@ void SimEngine::set_background(double date, std::function<double(double)> happen
 
 void SimEngine::run() {
   assert(impl_->listener != nullptr);
+  impl_->tell_simgrid();
   impl_->engine->run();
   if (impl_->failure) std::rethrow_exception(impl_->failure);
   if (impl_->flows_under_way > 0)
