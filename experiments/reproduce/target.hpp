@@ -67,6 +67,7 @@ struct KnownMiss {
   std::string what;    ///< TargetRow::name(), or kMape
   double at_most = 0;  ///< percent: the row's error, either way, or the MAPE; beyond it the miss is a new one
   std::string why;
+  bool of_this_machine = false;  ///< a time measured here: missed on one machine, met on another
 };
 inline constexpr const char* kMape = "MAPE";
 inline constexpr const char* kMedian = "median";

@@ -292,6 +292,9 @@ TEST_CASE("known misses are shown with their reason; worse ones and those that a
               "missed: MAPE of 40.00 % is beyond the bound of 10.00 %: worse than the 30.00 % that are known"});
   CHECK(lines(target(10, 11, {fact})) ==
         Lines{"missed", "missed: a: time is declared as missed, but is met; remove the declaration"});
+  KnownMiss measured_here = fact;
+  measured_here.of_this_machine = true;
+  CHECK(lines(target(10, 11, {measured_here})) == Lines{"as declared"});
 }
 
 TEST_CASE("known misses do not fail the command, but with --strict they do") {
