@@ -76,15 +76,29 @@ void parameter_server_async(benchmark::State& state) {
 }
 BENCHMARK(parameter_server_async)->Arg(4)->Arg(64)->Arg(256)->Unit(benchmark::kMillisecond);
 
-void cycle_ratio(benchmark::State& state) {
-  const TrainingStep step =
-      compile_step("{name: parameter_server, mode: async, granularity: layer}", static_cast<int>(state.range(0)));
+/// All layers at once to and from every server: many flows between the same two hosts, which no link alone limits.
+void several_servers(benchmark::State& state) {
+  execute_unfolded(state, "{name: parameter_server, servers: 8, location: colocated, granularity: layer}", 2);
+}
+BENCHMARK(several_servers)->Arg(16)->Arg(64)->Arg(256)->Unit(benchmark::kMillisecond);
+
+void find_cycle(benchmark::State& state, const std::string& options) {
+  const TrainingStep step = compile_step(options, static_cast<int>(state.range(0)));
   const CompiledGraph graph = compile(step.graph, false);
   for (auto _ : state)
     benchmark::DoNotOptimize(maximum_cycle_ratio(graph, [](Instance i) { return 1e-3 + 1e-6 * i.task; }, {}).seconds);
   state.counters["instances"] = static_cast<double>(graph.instances);
 }
+
+void cycle_ratio(benchmark::State& state) {
+  find_cycle(state, "{name: parameter_server, mode: async, granularity: layer}");
+}
 BENCHMARK(cycle_ratio)->Arg(1)->Arg(16)->Arg(64)->Unit(benchmark::kMillisecond);
+
+void cycle_ratio_of_pipeline(benchmark::State& state) {
+  find_cycle(state, "{name: pipeline, schedule: 1f1b, micro_batches: 128}");
+}
+BENCHMARK(cycle_ratio_of_pipeline)->Arg(4)->Arg(16)->Unit(benchmark::kMillisecond);
 
 void load_resnet50(benchmark::State& state) {
   for (auto _ : state)
