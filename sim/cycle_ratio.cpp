@@ -149,7 +149,9 @@ CriticalCycle measured(std::vector<std::size_t> cycle, const std::vector<RatioAr
 
 }  // namespace
 
-CriticalCycle critical_cycle(std::size_t vertices, const std::vector<RatioArc>& arcs) {
+CriticalCycle critical_cycle(std::size_t vertices, const std::vector<RatioArc>& arcs, std::size_t few_arcs) {
+  if (vertices == 0) return {};
+  if (arcs.size() <= few_arcs) return measured(PolicyIteration(vertices, arcs).run(), arcs);
   const ContractedGraph contracted(vertices, arcs);
   const CriticalCycle loop = measured(contracted.loop(), arcs);
   if (contracted.vertices() == 0) return loop;
