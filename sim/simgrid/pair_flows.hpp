@@ -1,11 +1,12 @@
 #pragma once
 // Flows between the same two hosts, of which a max-min solver needs to see one only.
 
-#include <cstddef>
 #include <cstdint>
 #include <queue>
 #include <utility>
 #include <vector>
+
+#include "sim/simgrid/ending_flow.hpp"
 
 namespace epocast {
 
@@ -46,19 +47,10 @@ class PairFlows {
   }
 
  private:
-  struct Flow {
-    double end;  ///< what `moved_` is then
-    std::uint64_t number;
-    std::uint64_t token;
-    bool operator<(const Flow& other) const {  // std::priority_queue puts the greatest on top
-      return end != other.end ? end > other.end : number > other.number;
-    }
-  };
-
   double moved_ = 0;    ///< per flow
   double granted_ = 0;  ///< to all together, from `moved_` on
   std::uint64_t next_ = 0;
-  std::priority_queue<Flow> flows_;
+  std::priority_queue<EndingFlow> flows_;
   std::vector<std::pair<double, std::uint64_t>> starting_;
 };
 

@@ -6,6 +6,8 @@
 #include <queue>
 #include <vector>
 
+#include "sim/simgrid/ending_flow.hpp"
+
 namespace epocast {
 
 /// Processor sharing. All n flows move at capacity / n, so "bytes moved per flow since the start" is one number for all
@@ -45,15 +47,6 @@ class SharedLink {
   double armed = std::numeric_limits<double>::infinity();
 
  private:
-  struct Flow {
-    double end;  ///< what `moved_` is then
-    std::uint64_t number;
-    std::uint64_t token;
-    bool operator<(const Flow& other) const {  // std::priority_queue puts the greatest on top
-      return end != other.end ? end > other.end : number > other.number;
-    }
-  };
-
   void advance(double now) {
     if (!flows_.empty()) {
       const double moved = (now - since_) * capacity_ / static_cast<double>(flows_.size());
@@ -67,7 +60,7 @@ class SharedLink {
   double moved_ = 0;  ///< B per flow at `since_`
   double since_ = 0;  ///< s
   std::uint64_t next_ = 0;
-  std::priority_queue<Flow> flows_;
+  std::priority_queue<EndingFlow> flows_;
 };
 
 }  // namespace epocast
