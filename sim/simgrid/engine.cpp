@@ -10,21 +10,19 @@
 #include <cmath>
 #include <csignal>
 #include <cstdio>
-#include <deque>
 #include <exception>
 #include <limits>
 #include <map>
 #include <optional>
 #include <simgrid/kernel/Timer.hpp>
 #include <simgrid/kernel/resource/Action.hpp>
-#include <simgrid/kernel/resource/Model.hpp>
 #include <simgrid/s4u.hpp>
 #include <stdexcept>
 #include <unordered_map>
 #include <utility>
 
 #include "sim/class_flows.hpp"
-#include "sim/simgrid/pair_flows.hpp"
+#include "sim/simgrid/channels.hpp"
 #include "sim/simgrid/platform.hpp"
 #include "sim/simgrid/restart.hpp"
 #include "sim/simgrid/shared_link.hpp"
@@ -69,7 +67,6 @@ class XBT_PUBLIC EngineImpl {
 namespace epocast {
 
 namespace s4u = ::simgrid::s4u;
-using ::simgrid::kernel::resource::Action;
 using ::simgrid::kernel::timer::Timer;
 
 constexpr double kSmallestTolerance = 1e-12;  // s
@@ -79,16 +76,6 @@ std::function<bool()> restart_current;  // of the engine there is, if any
 }
 
 struct SimEngine::Impl {
-  /// Flows from one host to another, as one of SimGrid's.
-  struct Channel {
-    int src = 0, dst = 0;
-    bool of_pair = false;  // of all flows between the two
-    PairFlows flows;
-    s4u::CommPtr comm;         // until the first of them ends
-    Action* action = nullptr;  // SimGrid's, of `comm`
-    double since = 0;          // date of the last grant
-    bool changed = false;
-  };
   struct Start {  // of a flow at SimGrid
     int src, dst;
     double bytes;
@@ -97,28 +84,16 @@ struct SimEngine::Impl {
   Impl(const std::string& platform_xml_path, NetworkCorrection correction);
   ~Impl();
 
-  std::uint64_t pair_key(int src, int dst) const {
-    return static_cast<std::uint64_t>(src) * platform->hosts().size() + static_cast<std::uint64_t>(dst);
-  }
   double next_date();
   void arm();
   void disarm();
   void go_on();
   void on_simgrid_timer();
   void fire();
-  const Route& route(int src, int dst);
-  std::size_t channel_for(const Start& start);
-  void start_at_simgrid(const Start& start);
-  void change(std::size_t channel);
-  void tell_simgrid();
-  void start_comm(std::size_t channel);
-  static void adapt_comm(Channel& channel);
+  void start_at_simgrid(const Start& start) { channels->start(start.src, start.dst, start.bytes, start.token); }
   void finish_comm(std::size_t channel);
   void collect(double date);
   void watch(std::size_t index);
-  void set_bandwidth(int link, double bandwidth) {
-    platform->link(link).handle->set_bandwidth(bandwidth * kQuantaPerByte);
-  }
   static void set_precision(double seconds);
   static bool turn_back_clock();
   bool restart();
@@ -129,12 +104,12 @@ struct SimEngine::Impl {
 
   s4u::Engine* engine = nullptr;  // never deleted: SimGrid would take its network apart piece by piece, for nobody
   std::optional<SimPlatform> platform;
-  std::unordered_map<std::uint64_t, Route> routes;  // key: src * host count + dst
+  std::optional<Channels> channels;
   Listener* listener = nullptr;
 
   TimerQueue timers;
   std::vector<SharedLink> shared_links;
-  std::unordered_map<std::uint64_t, std::size_t> shared_link_of;  // key: as of routes
+  std::unordered_map<std::uint64_t, std::size_t> shared_link_of;  // key: SimPlatform::pair_key()
   std::optional<ClassFlows> class_flows;
   TimerQueue shared_link_ends;  // dates at which a shared link is to be looked at; token: its index
   double background_date = std::numeric_limits<double>::infinity();
@@ -157,12 +132,6 @@ struct SimEngine::Impl {
   std::size_t ending_comms = 0;  // that SimGrid has ended, but not yet told us
   double precision_until = 0;    // [s] SimGrid's own tolerance is set for dates up to this one
 
-  ::simgrid::kernel::resource::Model* network = nullptr;  // SimGrid's
-  std::deque<Channel> channels;
-  std::unordered_map<std::uint64_t, std::size_t> channel_of;  // of a pair that has flows; key: as of routes
-  std::vector<std::size_t> free_channels;
-  std::vector<std::size_t> changed;  // channels that SimGrid has to be told of
-  s4u::CommPtr finished;
   std::size_t flows_under_way = 0;  // at SimGrid, or in `starts`
   std::exception_ptr failure;
 };
@@ -199,17 +168,11 @@ SimEngine::Impl::Impl(const std::string& platform_xml_path, NetworkCorrection co
         if (before == ::simgrid::kernel::resource::Action::State::STARTED) ++current->ending_comms;
       });
   engine->seal_platform();
-  for (auto* model : engine->get_all_models())
-    if (model->get_name().starts_with("Network")) network = model;
-  if (network == nullptr) throw std::logic_error("SimGrid has no network model");
+  channels.emplace(*engine, *platform);
   restart_current = [this] { return restart(); };
 }
 
-SimEngine::Impl::~Impl() {
-  restart_current = nullptr;
-  for (Channel& channel : channels)
-    if (channel.comm) channel.comm->set_state(s4u::Activity::State::CANCELED);  // or its destructor prints a backtrace
-}
+SimEngine::Impl::~Impl() { restart_current = nullptr; }
 
 void SimEngine::Impl::set_precision(double seconds) {
   char setting[64];
@@ -264,7 +227,7 @@ void SimEngine::Impl::go_on() {
     clock = std::max(clock, date);
     fire();
   }
-  tell_simgrid();
+  channels->tell_simgrid(clock, degraded);
   arm();
 }
 
@@ -326,27 +289,13 @@ void SimEngine::Impl::fire() {
   firing = false;
 }
 
-/// Called while SimGrid still uses the comm. So a comm is let go when the next one ends: its memory is then the first
-/// to be used again, and is still in the cache.
-void SimEngine::Impl::finish_comm(std::size_t index) {
-  Channel& channel = channels[index];
+void SimEngine::Impl::finish_comm(std::size_t channel) {
   clock = std::max(clock, s4u::Engine::get_clock());
-  finished = std::move(channel.comm);
-  channel.comm = nullptr;
-  channel.action = nullptr;
   --ending_comms;
-  const double lasted = clock - channel.since;
-  const double slack = lasted > 0 ? channel.flows.granted() / channel.flows.weight() / lasted * tolerance(clock) : 0;
-  channel.flows.end(slack, [&](std::uint64_t token) {
+  channels->finish(channel, clock, [&](std::uint64_t token) {
     --flows_under_way;
     batch.push_back({listener->order(token, true), token, true});
   });
-  if (!channel.flows.idle()) {
-    change(index);
-  } else {
-    if (channel.of_pair) channel_of.erase(pair_key(channel.src, channel.dst));
-    free_channels.push_back(index);
-  }
   if (ending_comms > 0) return;
   fire();
   go_on();
@@ -393,7 +342,7 @@ double SimEngine::link_bandwidth(int link) const { return impl_->platform->link(
 double SimEngine::link_latency(int link) const { return impl_->platform->link(link).latency; }
 LinkSharing SimEngine::link_sharing(int link) const { return impl_->platform->link(link).sharing; }
 
-const Route& SimEngine::route(int src, int dst) { return impl_->route(src, dst); }
+const Route& SimEngine::route(int src, int dst) { return impl_->platform->route(src, dst); }
 
 Route SimEngine::route_by_simgrid(int src, int dst) { return impl_->platform->route_by_simgrid(src, dst); }
 
@@ -412,7 +361,7 @@ void SimEngine::start_timer(double date, std::uint64_t token) {
 void SimEngine::start_flow(int src, int dst, double bytes, std::uint64_t token) {
   assert(bytes >= 0 && bytes * kQuantaPerByte < 0x1p63);
   if (!impl_->shared_link_of.empty()) {
-    const auto found = impl_->shared_link_of.find(impl_->pair_key(src, dst));
+    const auto found = impl_->shared_link_of.find(impl_->platform->pair_key(src, dst));
     if (found != impl_->shared_link_of.end()) {
       impl_->shared_links[found->second].start(now(), bytes, token);
       impl_->watch(found->second);
@@ -429,91 +378,12 @@ void SimEngine::start_flow(int src, int dst, double bytes, std::uint64_t token) 
   if (!impl_->starts.empty() || impl_->background) impl_->arm();
 }
 
-const Route& SimEngine::Impl::route(int src, int dst) {
-  const std::uint64_t key = pair_key(src, dst);
-  if (const auto found = routes.find(key); found != routes.end()) return found->second;
-  return routes.emplace(key, platform->route(src, dst)).first->second;
-}
-
-/// The pair's, while it has flows; or one of its own, where a flow's rate does not depend on its neighbours'.
-std::size_t SimEngine::Impl::channel_for(const Start& start) {
-  const std::uint64_t key = pair_key(start.src, start.dst);
-  if (const auto busy = channel_of.find(key); busy != channel_of.end()) return busy->second;
-  if (free_channels.empty()) {
-    free_channels.push_back(channels.size());
-    channels.emplace_back();
-  }
-  const std::size_t index = free_channels.back();
-  free_channels.pop_back();
-  Channel& channel = channels[index];
-  channel.src = start.src;
-  channel.dst = start.dst;
-  channel.of_pair = std::ranges::all_of(route(start.src, start.dst).links, [this](int link) {
-    return platform->link(link).sharing == LinkSharing::kShared;
-  });
-  if (channel.of_pair) channel_of.emplace(key, index);
-  return index;
-}
-
-void SimEngine::Impl::start_at_simgrid(const Start& start) {
-  const std::size_t index = channel_for(start);
-  channels[index].flows.start(std::nearbyint(start.bytes * kQuantaPerByte), start.token);
-  change(index);
-}
-
-void SimEngine::Impl::change(std::size_t index) {
-  if (!std::exchange(channels[index].changed, true)) changed.push_back(index);
-}
-
-/// At the end of all that happens at a date.
-void SimEngine::Impl::tell_simgrid() {
-  for (const std::size_t index : changed) {
-    Channel& channel = channels[index];
-    channel.changed = false;
-    if (channel.comm)
-      adapt_comm(channel);
-    else if (!channel.flows.idle())
-      start_comm(index);
-  }
-  changed.clear();
-}
-
-void SimEngine::Impl::start_comm(std::size_t index) {
-  Channel& channel = channels[index];
-  const double volume = channel.flows.grant();
-  channel.comm = s4u::Comm::sendto_init(platform->host(channel.src).handle, platform->host(channel.dst).handle);
-  channel.comm->set_payload_size(static_cast<std::uint64_t>(std::ceil(volume)));
-  channel.comm->set_data(reinterpret_cast<void*>(index));
-  // A flow can never be faster than its links were when it started, so let them look as fast as they may become.
-  for (const auto& [link, bandwidth] : degraded) set_bandwidth(link, platform->link(link).bandwidth);
-  channel.comm->start();
-  for (const auto& [link, bandwidth] : degraded) set_bandwidth(link, bandwidth);
-  channel.action = &network->get_started_action_set()->back();
-  channel.action->set_remains(volume);
-  if (channel.flows.weight() > 1) channel.action->set_sharing_penalty(1 / channel.flows.weight());
-  channel.since = clock;
-}
-
-/// More flows join those under way. Those that end at this very date are left alone: they are told of next.
-void SimEngine::Impl::adapt_comm(Channel& channel) {
-  if (!channel.flows.waits()) return;
-  Action& action = *channel.action;
-  const double now = s4u::Engine::get_clock();
-  const double left = action.get_remains_no_update() - action.get_last_value() * (now - action.get_last_update());
-  if (action.get_state() != Action::State::STARTED || left <= action.get_last_value() * tolerance(now)) return;
-  channel.flows.has_left(left);
-  action.set_remains(channel.flows.grant());
-  action.set_last_update();
-  action.set_sharing_penalty(1 / channel.flows.weight());
-  channel.since = now;
-}
-
 void SimEngine::declare_flows(const std::vector<std::pair<int, int>>& pairs) {
   impl_->shared_links.clear();
   impl_->shared_link_of.clear();
   for (const BottleneckGroup& group : find_single_bottlenecks(*this, pairs)) {
     for (const auto& [src, dst] : group.pairs)
-      impl_->shared_link_of.emplace(impl_->pair_key(src, dst), impl_->shared_links.size());
+      impl_->shared_link_of.emplace(impl_->platform->pair_key(src, dst), impl_->shared_links.size());
     impl_->shared_links.emplace_back(link_bandwidth(group.link));
   }
 }
@@ -530,7 +400,7 @@ void SimEngine::start_class_flow(std::uint32_t flow_class, double bytes, std::ui
 }
 
 void SimEngine::set_current_bandwidth(int link, double bandwidth) {
-  impl_->set_bandwidth(link, bandwidth);
+  impl_->platform->set_bandwidth(link, bandwidth);
   impl_->degraded.erase(link);
   if (bandwidth < link_bandwidth(link)) impl_->degraded.emplace(link, bandwidth);
 }
@@ -543,7 +413,7 @@ void SimEngine::set_background(double date, std::function<double(double)> happen
 
 void SimEngine::run() {
   assert(impl_->listener != nullptr);
-  impl_->tell_simgrid();
+  impl_->channels->tell_simgrid(impl_->clock, impl_->degraded);
   impl_->engine->run();
   if (impl_->failure) std::rethrow_exception(impl_->failure);
   if (impl_->flows_under_way > 0)
@@ -555,7 +425,7 @@ bool SimEngine::Impl::restart() {
   if (!idle || failure || !turn_back_clock()) return false;
   disarm();
   clock = 0;
-  for (const auto& [link, bandwidth] : degraded) set_bandwidth(link, platform->link(link).bandwidth);
+  for (const auto& [link, bandwidth] : degraded) platform->set_bandwidth(link, platform->link(link).bandwidth);
   degraded.clear();
   background_date = std::numeric_limits<double>::infinity();
   background = nullptr;

@@ -173,13 +173,21 @@ Route SimPlatform::compute_route(const s4u::Host& src, const s4u::Host& dst) con
   return route;
 }
 
-Route SimPlatform::route(int src, int dst) const { return compute_route(*host(src).handle, *host(dst).handle); }
+const Route& SimPlatform::route(int src, int dst) {
+  const std::uint64_t key = pair_key(src, dst);
+  if (const auto known = routes_.find(key); known != routes_.end()) return known->second;
+  return routes_.emplace(key, compute_route(*host(src).handle, *host(dst).handle)).first->second;
+}
 
 Route SimPlatform::route_by_simgrid(int src, int dst) {
   auto taken = std::exchange(shortest_, std::nullopt);
-  Route found = route(src, dst);
+  Route found = compute_route(*host(src).handle, *host(dst).handle);
   shortest_ = std::move(taken);
   return found;
+}
+
+void SimPlatform::set_bandwidth(int link, double bandwidth) {
+  this->link(link).handle->set_bandwidth(bandwidth * kQuantaPerByte);
 }
 
 int SimPlatform::find_host(std::string_view name) const {

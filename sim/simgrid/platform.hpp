@@ -53,8 +53,15 @@ class SimPlatform {
   int find_host(std::string_view name) const;
   std::string host_property(int host, const std::string& key) const;
 
-  /// See SimEngine. Computed each time.
-  Route route(int src, int dst) const;
+  /// Of two hosts.
+  std::uint64_t pair_key(int src, int dst) const {
+    return static_cast<std::uint64_t>(src) * hosts_.size() + static_cast<std::uint64_t>(dst);
+  }
+  /// B/s from now on.
+  void set_bandwidth(int link, double bandwidth);
+
+  /// See SimEngine. A route is computed once.
+  const Route& route(int src, int dst);
   Route route_by_simgrid(int src, int dst);
 
  private:
@@ -77,6 +84,7 @@ class SimPlatform {
   std::vector<Link> links_;
   std::unordered_map<std::string_view, int> host_index_;  ///< views into hosts_
   std::unordered_map<const ::simgrid::s4u::Link*, int> link_index_;
+  std::unordered_map<std::uint64_t, Route> routes_;  ///< key: pair_key()
   std::vector<Connection> connections_;
   mutable std::optional<ShortestRoutes> shortest_;  ///< of a platform whose routes they are
   std::vector<bool> redundant_;                     ///< by link, with shortest_: see find_redundant_links()
