@@ -299,7 +299,7 @@ void check_shards(const ScenarioSetup& setup, const ConfigNode& shards) {
 
 /// Refuses to offload what the strategy does not leave to the devices' own traces.
 void check_offload(const ScenarioSetup& setup, const ConfigNode& node) {
-  if (setup.strategy_name == "layerwise" || setup.strategy_name == "operators")
+  if (!setup.strategy->holds_its_trace())
     throw node.error("strategy " + setup.strategy_name + " places every tensor by itself; leave this out");
   if (!setup.memory.offload.optimizer) return;
   const auto serves = [](const Queue& queue) { return queue.role == QueueRole::server; };

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "experiments/default_strategy.hpp"
+#include "strategies/register.hpp"
 
 namespace epocast {
 namespace {
@@ -45,6 +46,7 @@ ConfigNode filled(const ConfigNode& config, const std::string& prefix, const Con
 
 /// Of a step put together from parts, where gradients are summed and every replica updates all.
 ConfigNode with_options_of_parts(const ConfigNode& config, const ConfigNode& strategy, const SoftwareStack& stack) {
+  if (!strategy_of_body(strategy).empty()) return config;  // sums every gradient by itself
   const std::string key = "synchronisation";
   const ConfigNode part = strategy.has(key) ? strategy.at(key) : ConfigNode::load_text("all_reduce", key);
   const ConfigNode name = part.is_map() && part.has("name") ? part.at("name") : part;

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "costmodels/software_stack.hpp"
+#include "strategies/register.hpp"
 
 namespace epocast {
 namespace {
@@ -74,8 +75,7 @@ std::string name_of_part(const ConfigNode& strategy, const std::string& part, co
 
 /// The strategy whose software a composition is run with.
 std::string strategy_like(const ConfigNode& composition) {
-  const std::string body = name_of_part(composition, "body", "whole");
-  if (body == "layerwise" || body == "operators") return body;
+  if (std::string strategy = strategy_of_body(composition); !strategy.empty()) return strategy;
   const ConfigNode mesh = composition.at("mesh");
   if (!mesh.is_map()) return "composition";
   for (const std::string& axis : mesh.keys())

@@ -101,6 +101,9 @@ class Strategy {
   virtual std::int64_t batch_divisor(std::int64_t workers) const { return workers; }
   /// Whether the strategy uses the network's trace; false for pure communication benchmarks.
   virtual bool needs_model() const { return true; }
+  /// Whether each device holds what its trace says, so that what is offloaded there leaves it; false for strategies
+  /// that place every tensor by themselves.
+  virtual bool holds_its_trace() const { return true; }
 };
 
 using StrategyRegistry = Registry<Strategy>;

@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "sim/recompute.hpp"
+#include "strategies/bodies/mpmd_body.hpp"
 #include "strategies/partitioners/contiguous_split.hpp"
 #include "strategies/step/composition_text.hpp"
 #include "strategies/step/options.hpp"
@@ -143,12 +144,15 @@ std::unique_ptr<Strategy> Composition::compose(const ConfigNode& options, const 
       throw node.at("accumulation")
           .error("micro-batches are accumulated by the schedule; write schedule: {micro_batches: " +
                  node.at("accumulation").flow_text() + "} in the strategy");
+  Bodies divided = read_bodies(options, mesh, bodies);
+  for (const auto& [name, body] : divided)
+    if (const auto* mpmd = dynamic_cast<const MpmdBody*>(body.get())) return compose_mpmd(*mpmd, name, options, mesh);
   const Part synchronisation = read_part(options, "synchronisation", "all_reduce");
   const Part schedule = read_part(options, "schedule", "1f1b");
   if (mesh.extent("pipeline") > 1) refuse_piecewise_updates(synchronisation.options);
-  auto made = std::unique_ptr<Composition>(new Composition(
-      {schedule.named_in, schedule.name_key, schedule.options}, mesh, read_bodies(options, mesh, bodies),
-      synchronisations.make(synchronisation.name, synchronisation.options, synchronisation.place)));
+  auto made = std::unique_ptr<Composition>(
+      new Composition({schedule.named_in, schedule.name_key, schedule.options}, mesh, std::move(divided),
+                      synchronisations.make(synchronisation.name, synchronisation.options, synchronisation.place)));
   made->synchronisation_place_ = synchronisation.place;
   made->synchronisation_name_ = synchronisation.name;
   made->check_synchronisation(schedule.name, synchronisation.name);

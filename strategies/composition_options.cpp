@@ -92,7 +92,7 @@ EntryInfo Composition::info() {
            {"schedule", "", "a schedule of pipeline, with options", "1f1b",
             "order of passes; options: micro_batches, virtual_stages, split, first_layers, recompute, ... of pipeline; "
             "of a single stage it is accumulation"},
-           {"body", "", "whole, tensor, filters, context, experts; with options; or a list",
+           {"body", "", "a name of `epocast list bodies`, or whole; with options; or a list",
             "one for each such axis, else whole", "how layers are divided over devices"},
            {"synchronisation", "", "a name of `epocast list synchronisations`; with options", "all_reduce",
             "how replicas agree"}}};

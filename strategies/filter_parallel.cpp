@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "strategies/step/composition_text.hpp"
 #include "strategies/step/message.hpp"
 #include "strategies/step/options.hpp"
 
@@ -14,17 +15,28 @@ namespace {
 /// The task graph of a network that is spread over devices.
 class FilterGraphBuilder {
  public:
+  /// `devices`: by part, its device in each replica.
   FilterGraphBuilder(const WorkloadTrace& trace, const FilterParts& parts, SpreadNetwork network,
-                     const StrategyContext& context, int in_flight, double copy)
-      : trace_(trace), parts_(parts), network_(std::move(network)), in_flight_(in_flight), copy_(copy) {
-    for (int d = 0; d < parts.devices(); ++d) {
+                     const std::vector<std::vector<DeviceId>>& devices, const CollectiveSettings& collective,
+                     int in_flight, double copy)
+      : trace_(trace),
+        parts_(parts),
+        network_(std::move(network)),
+        collective_(collective),
+        in_flight_(in_flight),
+        copy_(copy) {
+    for (std::size_t d = 0; d < devices.size(); ++d) {
       const std::string name = fmt::format("part {}", d);
-      const GroupId device = graph_.add_group(name, {context.workers[static_cast<std::size_t>(d)]});
+      const GroupId device = graph_.add_group(name, devices[d]);
       const auto queue = [&](const std::string& what, QueueRole role) {
         return graph_.add_queue(name + what, device, role, Discipline::fifo);
       };
-      devices_.push_back({device, queue("", QueueRole::compute), queue(" activations", QueueRole::communication),
-                          queue(" gradients", QueueRole::communication)});
+      devices_.push_back({device,
+                          queue("", QueueRole::compute),
+                          queue(" activations", QueueRole::communication),
+                          queue(" gradients", QueueRole::communication),
+                          {}});
+      if (devices[d].size() > 1) devices_.back().sums = queue(" sums", QueueRole::communication);
     }
   }
 
@@ -41,6 +53,7 @@ class FilterGraphBuilder {
   struct Part {
     GroupId device;
     QueueId compute, activations, gradients;
+    std::optional<QueueId> sums;  ///< over replicas, if there are several
   };
   const Part& part(int device) const { return devices_[static_cast<std::size_t>(device)]; }
 
@@ -93,6 +106,26 @@ class FilterGraphBuilder {
     }
   }
 
+  /// The sum of a node's gradients over the replicas; its backward pass if there is one replica.
+  TaskId add_sum(std::size_t n) {
+    const FilterNode& node = network_.nodes[n];
+    const Part& device = part(node.device);
+    if (!device.sums) return backward_[n];
+    Bytes gradients;
+    for (const std::size_t l : node.layers)
+      for (const auto& tensor : trace_.layers[l].gradients) gradients += tensor.bytes * parts_.share(l, node.device);
+    const TaskId sum = graph_.collective(*device.sums,
+                                         {.op = CollectiveOp::all_reduce,
+                                          .algorithm = collective_.algorithm,
+                                          .level = collective_.level,
+                                          .group = device.device,
+                                          .bytes = gradients,
+                                          .gamma = collective_.gamma},
+                                         {"all-reduce", name_of(node)});
+    graph_.after(backward_[n], sum);
+    return sum;
+  }
+
   bool has_weights(const FilterNode& node) const {
     return !node.gathers && std::any_of(node.layers.begin(), node.layers.end(),
                                         [&](std::size_t l) { return !trace_.layers[l].gradients.empty(); });
@@ -112,7 +145,7 @@ class FilterGraphBuilder {
       if (has_weights(node)) {
         last = compute(node.device, time_of(node, [](const LayerTimes& t) { return t.update; }),
                        {"update", name_of(node)});
-        graph_.after(backward_[n], last);
+        graph_.after(add_sum(n), last);
         read[static_cast<std::size_t>(node.device)] = forward_[n];
         written[static_cast<std::size_t>(node.device)] = last;
       }
@@ -130,6 +163,7 @@ class FilterGraphBuilder {
   const WorkloadTrace& trace_;
   const FilterParts& parts_;
   SpreadNetwork network_;
+  CollectiveSettings collective_;
   int in_flight_;
   double copy_;
   CyclicTaskGraph graph_;
@@ -179,12 +213,29 @@ EntryInfo FilterParallel::info() {
            {"in_flight", "batches", "1 .. 1000", "1", "batches under way at a time; more than 1 is asynchronous"}}};
 }
 
-FilterParallel::FilterParallel(const ConfigNode& options)
+EntryInfo FilterParallel::body_info() { return epocast::body_info(info(), "filters", {"copy_rate", "in_flight"}); }
+
+bool FilterParallel::is_partition(const ConfigNode& options) {
+  return std::ranges::any_of(body_info().parameters, [&](const auto& option) { return options.has(option.name); });
+}
+
+FilterParallel::FilterParallel(const ConfigNode& options, const AroundBody& around)
+    : FilterParallel(options, around.schedule.value_or(ConfigNode::load_text("{}", "schedule")), around.teams) {
+  if (!around.schedule) return;
+  const ConfigNode& schedule = *around.schedule;
+  if (schedule.get("name", "threaded") != "threaded")
+    throw schedule.at("name").error(
+        "a partition takes batches whole, as many at a time as are in flight; use schedule: {name: threaded, "
+        "in_flight: N}, or leave schedule out for one at a time");
+}
+
+FilterParallel::FilterParallel(const ConfigNode& options, const ConfigNode& schedule, ReplicaTeams teams)
     : options_(options),
+      teams_(std::move(teams)),
       exchange_(choose(options, "exchange", {{"direct", FilterExchange::direct}, {"root", FilterExchange::root}},
                        FilterExchange::direct)),
-      in_flight_(static_cast<int>(options.get("in_flight", 1, Range{1, 1000}))),
-      copy_(seconds_per_byte(options, "copy_rate")) {
+      in_flight_(static_cast<int>(schedule.get("in_flight", 1, Range{1, 1000}))),
+      copy_(seconds_per_byte(schedule, "copy_rate")) {
   if (options.has("parts"))
     for (const std::string& name : options.at("parts").keys()) options.at("parts").at(name).mark_all_read();
   if (options.has("volume")) options.at("volume").as_bytes({1e-3, 1e15});
@@ -222,15 +273,20 @@ std::pair<FilterParts, SpreadNetwork> FilterParallel::divide(const WorkloadTrace
 }
 
 TrainingStep FilterParallel::compile(const StrategyContext& context) const {
-  const WorkloadTrace trace = context.trace(context.global_batch);
-  const int devices = static_cast<int>(context.workers.size());
-  const auto [parts, network] = divide(trace, devices);
+  const std::vector<std::vector<DeviceId>> devices = teams_.on(context.workers);
+  const auto replicas = static_cast<std::int64_t>(devices.front().size());
+  const WorkloadTrace trace = context.trace(context.global_batch / replicas);
+  const auto [parts, network] = divide(trace, static_cast<int>(devices.size()));
   TrainingStep step;
-  for (int d = 0; d < devices; ++d)
-    step.memory.push_back({fmt::format("part {}", d),
-                           {context.workers[static_cast<std::size_t>(d)]},
-                           memory_of(trace, parts, network, d, in_flight_, context.optimizer)});
-  step.graph = FilterGraphBuilder(trace, parts, network, context, in_flight_, copy_).build();
+  step.composition = text_of({.mesh = teams_.axes(static_cast<std::int64_t>(context.workers.size())),
+                              .schedule = "threaded",
+                              .in_flight = in_flight_,
+                              .bodies = {"filters"},
+                              .synchronisation = replicas > 1 ? "all_reduce" : "none"});
+  for (std::size_t d = 0; d < devices.size(); ++d)
+    step.memory.push_back({fmt::format("part {}", d), devices[d],
+                           memory_of(trace, parts, network, static_cast<int>(d), in_flight_, context.optimizer)});
+  step.graph = FilterGraphBuilder(trace, parts, network, devices, context.collective, in_flight_, copy_).build();
   return step;
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "strategies/layerwise/search.hpp"
+#include "strategies/step/composition_text.hpp"
 #include "strategies/step/options.hpp"
 
 namespace epocast {
@@ -52,6 +53,14 @@ struct WorkerRange {
 WorkerRange workers_of(const LayerwisePipeline& pipeline, std::size_t op) {
   const std::size_t stage = pipeline.stage_of_operator(op);
   return {pipeline.first_worker(stage), pipeline.stages[stage].workers};
+}
+
+/// A stage's workers are along tensor. Stages of unequal length are no grid: there is one axis of all workers.
+std::vector<std::pair<std::string, int>> axes_of(const LayerwisePipeline& pipeline, int workers) {
+  const auto& stages = pipeline.stages;
+  if (std::ranges::any_of(stages, [&](const auto& stage) { return stage.workers != stages.front().workers; }))
+    return {{"tensor", workers}};
+  return {{"pipeline", static_cast<int>(stages.size())}, {"tensor", static_cast<int>(stages.front().workers)}};
 }
 
 /// Refuses what the operator or the machine cannot have; `place(d)` is where a dimension's degree is written.
@@ -124,7 +133,19 @@ EntryInfo Layerwise::info() {
        {"dimensions", "", "list of n, c, h, w, k", "[n, c, h, w]", "what a search may divide"}}};
 }
 
-Layerwise::Layerwise(const ConfigNode& options) : options_(options) {
+Layerwise::Layerwise(const ConfigNode& options)
+    : Layerwise(options, options.has("schedule") ? std::optional(options.at("schedule")) : std::nullopt) {}
+
+Layerwise::Layerwise(const ConfigNode& options, const AroundBody& around) : Layerwise(options, around.schedule) {
+  if (around.mesh.extent("data") != 1)
+    throw around.mesh.place().at("data").error(
+        "samples are a dimension of each operator's degrees, n; make all workers the axis tensor, and leave this out");
+  if (around.synchronisation && options.has("exchange"))
+    throw around.synchronisation->error("exchange says already how gradients are added up; leave out one of the two");
+}
+
+Layerwise::Layerwise(const ConfigNode& options, std::optional<ConfigNode> schedule_options)
+    : options_(options), schedule_(std::move(schedule_options)) {
   if (options.has("configuration") && options.at("configuration").is_map()) {
     kind_ = Kind::given;
     const ConfigNode map = options.at("configuration");
@@ -151,8 +172,8 @@ Layerwise::Layerwise(const ConfigNode& options) : options_(options) {
     throw options.at("server_rate")
         .error("only a server in host memory has a rate of its own; add exchange: host_server");
   replay_.overlap = options.get("overlap", true);
-  if (options.has("schedule")) {
-    const ConfigNode schedule = options.at("schedule");
+  if (schedule_) {
+    const ConfigNode& schedule = *schedule_;
     pipeline_.schedule =
         choose(schedule, "name", {{"1f1b", PipelineSchedule::one_f_one_b}, {"gpipe", PipelineSchedule::gpipe}},
                PipelineSchedule::one_f_one_b);
@@ -224,8 +245,7 @@ Configuration Layerwise::read(const ConfigNode& node, const OperatorNetwork& net
 LayerwisePipeline Layerwise::pipeline(const StrategyContext& context, const OperatorNetwork& network) const {
   LayerwisePipeline out = pipeline_;
   if (context.global_batch % out.micro_batches != 0)
-    throw options_.at("schedule")
-        .at("micro_batches")
+    throw schedule_->at("micro_batches")
         .error(fmt::format("{} micro-batches do not divide a batch of {}; use one of {}", out.micro_batches,
                            context.global_batch, divisors_up_to(context.global_batch, context.global_batch)));
   if (out.stages.empty()) {
@@ -300,7 +320,13 @@ TrainingStep Layerwise::compile(const StrategyContext& context) const {
   const LayerwisePipeline stages = pipeline(context, *network);
   const LayerwisePlan plan = make_plan(network, configurations(context, *network, times, stages), context.global_batch,
                                        bytes_per_value(trace.precision), stages, search_.places);
-  return layerwise_step(context, plan, times, replay_);
+  TrainingStep step = layerwise_step(context, plan, times, replay_);
+  step.composition = text_of({.mesh = axes_of(stages, static_cast<int>(context.workers.size())),
+                              .schedule = stages.schedule == PipelineSchedule::gpipe ? "gpipe" : "1f1b",
+                              .micro_batches = stages.micro_batches,
+                              .bodies = {"layerwise"},
+                              .synchronisation = to_string(replay_.exchange)});
+  return step;
 }
 
 }  // namespace epocast

@@ -12,10 +12,12 @@
 // channels does not exchange its sums. Validation: tests/unit/layerwise_*_test.cpp (boxes element by element,
 // data_parallel to 1e-9, the search against brute force); docs/layerwise.md.
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "sim/strategy.hpp"
+#include "strategies/bodies/mpmd_body.hpp"
 #include "strategies/layerwise/cost_tables.hpp"
 #include "strategies/layerwise/plan.hpp"
 #include "strategies/layerwise/step.hpp"
@@ -25,10 +27,14 @@ namespace epocast {
 class Layerwise final : public Strategy {
  public:
   explicit Layerwise(const ConfigNode& options);
+  /// The body `layerwise`.
+  Layerwise(const ConfigNode& options, const AroundBody& around);
   TrainingStep compile(const StrategyContext& context) const override;
   /// Images need not be divided evenly, nor at all.
   std::int64_t batch_divisor(std::int64_t /*workers*/) const override { return 1; }
+  bool holds_its_trace() const override { return false; }
   static EntryInfo info();
+  static EntryInfo body_info() { return epocast::body_info(info(), "layerwise", {"schedule"}); }
 
   /// Operators of the context's network.
   static std::shared_ptr<const OperatorNetwork> network_of(const StrategyContext& context, const WorkloadTrace& trace);
@@ -47,12 +53,14 @@ class Layerwise final : public Strategy {
  private:
   enum class Kind { image, one_weird_trick, search, given };
 
+  Layerwise(const ConfigNode& options, std::optional<ConfigNode> schedule);
   Configuration read(const ConfigNode& node, const OperatorNetwork& network, std::size_t op, std::int64_t batch,
                      const LayerwisePipeline& pipeline) const;
   Configuration image(const OperatorNetwork& network, std::size_t op, std::int64_t batch,
                       const LayerwisePipeline& pipeline) const;
 
   ConfigNode options_;
+  std::optional<ConfigNode> schedule_;
   Kind kind_ = Kind::image;
   LayerwiseSettings replay_;
   LayerwisePipeline pipeline_;  ///< of stages only the workers; none: all operators on all workers

@@ -6,13 +6,15 @@
 #include <string>
 #include <utility>
 
-#include "sim/words.hpp"
 #include "strategies/placement/placed_step.hpp"
 #include "strategies/placement/replay.hpp"
+#include "strategies/step/composition_text.hpp"
 #include "strategies/step/options.hpp"
 
 namespace epocast {
 namespace {
+
+constexpr std::size_t kMostDevices = 32767;  // that a placement tells apart
 
 const PlacementMethod* method_of(const ConfigNode& options) {
   std::vector<std::pair<std::string, const PlacementMethod*>> methods{{"best", nullptr}};
@@ -57,10 +59,20 @@ EntryInfo Operators::info() {
 }
 
 Operators::Operators(const ConfigNode& options)
+    : Operators(options, options.has("devices") ? ReplicaTeams::of(options.at("devices")) : ReplicaTeams()) {}
+
+Operators::Operators(const ConfigNode& options, const AroundBody& around) : Operators(options, around.teams) {
+  if (options.has("devices"))
+    throw options.at("devices").error(
+        "the mesh says how many devices share a replica, by its axis tensor; leave this out");
+  around.refuse_schedule("placed operations of a batch run when what they read is there");
+}
+
+Operators::Operators(const ConfigNode& options, ReplicaTeams teams)
     : options_(options),
+      teams_(std::move(teams)),
       method_(method_of(options)),
       by_pass_(choose(options, "nodes", {{"operations", false}, {"passes", true}}, false)) {
-  if (options.has("devices")) options.at("devices").as_int(Range{1, 32767});
   links_.bytes_per_second = options.at("bandwidth").as_bytes_per_second(Range{1, 1e18}).value;
   links_.latency = to_ticks(options.get("latency", Seconds(0), Range{0, 1000}).value);
   pardnn_.search_nodes = options.get("search", pardnn_.search_nodes, Range{0, 1e9});
@@ -68,18 +80,6 @@ Operators::Operators(const ConfigNode& options)
   if (options.has("search") && method_ != nullptr && method_->place != nullptr)
     throw options.at("search").error(
         fmt::format("only ParDNN searches, and method is {}; leave it out", method_->name));
-}
-
-std::int64_t Operators::devices_of(std::int64_t workers) const {
-  if (!options_.has("devices")) {
-    if (workers > 32767) throw options_.error("at most 32767 devices share a replica; set devices");
-    return workers;
-  }
-  const std::int64_t devices = options_.at("devices").as_int();
-  if (workers % devices != 0)
-    throw options_.at("devices").error(fmt::format("{} cannot be divided into replicas of {}; use a divisor of {}",
-                                                   counted(workers, "worker"), counted(devices, "device"), workers));
-  return devices;
 }
 
 StepNodes Operators::nodes_of(const StrategyContext& context, std::int64_t batch) const {
@@ -96,19 +96,23 @@ StepNodes Operators::nodes_of(const StrategyContext& context, std::int64_t batch
 }
 
 TrainingStep Operators::compile(const StrategyContext& context) const {
-  const auto workers = static_cast<std::int64_t>(context.workers.size());
-  const std::int64_t devices = devices_of(workers), replicas = workers / devices;
+  const std::vector<std::vector<DeviceId>> ranks = teams_.on(context.workers);
+  const auto replicas = static_cast<std::int64_t>(ranks.front().size());
+  if (ranks.size() > kMostDevices)
+    throw options_.error(
+        fmt::format("at most {} devices share a replica, not {}; make replicas of fewer", kMostDevices, ranks.size()));
   const StepNodes nodes = nodes_of(context, std::max<std::int64_t>(1, context.global_batch / replicas));
   PlacementMachine machine = links_;
-  machine.devices = static_cast<int>(devices);
+  machine.devices = static_cast<int>(ranks.size());
   machine.memory = memory_of(context).value;
   const PlacementStage placed = method_ == nullptr ? place_best(nodes.graph, machine, pardnn_)
                                                    : place_by(*method_, nodes.graph, machine, pardnn_).back();
   const Placement& placement = placed.placement;
 
-  std::vector<std::vector<DeviceId>> ranks(static_cast<std::size_t>(devices));
-  for (std::size_t w = 0; w < context.workers.size(); ++w) ranks[w % ranks.size()].push_back(context.workers[w]);
   TrainingStep step;
+  step.composition = text_of({.mesh = teams_.axes(static_cast<std::int64_t>(context.workers.size())),
+                              .bodies = {"operators"},
+                              .synchronisation = replicas > 1 ? "all_reduce" : "none"});
   step.graph = placed_step(
       nodes.graph, placement, ranks,
       {.names = nodes.names, .times = nodes.times, .phases = nodes.phases, .collective = context.collective});

@@ -9,6 +9,7 @@
 // to no layer takes no time. Validation: tests/unit/operators_test.cpp, docs/placement.md.
 
 #include "sim/strategy.hpp"
+#include "strategies/bodies/mpmd_body.hpp"
 #include "strategies/placement/methods.hpp"
 #include "strategies/placement/step_nodes.hpp"
 
@@ -16,17 +17,23 @@ namespace epocast {
 
 class Operators final : public Strategy {
  public:
+  /// Neighbours share a replica, as many as the option `devices` says.
   explicit Operators(const ConfigNode& options);
+  /// The body `operators`.
+  Operators(const ConfigNode& options, const AroundBody& around);
   TrainingStep compile(const StrategyContext& context) const override;
   /// Replicas have equal shares of the batch.
-  std::int64_t batch_divisor(std::int64_t workers) const override { return workers / devices_of(workers); }
+  std::int64_t batch_divisor(std::int64_t workers) const override { return teams_.replicas(workers); }
+  bool holds_its_trace() const override { return false; }
   static EntryInfo info();
+  static EntryInfo body_info() { return epocast::body_info(info(), "operators", {"devices"}); }
 
  private:
-  std::int64_t devices_of(std::int64_t workers) const;
+  Operators(const ConfigNode& options, ReplicaTeams teams);
   StepNodes nodes_of(const StrategyContext& context, std::int64_t batch) const;
 
   ConfigNode options_;
+  ReplicaTeams teams_;
   const PlacementMethod* method_;  ///< null: the best of all
   bool by_pass_;
   ParDnnOptions pardnn_;

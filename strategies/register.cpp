@@ -1,11 +1,14 @@
 #include "strategies/register.hpp"
 
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "strategies/bodies/context.hpp"
 #include "strategies/bodies/experts.hpp"
 #include "strategies/bodies/filters.hpp"
+#include "strategies/bodies/mpmd_body.hpp"
 #include "strategies/bodies/tensor.hpp"
 #include "strategies/collective_benchmark.hpp"
 #include "strategies/composition.hpp"
@@ -33,6 +36,13 @@ void add_part(Registry<Base>& registry) {
   registry.add(Part::info(), [](const ConfigNode& options) { return std::make_unique<Part>(options); });
 }
 
+/// The body that a strategy is in a composition.
+template <class Step>
+void add_step(BodyRegistry& registry) {
+  registry.add(Step::body_info(),
+               [](const ConfigNode& options) { return std::make_unique<BodyOfStep<Step>>(options); });
+}
+
 }  // namespace
 
 BodyRegistry builtin_bodies() {
@@ -40,7 +50,14 @@ BodyRegistry builtin_bodies() {
   add_part<TensorBody>(registry);
   add_part<ContextBody>(registry);
   add_part<ExpertBody>(registry);
-  add_part<FilterBody>(registry);
+  EntryInfo filters = FilterBody::info();
+  for (ParameterInfo& option : FilterParallel::body_info().parameters) filters.parameters.push_back(std::move(option));
+  registry.add(std::move(filters), [](const ConfigNode& options) -> std::unique_ptr<Body> {
+    if (FilterParallel::is_partition(options)) return std::make_unique<BodyOfStep<FilterParallel>>(options);
+    return std::make_unique<FilterBody>(options);
+  });
+  add_step<Layerwise>(registry);
+  add_step<Operators>(registry);
   return registry;
 }
 
@@ -59,6 +76,20 @@ SynchronisationRegistry builtin_synchronisations() {
     registry.add(Commit::info(rule),
                  [&rule](const ConfigNode& options) { return std::make_unique<Commit>(rule, options); });
   return registry;
+}
+
+std::string strategy_of_body(const ConfigNode& strategy) {
+  if (!strategy.is_map() || !strategy.has("body")) return "";
+  const ConfigNode body = strategy.at("body");
+  for (const ConfigNode& one : body.is_list() ? body.items() : std::vector<ConfigNode>{body}) {
+    if (one.is_list() || (one.is_map() && !one.has("name"))) continue;
+    const ConfigNode name = one.is_map() ? one.at("name") : one;
+    if (!name.is_scalar()) continue;
+    const std::string word = name.as_string();
+    if (word == "layerwise" || word == "operators") return word;
+    if (word == "filters" && one.is_map() && FilterParallel::is_partition(one)) return "filter_parallel";
+  }
+  return "";
 }
 
 StrategyRegistry builtin_strategies(const BodyRegistry& bodies, const SynchronisationRegistry& synchronisations) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "sim/strategy.hpp"
 #include "strategies/bodies/body.hpp"
 #include "strategies/step/synchronisation.hpp"
@@ -14,6 +16,10 @@ SynchronisationRegistry builtin_synchronisations();
 /// in register.cpp and one in CMake; so is a synchronisation.
 StrategyRegistry builtin_strategies(const BodyRegistry& bodies = builtin_bodies(),
                                     const SynchronisationRegistry& synchronisations = builtin_synchronisations());
+
+/// The strategy that a composition is by itself if its body's devices have programs of their own (mpmd_body.hpp); else
+/// "". `strategy`: of a study, which may not be valid.
+std::string strategy_of_body(const ConfigNode& strategy);
 
 /// Adds a class that has a static `EntryInfo info()` and a constructor from its options.
 template <class S>

@@ -16,6 +16,7 @@
 #include "strategies/layerwise.hpp"
 #include "strategies/layerwise/stage_search.hpp"
 #include "strategies/partitioners/contiguous_split.hpp"
+#include "strategies/register.hpp"
 
 namespace epocast {
 namespace {
@@ -50,7 +51,12 @@ double correlation(const std::vector<double>& a, const std::vector<double>& b) {
 ConfigNode strategy_options(const ConfigNode& config) {
   const ConfigNode plain = ConfigNode::load_text("{name: layerwise}", "strategy");
   if (!config.has("strategy")) return plain;
-  const ConfigNode strategy = config.at("strategy");
+  ConfigNode strategy = config.at("strategy");
+  if (strategy_of_body(strategy) == "layerwise" && strategy.at("body").is_map()) {
+    const ConfigNode composition = strategy;
+    strategy = composition.at("body");
+    if (composition.has("schedule")) strategy = strategy.with("schedule", composition.at("schedule"));
+  }
   if (!strategy.is_map() || !strategy.has("name") || strategy.at("name").as_string() != "layerwise") return plain;
   ConfigNode out = strategy;
   for (const char* key : {"configuration", "rest", "bandwidth", "node_bandwidth", "dimensions", "stages"})

@@ -127,8 +127,10 @@ class FilterDivision {
 }  // namespace
 
 EntryInfo FilterBody::info() {
-  return {
-      "filters", "output channels of every layer with weights divided over the axis `tensor`; inputs are gathered", {}};
+  return {"filters",
+          "output channels of every layer with weights divided over the axis `tensor`, evenly: inputs are gathered; or "
+          "by a partition",
+          {}};
 }
 
 DividedModel FilterBody::divide(DividedModel model, int parts, const ConfigNode& place) const {

@@ -14,7 +14,9 @@ std::string text_of(const CompositionParts& parts) {
   const bool stages =
       std::ranges::any_of(parts.mesh, [](const auto& axis) { return axis.first == "pipeline" && axis.second > 1; });
   std::string schedule;
-  if (stages || parts.micro_batches > 1)
+  if (parts.in_flight > 1)
+    schedule = fmt::format(", schedule {} of {} batches in flight", parts.schedule, parts.in_flight);
+  else if (stages || parts.micro_batches > 1)
     schedule = fmt::format(", schedule {} of {} micro-batch{}", parts.schedule, parts.micro_batches,
                            parts.micro_batches > 1 ? "es" : "");
   return fmt::format("mesh {{{}}}{}, body {}, synchronisation {}", fmt::join(axes, ", "), schedule,

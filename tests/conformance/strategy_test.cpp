@@ -54,7 +54,8 @@ double iterations_cut(const CyclicTaskGraph& graph, const CycleBound& bound) {
 /// that comes earlier can make a device begin with what others wait for less (Graham 1969: anomalies of list
 /// scheduling).
 bool may_have_anomalies(const Case& c) {
-  return c.strategy == "operators" || c.variant.options.find("in_flight: 3") != std::string::npos;
+  return c.strategy == "operators" || c.variant.options.find("name: operators") != std::string::npos ||
+         c.variant.options.find("in_flight: 3") != std::string::npos;
 }
 
 bool computes(const CyclicTaskGraph& graph) {

@@ -285,6 +285,22 @@ inline std::map<std::string, std::vector<Variant>> strategy_variants() {
       {.options = "{mesh: {pipeline: 2, data: rest}, schedule: {name: gpipe, micro_batches: 2, split: even}}",
        .min_workers = 2,
        .workers = {2, 4}});
+  for (const char* options :
+       {"{mesh: {data: rest, tensor: 2}, schedule: {name: threaded, in_flight: 3, copy_rate: 2 GB/s}, body: {name: "
+        "filters, exchange: direct}}",
+        "{mesh: {tensor: 2, data: rest}, body: {name: filters, exchange: root}, synchronisation: all_reduce}",
+        "{mesh: {data: rest, tensor: 2}, body: {name: operators, nodes: passes, bandwidth: 1 GB/s, method: "
+        "round_robin}}",
+        "{mesh: {tensor: 2, data: rest}, body: {name: operators, nodes: passes, bandwidth: 1 GB/s, method: in_turn}}"})
+    composition.push_back(
+        {.options = options, .collective = {A::ring, L::flow, 1e-10}, .min_workers = 2, .workers = {2, 4}});
+  composition.push_back(
+      {.options =
+           "{mesh: {tensor: 4}, schedule: {name: gpipe, micro_batches: 1}, body: {name: layerwise, rest: {n: 2}, "
+           "configuration: {conv1: {n: 4}}, exchange: sharded_servers}}",
+       .min_workers = 4,
+       .max_workers = 4,
+       .workers = {4}});
   for (const char* preset : {"ddp", "zero1", "zero2"}) table[preset] = {{.options = "{}"}};
   table["ddp"].push_back({.options =
                               "{bucket: 10 MB, first_bucket: 1 MB, overlap: true, order: fifo, update: after_all, "

@@ -37,7 +37,9 @@ bool says(const Case& c, const std::string& words) { return c.variant.options.fi
 /// on them. Not so: timers, copies by the host, memory that workers share, stages as long as their devices are fast,
 /// operations placed by how long they take on them.
 bool scales(const Case& c) {
-  if (c.strategy == "operators" && !says(c, "method: round_robin") && !says(c, "method: single")) return false;
+  if ((c.strategy == "operators" || says(c, "name: operators")) && !says(c, "method: round_robin") &&
+      !says(c, "method: single"))
+    return false;
   for (const char* other : {"cycle:", "copy_rate", "server_rate", "message_overhead", "replicas: auto", "split: time"})
     if (says(c, other)) return false;
   static const StrategyRegistry registry = builtin_strategies();

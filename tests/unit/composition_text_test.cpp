@@ -23,7 +23,12 @@ TEST_CASE("a preset says which composition it became") {
   CHECK(text("megatron", "{tensor: 2, context: 2, micro_batches: 2, distributed_optimizer: true}") ==
         "mesh {data: 2, context: 2, tensor: 2}, schedule 1f1b of 2 micro-batches, body context and tensor, "
         "synchronisation sharded");
-  CHECK(text("filter_parallel", "{}") == "");
+  CHECK(text("filter_parallel", "{in_flight: 2}") ==
+        "mesh {tensor: 8}, schedule threaded of 2 batches in flight, body filters, synchronisation none");
+  CHECK(text("layerwise", "{exchange: sharded_servers}") ==
+        "mesh {tensor: 8}, body layerwise, synchronisation sharded_servers");
+  CHECK(text("operators", "{devices: 2, bandwidth: 1 GB/s, nodes: passes, method: in_turn}") ==
+        "mesh {data: 4, tensor: 2}, body operators, synchronisation all_reduce");
 }
 
 }  // namespace epocast::composition_text_test

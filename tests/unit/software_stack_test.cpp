@@ -155,6 +155,9 @@ TEST_CASE("a study that names no stack gets that of its strategy and devices") {
   CHECK(stack("{mesh: {data: rest}, synchronisation: server}", accelerator) == "ideal");
   CHECK(stack("{mesh: {data: rest, tensor: 2}, synchronisation: sharded}", accelerator) == "megatron");
   CHECK(stack("{mesh: {data: 4}, body: {name: layerwise}}", accelerator) == "megatron");
+  CHECK(stack("{mesh: {tensor: 4}, body: filters}", accelerator) == "megatron");
+  CHECK(stack("{mesh: {tensor: 4}, body: [{name: filters, exchange: root}]}", accelerator) ==
+        stack("filter_parallel", accelerator));
   CHECK(stack("layerwise", accelerator) == "megatron");  // so that it compares with expert plans
   CHECK(stack("[1, 2]", accelerator) == "ideal");        // refused elsewhere
   CHECK(stack("ddp", alone) == "ideal");
