@@ -6,13 +6,18 @@
 namespace epocast {
 
 ForecastInterval interval_of(double seconds, const SoftwareStack& stack,
-                             const std::function<double(const SoftwareStack&)>& forecast) {
+                             const std::function<std::vector<double>(const std::vector<SoftwareStack>&)>& forecasts) {
+  std::vector<SoftwareStack> others;
+  for (const SoftwareStack::Ends& ends : stack.ends()) {
+    others.push_back(*ends.low);
+    others.push_back(*ends.high);
+  }
+  const std::vector<double> ends = forecasts(others);
   const double rest = seconds * stack.unexplained();
   double below = rest * rest, above = rest * rest;
-  for (const SoftwareStack::Ends& ends : stack.ends()) {
-    const double one = forecast(*ends.low), other = forecast(*ends.high);
-    const double less = std::max(0.0, seconds - std::min(one, other));
-    const double more = std::max(0.0, std::max(one, other) - seconds);
+  for (std::size_t i = 0; i < ends.size(); i += 2) {
+    const auto [least, most] = std::minmax(ends[i], ends[i + 1]);
+    const double less = std::max(0.0, seconds - least), more = std::max(0.0, most - seconds);
     below += less * less;
     above += more * more;
   }

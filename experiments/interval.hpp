@@ -2,6 +2,7 @@
 // How far off a forecast may be because the constants behind it are not known better.
 
 #include <functional>
+#include <vector>
 
 #include "costmodels/software_stack.hpp"
 
@@ -13,9 +14,8 @@ struct ForecastInterval {
 
 /// Of a forecast in seconds, from the ranges of the stack's constants, each of which holds the true value in nine of
 /// ten cases. Constants are taken to be off independently of each other, so that what they add or take away adds up as
-/// the root of the sum of squares, with what the stack leaves unexplained. `forecast` simulates with another stack; it
-/// is called twice for every range.
+/// the root of the sum of squares, with what the stack leaves unexplained. `forecasts` simulates with other stacks.
 ForecastInterval interval_of(double seconds, const SoftwareStack& stack,
-                             const std::function<double(const SoftwareStack&)>& forecast);
+                             const std::function<std::vector<double>(const std::vector<SoftwareStack>&)>& forecasts);
 
 }  // namespace epocast

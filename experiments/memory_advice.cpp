@@ -110,15 +110,21 @@ Bytes memory_excess(const TrainingStep& step, const Cluster& cluster) { return f
 
 std::vector<StudyChange> memory_changes(const ConfigNode& study) {
   std::vector<StudyChange> out;
-  const auto add = [&](const std::string& key, const std::string& value) {
-    out.push_back({key + ": " + value, {{key, ConfigNode::load_text(value, study.where().file)}}});
+  const auto add = [&](const std::string& key, const std::string& value, std::vector<std::size_t> milder = {}) {
+    out.push_back({key + ": " + value, {{key, ConfigNode::load_text(value, study.where().file)}}, std::move(milder)});
+    return out.size() - 1;
   };
   const bool recomputes =
       study.has("memory") && study.at("memory").is_map() && study.at("memory").get("recompute", "none") != "none";
-  if (!recomputes)
-    for (const char* how : {"selective", "full", "sqrt"}) add("memory.recompute", how);
-  if (!study.has("memory") || !study.at("memory").is_map() || !study.at("memory").has("offload"))
-    for (const char* what : {"optimizer", "activations", "[optimizer, activations]"}) add("memory.offload", what);
+  if (!recomputes) {
+    const std::size_t selective = add("memory.recompute", "selective");
+    for (const char* more : {"full", "sqrt"}) add("memory.recompute", more, {selective});
+  }
+  if (!study.has("memory") || !study.at("memory").is_map() || !study.at("memory").has("offload")) {
+    const std::size_t optimizer = add("memory.offload", "optimizer");
+    const std::size_t activations = add("memory.offload", "activations");
+    add("memory.offload", "[optimizer, activations]", {optimizer, activations});
+  }
   if (!study.has("strategy") || !study.at("strategy").is_map() || !study.at("strategy").has("mesh")) return out;
   const ConfigNode strategy = study.at("strategy");
   const ConfigNode mesh = strategy.at("mesh");

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "experiments/calibrate/step_measurements.hpp"
+#include "experiments/change_trials.hpp"
 #include "experiments/chrome_trace.hpp"
 #include "experiments/collective_report.hpp"
 #include "experiments/costs/scenario_costs.hpp"
@@ -22,6 +23,7 @@
 #include "experiments/model_work.hpp"
 #include "experiments/phase_run.hpp"
 #include "experiments/rounding_noise.hpp"
+#include "experiments/scenario_warnings.hpp"
 #include "experiments/seeds.hpp"
 #include "experiments/time_scale.hpp"
 #include "platforms/boards.hpp"
@@ -144,61 +146,6 @@ void summarize(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs, Sc
   }
 }
 
-/// Whether workers that do not wait for each other, all equal, meet on a link or at a server that cannot serve all of
-/// them at once. Then how they fall into step decides how long they wait, and nothing disturbs that.
-bool locks_in_phase(const ScenarioSetup& setup, const PhaseSettings& phase, const PhaseRun& run) {
-  const Irregularity& irregular = setup.irregularity;
-  const bool vary = irregular.noise.any() || !irregular.slow_devices.empty() || !irregular.slow_links.empty() ||
-                    std::ranges::any_of(irregular.slowdown, [](double s) { return s != 1; }) ||
-                    DeviceKinds(setup.cluster, phase.workers).count() > 1;
-  if (vary || phase.workers.size() < 2 || !run.step.graph.ranks_are_independent()) return false;
-  constexpr double kShare = 0.01;  // of an iteration spent waiting, that is worth a word
-  const bool server_is_full = std::ranges::any_of(
-      run.result.servers, [](const ServerReport& server) { return server.utilization > 1 - kShare; });
-  return server_is_full || (run.result.bound && run.result.iteration > (1 + kShare) * run.result.bound->seconds);
-}
-
-/// `remedies`: none if none were looked for.
-void warn(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs,
-          const std::optional<std::vector<Remedy>>& remedies, ScenarioResult& out) {
-  const auto add = [&](const std::vector<std::string>& caveats) {
-    for (const std::string& caveat : caveats)
-      if (std::find(out.warnings.begin(), out.warnings.end(), caveat) == out.warnings.end())
-        out.warnings.push_back(caveat);
-  };
-  if (setup.cost_model)
-    for (const PhaseRun& run : runs)
-      for (const auto& [batch, device] : run.asked) {
-        add(setup.cost_model->caveats(batch));
-        add(setup.cost_model->device_caveats(setup.cluster.devices[static_cast<std::size_t>(device)]));
-      }
-  if (setup.steps) add(setup.steps->caveats(range_of(setup)));
-  for (std::size_t p = 0; p < runs.size(); ++p)
-    if (locks_in_phase(setup, setup.phases[p], runs[p]))
-      add(
-          {"equal workers that do not wait for each other contend, and nothing varies: how they fall into step decides "
-           "how long they wait; before comparing asynchronous schemes give them a spread, as in `noise: {compute_cv: "
-           "0.05, seeds: 5}`"});
-  for (const MeasuredCollectives& measured : setup.measured_collectives)
-    for (const PhaseRun& run : runs) add(measured.caveats(run.step.graph, setup.cluster));
-  if (out.fits_memory && !*out.fits_memory) out.warnings.push_back(memory_advice(setup, runs, remedies));
-  if (const std::string advice = host_memory_advice(setup, runs); !advice.empty()) out.warnings.push_back(advice);
-  for (std::size_t p = 0; p < runs.size(); ++p)
-    for (std::size_t w = 0; w < runs[p].result.workers.size(); ++w)
-      if (const WorkerReport& worker = runs[p].result.workers[w]; worker.stopped)
-        add({fmt::format("worker {} ({}) stands still for ever since {:.4g} s{} and did {} of {} steps", w,
-                         setup.cluster.devices[static_cast<std::size_t>(worker.device)].name, *worker.stopped,
-                         runs.size() > 1 ? fmt::format(" of phase {}", p + 1) : "", worker.steps * runs[p].step.steps,
-                         runs[p].iterations)});
-  for (const PhaseRun& run : runs) add(run.step.notes);
-  for (const PhaseRun& run : runs) add(run.result.doubts);
-  const bool doubtful =
-      std::any_of(runs.begin(), runs.end(), [](const PhaseRun& run) { return !run.result.doubts.empty(); });
-  if (!out.exact && (!doubtful || out.iteration_ci95 > 0))
-    out.warnings.push_back(fmt::format("total and epoch times are estimates: iteration {:.4g} s +- {:.2g} s (95 %)",
-                                       out.iteration_s, out.iteration_ci95));
-}
-
 int fewest_cores(const ScenarioSetup& setup, const PhaseSettings& phase) {
   int fewest = std::numeric_limits<int>::max();
   for (const DeviceId worker : phase.workers)
@@ -220,18 +167,27 @@ CommunicationCosts communication_costs(const ScenarioSetup& setup, const PhaseSe
   return costs;
 }
 
-/// Simulates all phases, one after the other. `trace`: to add their timelines to; null for none.
+/// Simulates all phases, one after the other. `trace`: to add their timelines to; null for none. `first`: the first
+/// phase, if it is compiled already.
 std::vector<PhaseRun> run_phases(const ScenarioSetup& setup, SimEngine& engine, const RunOptions& options,
-                                 std::uint64_t seed, ChromeTrace* trace, const std::function<void(double)>& progress) {
+                                 std::uint64_t seed, ChromeTrace* trace, const std::function<void(double)>& progress,
+                                 std::optional<CompiledPhase> first = {}) {
   std::vector<PhaseRun> runs;
   double shown = 0, elapsed = 0;
   for (const PhaseSettings& phase : setup.phases) {
     const StrategyContext context = setup.lone_context(phase);
     PhaseRun run;
-    run.step = setup.compile(phase, &run.asked);
+    if (first) {
+      run.step = std::move(first->step);
+      run.asked = std::move(first->asked);
+      first.reset();
+    } else {
+      run.step = setup.compile(phase, &run.asked);
+    }
+    if (options.must_fit && memory_excess(run.step, setup.cluster).value > 0) throw DoesNotFit();
     run.batch = applied_samples(run.step.graph, phase);
     run.iterations = phase.iterations_of(run.batch);
-    if (setup.strategy->needs_model()) {
+    if (setup.strategy->needs_model() && !options.only_time) {
       run.single_step = context.trace(run.batch).compute_time().shortest().value;
       run.lone_step = lone_step(context);
     }
@@ -242,6 +198,8 @@ std::vector<PhaseRun> run_phases(const ScenarioSetup& setup, SimEngine& engine, 
     how.iterations = (run.iterations + run.step.steps - 1) / run.step.steps;
     how.exact = options.exact;
     how.fold = options.fold && phase.shares.empty();  // folding looks at devices, not at what they are given to do
+    how.find_bound = !options.only_time;
+    how.only_pace = options.only_time && setup.phases.size() == 1;  // else the next begins when this one has ended
     how.record_waiting = how.record_traffic = options.details;
     how.record_timeline = options.details || trace != nullptr;
     how.max_intervals = options.trace_intervals;
@@ -283,36 +241,60 @@ void add_evaluation(ScenarioSetup& setup, SimEngine& engine, const RunOptions& o
     runs[p].evaluation_step = passes[p].per_step(passes[p].result.iteration);
 }
 
-/// An iteration with other software [s].
-double iteration_with(const SoftwareStack& other, ScenarioSetup& setup, SimEngine& engine, const RunOptions& options) {
-  const SoftwareStack own = std::exchange(setup.stack, other);
-  RunOptions quiet = options;
-  quiet.details = false;
-  const std::vector<PhaseRun> runs = run_phases(setup, engine, quiet, setup.irregularity.seeds.front(), nullptr, {});
-  setup.stack = own;
+/// How long an iteration takes [s], and nothing else.
+double iteration_of(ScenarioSetup& setup, SimEngine& engine, RunOptions options) {
+  options.only_time = true;
+  const std::vector<PhaseRun> runs = run_phases(setup, engine, options, setup.irregularity.seeds.front(), nullptr, {},
+                                                std::exchange(setup.first, std::nullopt));
   return per_iteration(runs, [](const PhaseRun& r) { return r.per_step(r.result.iteration); });
+}
+
+/// Iterations with other software [s]. Children simulate them, `options.advisers` at a time: each takes as long as the
+/// scenario did.
+std::vector<double> iterations_with(const std::vector<SoftwareStack>& others, ScenarioSetup& setup, SimEngine& engine,
+                                    const RunOptions& options) {
+  std::vector<std::optional<double>> iterations(others.size());
+  const auto simulate = [&](std::size_t i) {
+    const SoftwareStack own = std::exchange(setup.stack, others[i]);
+    const double iteration = iteration_of(setup, engine, {.exact = options.exact, .fold = options.fold});
+    setup.stack = own;
+    return iteration;
+  };
+  try {
+    if (options.advisers > 1)
+      run_forked(
+          static_cast<int>(others.size()), options.advisers,
+          [&](int i) { return fmt::format("{:.17g}", simulate(static_cast<std::size_t>(i))); },
+          [&](int i, const JobOutcome& outcome) {
+            if (outcome.finished) iterations[static_cast<std::size_t>(i)] = std::stod(outcome.output);
+          });
+  } catch (const ConfigError&) {  // the system allows no further process: here, then
+  }
+  std::vector<double> out;
+  for (std::size_t i = 0; i < others.size(); ++i) out.push_back(iterations[i] ? *iterations[i] : simulate(i));
+  return out;
 }
 
 /// What each mechanism of the software stack costs: how much less an iteration of `iteration` s takes without it,
 /// largest first.
 std::string stack_costs(ScenarioSetup& setup, SimEngine& engine, const RunOptions& options, double iteration) {
   const SoftwareStack stack = setup.stack;
-  const auto gain = [&](const SoftwareStack& other) {
-    return iteration - iteration_with(other, setup, engine, options);
-  };
+  const auto without_each = stack.without_each();
+  if (without_each.empty()) return "";
+  std::vector<SoftwareStack> others{SoftwareStack()};
+  for (const auto& [mechanism, without] : without_each) others.push_back(without);
+  const std::vector<double> iterations = iterations_with(others, setup, engine, options);
+  const auto gain = [&](double other) { return without_rounding_noise(iteration - other, iteration); };
   std::vector<std::pair<double, std::string>> costs;
-  for (const auto& [mechanism, without] : stack.without_each()) costs.emplace_back(gain(without), mechanism);
-  const double all = gain(SoftwareStack());
-  if (costs.empty()) return "";
+  for (std::size_t m = 0; m < without_each.size(); ++m)
+    costs.emplace_back(gain(iterations[m + 1]), without_each[m].first);
   std::ranges::stable_sort(costs, std::ranges::greater{}, &std::pair<double, std::string>::first);
   const TimeScale scale(iteration);
   std::string out =
       fmt::format("Software (stack {}) costs {} of an iteration of {}; without one of these it would be shorter by\n",
-                  stack.name(), scale.text(without_rounding_noise(all, iteration)), scale.text(iteration));
-  for (const auto& [seconds, mechanism] : costs) {
-    const double cost = without_rounding_noise(seconds, iteration);
+                  stack.name(), scale.text(gain(iterations.front())), scale.text(iteration));
+  for (const auto& [cost, mechanism] : costs)
     out += fmt::format("  {:<20} {:>10}  {:5.1f} %\n", mechanism, scale.text(cost), 100 * cost / iteration);
-  }
   return out;
 }
 
@@ -343,47 +325,16 @@ constexpr std::size_t kMostTasksToAdvise = 200'000;
 
 /// How long an iteration takes with other settings; nothing where they do not fit into memory or the strategy cannot
 /// do it.
-std::optional<double> iteration_if_it_fits(const Scenario& scenario, const Registries& registries, SimEngine& engine) {
+std::optional<double> iteration_with(const StudyChange& change, const Scenario& scenario, const Registries& registries,
+                                     SimEngine& engine) {
+  Scenario other = scenario;
+  other.settings.insert(other.settings.end(), change.settings.begin(), change.settings.end());
   try {
-    ScenarioSetup setup = read_scenario(scenario, registries);
-    const auto fits = [&](const PhaseSettings& phase) {
-      return memory_excess(setup.compile(phase), setup.cluster).value <= 0;
-    };
-    if (!std::ranges::all_of(setup.phases, fits)) return std::nullopt;
-    const std::vector<PhaseRun> runs = run_phases(setup, engine, {}, setup.irregularity.seeds.front(), nullptr, {});
-    return per_iteration(runs, [](const PhaseRun& r) { return r.per_step(r.result.iteration); });
+    ScenarioSetup setup = read_scenario(other, registries);
+    return iteration_of(setup, engine, {.must_fit = true});
   } catch (const std::runtime_error&) {
     return std::nullopt;
   }
-}
-
-/// Of those changes with which a scenario fits into memory: how long an iteration then takes, shortest first. Children
-/// try them, `parallel` at a time: each takes as long as the scenario did.
-std::vector<Remedy> try_changes(const std::vector<StudyChange>& changes, const Scenario& scenario,
-                                const Registries& registries, SimEngine& engine, int parallel) {
-  std::vector<std::optional<double>> iterations(changes.size());
-  const auto job = [&](int i) {
-    Scenario other = scenario;
-    const auto& settings = changes[static_cast<std::size_t>(i)].settings;
-    other.settings.insert(other.settings.end(), settings.begin(), settings.end());
-    const std::optional<double> iteration = iteration_if_it_fits(other, registries, engine);
-    return iteration ? fmt::format("{:.17g}", *iteration) : std::string();
-  };
-  const auto take = [&](int i, const std::string& output) {
-    if (!output.empty()) iterations[static_cast<std::size_t>(i)] = std::stod(output);
-  };
-  const int count = static_cast<int>(changes.size());
-  try {
-    run_forked(count, parallel, job,
-               [&](int i, const JobOutcome& outcome) { take(i, outcome.finished ? outcome.output : ""); });
-  } catch (const ConfigError&) {  // the system allows no further process: here, then
-    for (int i = 0; i < count; ++i) take(i, job(i));
-  }
-  std::vector<Remedy> out;
-  for (std::size_t i = 0; i < changes.size(); ++i)
-    if (iterations[i]) out.push_back({changes[i].text, *iterations[i]});
-  std::ranges::stable_sort(out, {}, &Remedy::iteration_s);
-  return out;
 }
 
 }  // namespace
@@ -395,7 +346,10 @@ ScenarioResult run_scenario(const Scenario& scenario, const Registries& registri
   SimEngine& engine = options.ready_engine.engine != nullptr
                           ? *options.ready_engine.engine
                           : own.emplace(setup.cluster.platform_file.string(), setup.network);
-  if (setup.learning) adapt_schedule(setup, engine);
+  if (setup.learning) {
+    setup.first.reset();
+    adapt_schedule(setup, engine);
+  }
 
   std::vector<PhaseRun> runs;  // of the first seed
   std::vector<ScenarioResult> by_seed;
@@ -405,9 +359,9 @@ ScenarioResult run_scenario(const Scenario& scenario, const Registries& registri
     const auto progress = [&, ended = static_cast<double>(by_seed.size())](double share) {
       options.progress((ended + share) / static_cast<double>(setup.irregularity.seeds.size()));
     };
-    std::vector<PhaseRun> made =
-        run_phases(setup, engine, options, seed, first && !options.trace_file.empty() ? &trace : nullptr,
-                   options.progress ? std::function<void(double)>(progress) : nullptr);
+    std::vector<PhaseRun> made = run_phases(
+        setup, engine, options, seed, first && !options.trace_file.empty() ? &trace : nullptr,
+        options.progress ? std::function<void(double)>(progress) : nullptr, std::exchange(setup.first, std::nullopt));
     add_evaluation(setup, engine, options, made);
     ScenarioResult& one = by_seed.emplace_back();
     one.study = scenario.study;
@@ -432,23 +386,24 @@ ScenarioResult run_scenario(const Scenario& scenario, const Registries& registri
     if (setup.stack.name() != kIdealStack) out.explanation += stack_costs(setup, engine, options, out.iteration_s);
   }
   if (options.interval) {
-    const ForecastInterval interval =
-        interval_of(out.iteration_s, SoftwareStack(setup.stack),
-                    [&](const SoftwareStack& other) { return iteration_with(other, setup, engine, options); });
+    const ForecastInterval interval = interval_of(out.iteration_s, SoftwareStack(setup.stack), [&](const auto& others) {
+      return iterations_with(others, setup, engine, options);
+    });
     out.iteration_low_s = interval.low;
     out.iteration_high_s = interval.high;
   }
   if (options.details) out.details = details(setup, runs, by_seed);
   if (setup.learning) learn(setup, engine, runs, out);
   const bool advise = options.advise && longest->step.graph.tasks().size() <= kMostTasksToAdvise;
+  const auto simulate = [&](const StudyChange& change) { return iteration_with(change, scenario, registries, engine); };
   std::optional<std::vector<Remedy>> remedies;
   if (advise && out.fits_memory && !*out.fits_memory)
-    remedies = try_changes(memory_changes(scenario.config()), scenario, registries, engine, options.advisers);
-  warn(setup, runs, remedies, out);
+    remedies = try_changes(memory_changes(scenario.config()), simulate, options.advisers);
+  add_warnings(setup, runs, remedies, out);
   const auto change =
       advise ? mesh_change(scenario.config(), setup.cluster, setup.phases.front().workers) : std::nullopt;
   if (change)
-    for (const Remedy& other : try_changes({*change}, scenario, registries, engine, 1))
+    for (const Remedy& other : try_changes({*change}, simulate, 1))
       if (std::string advice = mesh_advice(out.iteration_s, other); !advice.empty())
         out.warnings.push_back(std::move(advice));
   if (!options.trace_file.empty()) trace.write(options.trace_file);

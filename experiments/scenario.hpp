@@ -56,6 +56,12 @@ struct CachedReduction {
   double gamma = 0;  ///< s per byte reduced
 };
 
+/// What a strategy made of a phase, and the traces that it used.
+struct CompiledPhase {
+  TrainingStep step;
+  std::set<AskedTrace> asked;
+};
+
 /// A scenario's configuration, read and checked.
 struct ScenarioSetup {
   Cluster cluster;
@@ -85,6 +91,7 @@ struct ScenarioSetup {
   SoftwareStack stack;
   RunningCosts costs;
   bool in_step = true;                               ///< workers wait for each other in every step
+  std::optional<CompiledPhase> first;                ///< of the phases, if that took a look at what it is compiled to
   std::shared_ptr<const LearningSettings> learning;  ///< null: only times are asked for
 
   /// The network's trace on a device, with workspace and recomputation as `settings` want them.
@@ -144,12 +151,19 @@ struct WrongEngine : std::runtime_error {
   WrongEngine() : std::runtime_error("the engine of this process has another platform") {}
 };
 
+/// A phase needs more memory than its devices have.
+struct DoesNotFit : std::runtime_error {
+  DoesNotFit() : std::runtime_error("a phase does not fit into memory") {}
+};
+
 struct RunOptions {
   bool exact = false;
   bool fold = true;
   bool explain = false;
   bool interval = false;                  ///< fill ScenarioResult::iteration_low_s and iteration_high_s
   bool details = false;                   ///< fill ScenarioResult::details
+  bool only_time = false;                 ///< nothing is asked for but how long an iteration takes
+  bool must_fit = false;                  ///< DoesNotFit is thrown for a phase that memory is too small for
   bool advise = true;                     ///< simulate what might do better, for warnings
   int advisers = 1;                       ///< children that do so at a time
   std::filesystem::path trace_file = {};  ///< Chrome trace to write; empty for none

@@ -433,15 +433,17 @@ ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registri
     throw adaptive->place.at("every").error(
         "learning decides when the batch doubles, but the study has no `learning` block; add one or give epochs");
   config.check_all_read();
-  if ((setup.stack.spread() > 0 || setup.lengths) && setup.strategy->needs_model()) {
-    setup.in_step = false;  // what is compiled for this decision takes no longer than it has to
-    setup.in_step = !setup.compile(setup.context(setup.phases.front())).graph.ranks_are_independent();
-  }
   if (config.has("collective")) check_collectives(setup, config.at("collective"));
   for (const PhaseSettings& phase : setup.phases)
     if (setup.rings.is_count()) setup.rings.check(setup.compile(phase).graph);
   if (setup.memory.offload.any()) check_offload(setup, config.at("memory").at("offload"));
   if (setup.shards == Shards::stealing) check_shards(setup, dataset.at("shards"));
+  if ((setup.stack.spread() > 0 || setup.lengths) && setup.strategy->needs_model()) {
+    CompiledPhase first;
+    first.step = setup.compile(setup.phases.front(), &first.asked);
+    setup.in_step = !first.step.graph.ranks_are_independent();
+    if (setup.in_step) setup.first = std::move(first);
+  }
   return setup;
 }
 

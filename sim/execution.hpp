@@ -52,6 +52,8 @@ struct ExecutionOptions {
   std::int64_t sample_iterations = 200;  ///< simulated when noise makes extrapolation an estimate
   std::int64_t patience =
       1'000'000;                ///< task executions (but 100 iterations) before giving up on a period: an estimate then
+  bool find_bound = true;       ///< look for the cycle of dependencies that takes longest
+  bool only_pace = false;       ///< end when the period is known: only `period` and what is per iteration is filled in
   bool record_waiting = false;  ///< find out who waits for whom at joins
   bool record_traffic = false;  ///< find out which device sends how much to which
   bool record_timeline = false;
@@ -134,7 +136,8 @@ struct ExecutionResult {
   std::vector<ServerReport> servers;   ///< by queue
   StalenessReport staleness;           ///< of all writes
   std::vector<DeviceTraffic> traffic;  ///< with record_traffic: of all pairs that communicate, in order
-  std::optional<CycleBound> bound;     ///< absent under noise, and where a quorum or a common pool makes it no bound
+  std::optional<CycleBound> bound;     ///< absent under noise, where a quorum or a common pool makes it no bound, and
+                                       ///< if it was not asked for
   std::vector<std::optional<CollectiveAlgorithm>> algorithms;  ///< by task: what a collective took, unless measured
   std::vector<std::string> doubts;  ///< why the result cannot be trusted, a sentence each; then it is not exact
   Timeline timeline;

@@ -32,6 +32,7 @@ ExecutionResult execute(const CyclicTaskGraph& graph, const Cluster& cluster, Si
   const bool folded = options.fold && symmetric && options.shards == Shards::fixed && network.ranks_interchangeable() &&
                       (!options.costs.slows_computation() || Interference::folds(graph));
   ExecutionResult result = GraphRun(graph, cluster, engine, network, options, folded).run();
+  if (options.only_pace && result.period) return result;
   result.doubts = doubts_about(result, network.overlooks_traffic());
   result.exact = result.exact && result.doubts.empty();
   return result;

@@ -224,6 +224,7 @@ std::uint64_t GraphRun::order(std::uint64_t token, bool /*is_flow*/) const {
 }
 
 void GraphRun::on_timer(std::uint64_t token) {
+  if (pace_is_known_) throw PaceIsKnown();
   if (token >> 48 == kCollectiveTimer) {
     finish_collective(collectives_.on_timer(token));
   } else if (token >> 48 == kFusionTimer) {
@@ -250,6 +251,7 @@ void GraphRun::on_timer(std::uint64_t token) {
 }
 
 void GraphRun::on_flow_done(std::uint64_t token) {
+  if (pace_is_known_) throw PaceIsKnown();
   if (token >> 48 == kCollectiveFlow) {
     finish_collective(collectives_.on_flow_done(token));
   } else {
@@ -342,6 +344,7 @@ void GraphRun::observe(Instance i, std::int64_t iteration, bool happened) {
       steady_fused_ = fusion_.idle_times();
     }
     metrics_ = observer_.window(period_->length);
+    pace_is_known_ = options_.only_pace;
     // Nothing has started beyond max_started_ yet, so ending there changes nothing that has happened; whole periods
     // between there and the real end can be added by arithmetic.
     const std::int64_t missing = std::max<std::int64_t>(0, options_.iterations - max_started_);

@@ -33,6 +33,9 @@
 
 namespace epocast {
 
+/// Ends a run of which no more is asked for than its period.
+struct PaceIsKnown {};
+
 /// One run of one graph. The token game decides what is ready, queues decide who goes first, the engine tells when
 /// things end; everything else here is bookkeeping.
 class GraphRun final : SimEngine::Listener {
@@ -116,7 +119,8 @@ class GraphRun final : SimEngine::Listener {
   std::vector<double> steady_fused_;
   std::deque<Instance> instant_;  ///< ended at once, still to be finished
   std::optional<Period> period_;
-  bool running_down_ = false;  ///< some instance has ended its last iteration
+  bool running_down_ = false;   ///< some instance has ended its last iteration
+  bool pace_is_known_ = false;  ///< and no more is asked for
   StepMetrics metrics_;
   Timeline timeline_;
 };

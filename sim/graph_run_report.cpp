@@ -105,7 +105,16 @@ ExecutionResult GraphRun::run() {
     for (std::uint32_t r = 0; r < compiled_.tasks[t].width; ++r)
       if (readiness_.ready({t, r}) && state({t, r}).started == 0) offer({t, r});
   finish_instant();
-  engine_.run();
+  try {
+    engine_.run();
+  } catch (const PaceIsKnown&) {
+    ExecutionResult pace;
+    pace.iterations_simulated = detector_.completed();
+    pace.period = period_;
+    pace.folded = compiled_.folded;
+    measure_pace(pace);
+    return pace;
+  }
   check_all_ended();
   if (compiled_.folded) traffic_.spread(network_.symmetry());
 
@@ -132,7 +141,7 @@ ExecutionResult GraphRun::run() {
   result.workers = report_workers(worker_sources());
   result.servers = servers_.report(makespan);
   const bool always_the_same = !options_.noise.any() && options_.slow_devices.empty() && options_.slow_links.empty();
-  if (always_the_same && !pool_.stealing() && !readiness_.has_quorums()) result.bound = bound();
+  if (options_.find_bound && always_the_same && !pool_.stealing() && !readiness_.has_quorums()) result.bound = bound();
   result.algorithms = network_.algorithms();
   result.timeline = std::move(timeline_);
   return result;

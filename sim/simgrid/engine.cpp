@@ -415,7 +415,7 @@ void SimEngine::run() {
   assert(impl_->listener != nullptr);
   impl_->channels->tell_simgrid(impl_->clock, impl_->degraded);
   impl_->engine->run();
-  if (impl_->failure) std::rethrow_exception(impl_->failure);
+  if (impl_->failure) std::rethrow_exception(std::exchange(impl_->failure, nullptr));
   if (impl_->flows_under_way > 0)
     throw std::runtime_error("SimGrid has stopped with flows under way (a step of its clock was too long)");
 }

@@ -191,6 +191,31 @@ TEST_CASE("graphs run one after the other on one engine with the same result", "
   check_interval(interval(graph, results[1], "work", 0, 0), 0, 2 * kMs);
 }
 
+TEST_CASE("only the pace: a run ends when its period is known, and the next one begins afresh", "[executor]") {
+  // A producer of 1 ms, 1 MB, a consumer of 2 ms: from the second iteration on 2 ms each, with the producer far ahead.
+  const Star star(2, 1e9, 0);
+  CyclicTaskGraph graph;
+  const GroupId a = graph.add_group("a", {0}), b = graph.add_group("b", {1});
+  const TaskId made = graph.compute(graph.add_queue("a", a, QueueRole::compute, Discipline::program_order),
+                                    Seconds(1 * kMs), {"make", ""});
+  const TaskId sent = graph.transfer(a, graph.add_queue("a sends", a, QueueRole::communication, Discipline::fifo),
+                                     {a, b, Bytes(kMB)}, {"send", ""});
+  const TaskId used = graph.compute(graph.add_queue("b", b, QueueRole::compute, Discipline::program_order),
+                                    Seconds(2 * kMs), {"use", ""});
+  graph.after(made, sent);
+  graph.after(sent, used);
+  graph.after(used, made, 8);
+  const std::int64_t iterations = 1000;
+  const auto results = simulate(star.cluster(), {Run{graph, {.iterations = iterations}},
+                                                 Run{graph, {.iterations = iterations, .only_pace = true}},
+                                                 Run{graph, {.iterations = iterations, .find_bound = false}}});
+  CHECK(results[1].iteration == Approx(2 * kMs).epsilon(1e-9));
+  CHECK(results[1].iterations_simulated < results[0].iterations_simulated);
+  CHECK(results[0].bound->seconds == Approx(2 * kMs).epsilon(1e-9));
+  CHECK(!results[2].bound);
+  for (const std::size_t i : {0, 2}) CHECK(results[i].total == Approx((2 + 2 * iterations) * kMs).epsilon(1e-9));
+}
+
 TEST_CASE("a pipeline's first stage is not trusted before the last stage has joined it", "[executor]") {
   // Source -> eight relays -> sink, 10 ms each, nothing pushes back: the source is nine iterations ahead when the sink
   // starts. The sink then sends 8 MB through the uplink that the source's own 8 MB take in each of its 10 ms (2 ms

@@ -267,11 +267,15 @@ TEST_CASE("a forecast's interval: what constants at the ends of their ranges cha
       "spread: 0.02\ninterference: 0.5\nunexplained: 0.1\n"
       "ranges: {spread: [0, 0.05], interference: [0.4, 0.6]}\n");
   // 100 s + 1000 s x spread + 10 s x interference = 125 s
-  const ForecastInterval interval = interval_of(
-      125, software, [](const SoftwareStack& s) { return 100 + 1000 * s.spread() + 10 * s.interference(); });
+  const auto forecasts = [](const std::vector<SoftwareStack>& others) {
+    std::vector<double> out;
+    for (const SoftwareStack& s : others) out.push_back(100 + 1000 * s.spread() + 10 * s.interference());
+    return out;
+  };
+  const ForecastInterval interval = interval_of(125, software, forecasts);
   CHECK(interval.low == Approx(125 - std::sqrt(20. * 20 + 1 + 12.5 * 12.5)));
   CHECK(interval.high == Approx(125 + std::sqrt(30. * 30 + 1 + 12.5 * 12.5)));
-  const ForecastInterval none = interval_of(125, stack("spread: 0.02\n"), [](const SoftwareStack&) { return 0.0; });
+  const ForecastInterval none = interval_of(125, stack("spread: 0.02\n"), forecasts);
   CHECK(none.low == 125);
   CHECK(none.high == 125);
   using Catch::Contains;
