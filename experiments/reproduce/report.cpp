@@ -99,6 +99,18 @@ Miss miss(const std::vector<KnownMiss>& known, const std::string& what, double e
   return {std::move(text), declared->why};
 }
 
+/// What errors of predictions were to be, and are. REQUIRES: there are some.
+std::string bounds_text(const TargetSummary& summary) {
+  std::string out;
+  const auto add = [&](const char* what, double bound, double reached) {
+    out += fmt::format("  bound: {} of at most {:.2f} %, is {:.2f} %\n", what, bound, reached);
+  };
+  if (summary.bound) add(kMape, *summary.bound, *summary.mape);
+  for (const QuantileBound& one : quantile_bounds(summary))
+    if (one.reached) add(one.what, one.bound, *one.reached);
+  return out.empty() ? "  no bound declared\n" : out;
+}
+
 }  // namespace
 
 ordered_json columns_of(const TargetResult& result, const TargetRow& row) {
@@ -233,8 +245,7 @@ void TargetWriter::write_table(const TargetResult& result) {
   if (s.mape) {
     out_ << "  predicted blind: " << describe(s.blind, result.trivial_rule) << '\n';
     out_ << "  predicted, seen: " << describe(s.seen, result.trivial_rule) << '\n';
-    out_ << (s.bound ? fmt::format("  bound: MAPE of at most {:.2f} %, is {:.2f} %\n", *s.bound, *s.mape)
-                     : "  no bound declared\n");
+    out_ << bounds_text(s);
     out_ << fmt::format("  worst: {}, {}\n", s.worst->row, percent(*s.worst->error_pct()));
     out_ << group_table(result.rows, result.trivial_rule);
     out_ << coverage(result.rows);

@@ -104,7 +104,11 @@ TEST_CASE("bounds on medians and on the share of linear scaling's error can be m
       "a,run,ring,4,20,\n"
       "a,left_out,ring,2,1,somebody else used the network\n";
   // 19.99981 instead of 20: 0.001 %, where linear scaling is 60 % off
-  CHECK(Runs(rows, "bounds: {median: 0.01, ninetieth: 0.01, share_of_trivial: 1}\n").reproduce().exit_code == 0);
+  const ProgramRun met = Runs(rows, "bounds: {median: 0.01, ninetieth: 0.01, share_of_trivial: 1}\n").reproduce();
+  CHECK(met.exit_code == 0);
+  CHECK_THAT(met.out, Contains("bound: median of at most 0.01 %, is ") && !Contains("no bound declared") &&
+                          Contains("bound: share of the trivial rule's error of at most 1.00 %, is "));
+  CHECK_THAT(Runs(rows).reproduce().out, Contains("no bound declared"));
   const ProgramRun missed = Runs(rows, "bounds: {median: 0.0001}\n").reproduce();
   CHECK(missed.exit_code == 1);
   CHECK_THAT(missed.out, Contains("missed: median of 0.00 % is beyond the bound of 0.00 %"));
