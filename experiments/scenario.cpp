@@ -249,8 +249,10 @@ double iteration_of(ScenarioSetup& setup, SimEngine& engine, RunOptions options)
   return per_iteration(runs, [](const PhaseRun& r) { return r.per_step(r.result.iteration); });
 }
 
-/// Iterations with other software [s]. Children simulate them, `options.advisers` at a time: each takes as long as the
-/// scenario did.
+/// Each variant takes as long to simulate as the scenario, and as much memory: of larger steps, minutes and gigabytes.
+constexpr std::size_t kMostTasksToAdvise = 200'000;
+
+/// Iterations with other software [s]. Children simulate them, `options.advisers` at a time.
 std::vector<double> iterations_with(const std::vector<SoftwareStack>& others, ScenarioSetup& setup, SimEngine& engine,
                                     const RunOptions& options) {
   std::vector<std::optional<double>> iterations(others.size());
@@ -320,9 +322,6 @@ ExecutionOptions execution_options(const ScenarioSetup& setup, const PhaseSettin
 
 namespace {
 
-/// Each remedy takes as long to simulate as the scenario: of larger steps, minutes in all.
-constexpr std::size_t kMostTasksToAdvise = 200'000;
-
 /// How long an iteration takes with other settings; nothing where they do not fit into memory or the strategy cannot
 /// do it.
 std::optional<double> iteration_with(const StudyChange& change, const Scenario& scenario, const Registries& registries,
@@ -377,24 +376,27 @@ ScenarioResult run_scenario(const Scenario& scenario, const Registries& registri
   const auto longest = std::max_element(
       runs.begin(), runs.end(), [](const PhaseRun& a, const PhaseRun& b) { return a.result.total < b.result.total; });
   out.limited_by = limited_by(longest->step.graph, longest->result);
+  const bool is_small = longest->step.graph.tasks().size() <= kMostTasksToAdvise;
+  RunOptions variants = options;
+  if (!is_small) variants.advisers = 1;
   if (options.explain) {
     if (!longest->step.composition.empty())
       out.explanation = fmt::format("A step is put together from {}.\n", longest->step.composition);
     if (longest->step.steps > 1)
       out.explanation += fmt::format("An iteration below is {} steps of every worker.\n", longest->step.steps);
     out.explanation += explain(longest->step.graph, longest->result);
-    if (setup.stack.name() != kIdealStack) out.explanation += stack_costs(setup, engine, options, out.iteration_s);
+    if (setup.stack.name() != kIdealStack) out.explanation += stack_costs(setup, engine, variants, out.iteration_s);
   }
   if (options.interval) {
     const ForecastInterval interval = interval_of(out.iteration_s, SoftwareStack(setup.stack), [&](const auto& others) {
-      return iterations_with(others, setup, engine, options);
+      return iterations_with(others, setup, engine, variants);
     });
     out.iteration_low_s = interval.low;
     out.iteration_high_s = interval.high;
   }
   if (options.details) out.details = details(setup, runs, by_seed);
   if (setup.learning) learn(setup, engine, runs, out);
-  const bool advise = options.advise && longest->step.graph.tasks().size() <= kMostTasksToAdvise;
+  const bool advise = options.advise && is_small;
   const auto simulate = [&](const StudyChange& change) { return iteration_with(change, scenario, registries, engine); };
   std::optional<std::vector<Remedy>> remedies;
   if (advise && out.fits_memory && !*out.fits_memory)
