@@ -175,7 +175,6 @@ std::vector<PhaseRun> run_phases(const ScenarioSetup& setup, SimEngine& engine, 
   std::vector<PhaseRun> runs;
   double shown = 0, elapsed = 0;
   for (const PhaseSettings& phase : setup.phases) {
-    const StrategyContext context = setup.lone_context(phase);
     PhaseRun run;
     if (first) {
       run.step = std::move(first->step);
@@ -188,6 +187,7 @@ std::vector<PhaseRun> run_phases(const ScenarioSetup& setup, SimEngine& engine, 
     run.batch = applied_samples(run.step.graph, phase);
     run.iterations = phase.iterations_of(run.batch);
     if (setup.strategy->needs_model() && !options.only_time) {
+      const StrategyContext context = setup.lone_context(phase);
       run.single_step = context.trace(run.batch).compute_time().shortest().value;
       run.lone_step = lone_step(context);
     }

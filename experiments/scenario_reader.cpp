@@ -303,10 +303,14 @@ void check_offload(const ScenarioSetup& setup, const ConfigNode& node) {
     throw node.error("strategy " + setup.strategy_name + " places every tensor by itself; leave this out");
   if (!setup.memory.offload.optimizer) return;
   const auto serves = [](const Queue& queue) { return queue.role == QueueRole::server; };
-  for (const PhaseSettings& phase : setup.phases)
-    if (std::ranges::any_of(setup.compile(setup.context(phase)).graph.queues(), serves))
-      throw node.error("strategy " + setup.strategy_name +
-                       " updates parameters on servers or in the host's memory already; offload activations only");
+  const auto has_servers = [&](const PhaseSettings& phase) {
+    const bool is_first = &phase == &setup.phases.front();
+    if (is_first && setup.first) return std::ranges::any_of(setup.first->step.graph.queues(), serves);
+    return std::ranges::any_of(setup.compile(setup.context(phase)).graph.queues(), serves);
+  };
+  if (std::ranges::any_of(setup.phases, has_servers))
+    throw node.error("strategy " + setup.strategy_name +
+                     " updates parameters on servers or in the host's memory already; offload activations only");
 }
 
 /// A precision that all workers have a rate for.
@@ -436,14 +440,14 @@ ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registri
   if (config.has("collective")) check_collectives(setup, config.at("collective"));
   for (const PhaseSettings& phase : setup.phases)
     if (setup.rings.is_count()) setup.rings.check(setup.compile(phase).graph);
-  if (setup.memory.offload.any()) check_offload(setup, config.at("memory").at("offload"));
-  if (setup.shards == Shards::stealing) check_shards(setup, dataset.at("shards"));
   if ((setup.stack.spread() > 0 || setup.lengths) && setup.strategy->needs_model()) {
     CompiledPhase first;
     first.step = setup.compile(setup.phases.front(), &first.asked);
     setup.in_step = !first.step.graph.ranks_are_independent();
     if (setup.in_step) setup.first = std::move(first);
   }
+  if (setup.memory.offload.any()) check_offload(setup, config.at("memory").at("offload"));
+  if (setup.shards == Shards::stealing) check_shards(setup, dataset.at("shards"));
   return setup;
 }
 
