@@ -221,6 +221,7 @@ bool FilterParallel::is_partition(const ConfigNode& options) {
 
 FilterParallel::FilterParallel(const ConfigNode& options, const AroundBody& around)
     : FilterParallel(options, around.schedule.value_or(ConfigNode::load_text("{}", "schedule")), around.teams) {
+  around.check_synchronisation("filters");
   if (!around.schedule) return;
   const ConfigNode& schedule = *around.schedule;
   if (schedule.get("name", "threaded") != "threaded")

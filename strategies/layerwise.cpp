@@ -140,8 +140,14 @@ Layerwise::Layerwise(const ConfigNode& options, const AroundBody& around) : Laye
   if (around.mesh.extent("data") != 1)
     throw around.mesh.place().at("data").error(
         "samples are a dimension of each operator's degrees, n; make all workers the axis tensor, and leave this out");
-  if (around.synchronisation && options.has("exchange"))
-    throw around.synchronisation->error("exchange says already how gradients are added up; leave out one of the two");
+  const Part& said = around.synchronisation;
+  const std::vector<std::string> keys = said.options.keys();
+  const bool plain =
+      said.name == "all_reduce" && std::ranges::all_of(keys, [](const std::string& key) { return key == "name"; });
+  if (!plain || (!keys.empty() && replay_.exchange != GradientExchange::all_reduce))
+    throw said.place.error(
+        "body layerwise says itself how gradients are added up, as in body: {name: layerwise, exchange: "
+        "sharded_servers}; leave this out");
 }
 
 Layerwise::Layerwise(const ConfigNode& options, std::optional<ConfigNode> schedule_options)

@@ -65,6 +65,7 @@ Operators::Operators(const ConfigNode& options, const AroundBody& around) : Oper
   if (options.has("devices"))
     throw options.at("devices").error(
         "the mesh says how many devices share a replica, by its axis tensor; leave this out");
+  around.check_synchronisation("operators");
   around.refuse_schedule("placed operations of a batch run when what they read is there");
 }
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 namespace epocast {
-namespace {
 
-void check_synchronisation(const Part& part, const std::string& body) {
+void AroundBody::check_synchronisation(const std::string& body) const {
+  const Part& part = synchronisation;
   if (part.name != "all_reduce")
     throw part.place.error(
         fmt::format("with body {} replicas sum each gradient as soon as it is there; use synchronisation: all_reduce, "
@@ -22,8 +22,6 @@ void check_synchronisation(const Part& part, const std::string& body) {
           fmt::format("with body {} each gradient is summed by itself, as `collective` says; leave this out", body));
 }
 
-}  // namespace
-
 void AroundBody::refuse_schedule(const std::string& reason) const {
   if (schedule) throw schedule->error(reason + "; leave schedule out");
 }
@@ -34,10 +32,7 @@ DividedModel MpmdBody::divide(DividedModel /*model*/, int /*parts*/, const Confi
 
 std::unique_ptr<Strategy> compose_mpmd(const MpmdBody& body, const std::string& name, const ConfigNode& options,
                                        const Mesh& mesh) {
-  const Part synchronisation = read_part(options, "synchronisation", "all_reduce");
-  check_synchronisation(synchronisation, name);
-  AroundBody around{mesh, ReplicaTeams::along(mesh, name), {}, {}};
-  if (options.has("synchronisation")) around.synchronisation = synchronisation.place;
+  AroundBody around{mesh, ReplicaTeams::along(mesh, name), {}, read_part(options, "synchronisation", "all_reduce")};
   if (options.has("schedule")) around.schedule = read_part(options, "schedule", "1f1b").options;
   return body.step(around);
 }

@@ -16,12 +16,14 @@ namespace epocast {
 /// What a composition says beside its body.
 struct AroundBody {
   Mesh mesh;
-  ReplicaTeams teams;                         ///< along its axes tensor and data
-  std::optional<ConfigNode> schedule;         ///< with its options; the name may be absent
-  std::optional<ConfigNode> synchronisation;  ///< where it is named; all_reduce
+  ReplicaTeams teams;                  ///< along its axes tensor and data
+  std::optional<ConfigNode> schedule;  ///< with its options; the name may be absent
+  Part synchronisation;
 
   /// Throws ConfigError if there is a schedule; `reason` says what is done instead.
   void refuse_schedule(const std::string& reason) const;
+  /// Replicas sum each gradient as soon as it is there. Throws ConfigError for all but all-reduce without options.
+  void check_synchronisation(const std::string& body) const;
 };
 
 class MpmdBody : public Body {
@@ -46,8 +48,7 @@ class BodyOfStep final : public MpmdBody {
   ConfigNode options_;
 };
 
-/// The composition that `body` makes of a study's `strategy`. Replicas sum each gradient as soon as it is there.
-/// Throws ConfigError for parts that do not go together.
+/// The composition that `body` makes of a study's `strategy`. Throws ConfigError for parts that do not go together.
 std::unique_ptr<Strategy> compose_mpmd(const MpmdBody& body, const std::string& name, const ConfigNode& options,
                                        const Mesh& mesh);
 

@@ -140,7 +140,11 @@ TEST_CASE("bodies of many programs: what does not go together is refused, with w
              Contains("mesh.data: samples are a dimension"));
   CHECK_THAT(
       refusal("{mesh: {tensor: 4}, body: {name: layerwise, exchange: device_servers}, synchronisation: all_reduce}"),
-      Contains("leave out one of the two"));
+      Contains("synchronisation: body layerwise says itself") && Contains("leave this out"));
+  CHECK_THAT(refusal("{mesh: {tensor: 4}, body: layerwise, synchronisation: {name: parameter_server, servers: 2}}"),
+             Contains("exchange: sharded_servers"));
+  CHECK_THAT(refusal("{mesh: {tensor: 4}, body: layerwise, synchronisation: {name: all_reduce, bucket: 1 MB}}"),
+             Contains("body layerwise says itself"));
 }
 
 }  // namespace epocast::mpmd_body_test
