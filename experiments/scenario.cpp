@@ -4,10 +4,9 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
+#include <optional>
 #include <string>
 
-#include "experiments/calibrate/step_measurements.hpp"
 #include "experiments/change_trials.hpp"
 #include "experiments/chrome_trace.hpp"
 #include "experiments/collective_report.hpp"

@@ -91,7 +91,7 @@ struct ScenarioSetup {
   SoftwareStack stack;
   RunningCosts costs;
   bool in_step = true;                               ///< workers wait for each other in every step
-  std::optional<CompiledPhase> first;                ///< of the phases, if that took a look at what it is compiled to
+  std::optional<CompiledPhase> first;                ///< the first phase, where `in_step` took compiling it
   std::shared_ptr<const LearningSettings> learning;  ///< null: only times are asked for
 
   /// The network's trace on a device, with workspace and recomputation as `settings` want them.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 
+#include "experiments/calibrate/step_measurements.hpp"
 #include "experiments/memory_advice.hpp"
 
 namespace epocast {

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "strategies/step/composition_text.hpp"
+#include "strategies/step/encoding.hpp"
 #include "strategies/step/message.hpp"
 #include "strategies/step/options.hpp"
 
@@ -114,13 +115,8 @@ class FilterGraphBuilder {
     Bytes gradients;
     for (const std::size_t l : node.layers)
       for (const auto& tensor : trace_.layers[l].gradients) gradients += tensor.bytes * parts_.share(l, node.device);
-    const TaskId sum = graph_.collective(*device.sums,
-                                         {.op = CollectiveOp::all_reduce,
-                                          .algorithm = collective_.algorithm,
-                                          .level = collective_.level,
-                                          .group = device.device,
-                                          .bytes = gradients,
-                                          .gamma = collective_.gamma},
+    const auto replicas = static_cast<int>(graph_.group(device.device).devices.size());
+    const TaskId sum = graph_.collective(*device.sums, Encoding().sum(gradients, collective_, device.device, replicas),
                                          {"all-reduce", name_of(node)});
     graph_.after(backward_[n], sum);
     return sum;

@@ -4,8 +4,8 @@
 // A layer reads all channels of its input, so that a divided input is gathered before it, and its gradient, to which
 // every device adds a part, is summed and scattered behind it: Eserol 2019, chapter 4, with the even shares of the
 // thesis' uniform partition; Krizhevsky 2014, "One weird trick", for fully connected layers. What works channel by
-// channel goes on with what each device has. With a partition of its own for
-// each layer, the body is FilterParallel (strategies/filter_parallel.hpp).
+// channel goes on with what each device has. With a partition of each layer's own, the body is FilterParallel
+// (strategies/filter_parallel.hpp).
 //
 // Limits: channels that do not divide are rounded up, as if padded; layers that mix channels without weights (local
 // response normalisation, softmax) are computed on all devices.
