@@ -54,25 +54,29 @@ NetworkPlan::NetworkPlan(const CyclicTaskGraph& graph, const Cluster& cluster, S
 
 /// One plan for each kind of team.
 void NetworkPlan::plan(std::uint32_t task) {
-  const auto& collective = std::get<Collective>(graph_.tasks()[task].work);
-  TeamPlans& own = collectives_[task];
-  own.teams = &networks_.of(collective.group, graph_.tasks()[task].axis);
-  for (std::uint32_t team = 0; team < own.teams->all.size(); ++team) {
-    if (const std::uint32_t kind = own.teams->kind[team]; kind < team) {
-      own.plans.push_back(own.plans[kind]);
-      continue;
-    }
-    Collective here = collective;
-    if (team > 0) graph_.tune(here, graph_.tasks()[task].axis, team);  // the first team's is in the graph
-    const auto measured = here.measured ? std::optional(here.measured->value) : std::nullopt;
-    const auto [known, is_new] = plan_of_.try_emplace(
-        {own.teams, team, here.op, here.algorithm, here.level, here.bytes.value, here.gamma, measured, here.rings},
-        static_cast<std::uint32_t>(plans_.size()));
-    own.plans.push_back(known->second);
-    if (!is_new) continue;
-    const CollectivePlan& plan = plans_.emplace_back(plan_like(task, team, here));
-    overlooks_traffic_ |= may_contend_ && plan.level == CollectiveLevel::closed_form && !plan.measured;
+  const auto& here = std::get<Collective>(graph_.tasks()[task].work);
+  const Teams& teams = networks_.of(here.group, graph_.tasks()[task].axis);
+  const auto measured = here.measured ? std::optional(here.measured->value) : std::nullopt;
+  const auto [known, is_new] = team_plans_.try_emplace(
+      {&teams, here.op, here.algorithm, here.level, here.bytes.value, here.gamma, measured, here.rings},
+      TeamPlans{.teams = &teams});
+  TeamPlans& own = known->second;
+  collectives_[task] = &own;
+  if (!is_new) return;
+  own.plans.reserve(teams.all.size());
+  for (std::uint32_t team = 0; team < teams.all.size(); ++team) {
+    const std::uint32_t kind = teams.kind[team];
+    own.plans.push_back(kind < team ? own.plans[kind] : plan_of_team(task, team));
+    own.alike = own.alike && (kind < team || alike(plans_[own.plans[team]], plans_[own.plans.front()]));
   }
+}
+
+std::uint32_t NetworkPlan::plan_of_team(std::uint32_t task, std::uint32_t team) {
+  Collective here = std::get<Collective>(graph_.tasks()[task].work);
+  if (team > 0) graph_.tune(here, graph_.tasks()[task].axis, team);  // the first team's is in the graph
+  const CollectivePlan& plan = plans_.emplace_back(plan_like(task, team, here));
+  overlooks_traffic_ |= may_contend_ && plan.level == CollectiveLevel::closed_form && !plan.measured;
+  return static_cast<std::uint32_t>(plans_.size() - 1);
 }
 
 AlgorithmChoice& NetworkPlan::choice(const Team& kind) const {
@@ -80,7 +84,7 @@ AlgorithmChoice& NetworkPlan::choice(const Team& kind) const {
 }
 
 CollectivePlan NetworkPlan::plan_like(std::uint32_t task, std::uint32_t team, const Collective& other) const {
-  const Teams& teams = *collectives_[task].teams;
+  const Teams& teams = *collectives_[task]->teams;
   const Team& kind = teams.all[teams.kind[team]];
   Collective taken = other;
   taken.algorithm = choice(kind).choose(other);
@@ -98,7 +102,7 @@ CollectivePlan NetworkPlan::plan_like(std::uint32_t task, std::uint32_t team, co
 std::vector<std::optional<CollectiveAlgorithm>> NetworkPlan::algorithms() const {
   std::vector<std::optional<CollectiveAlgorithm>> out(collectives_.size());
   for (std::uint32_t t = 0; t < collectives_.size(); ++t)
-    if (!collectives_[t].plans.empty() && !collective(t, 0).measured) out[t] = collective(t, 0).algorithm;
+    if (collectives_[t] != nullptr && !collective(t, 0).measured) out[t] = collective(t, 0).algorithm;
   return out;
 }
 
@@ -173,10 +177,9 @@ bool NetworkPlan::ranks_in_step(const Cluster& cluster) const {
 /// Whether all teams of a collective do the same, each in a way that its ranks need not be told apart.
 bool NetworkPlan::teams_in_step(std::uint32_t t) const {
   const Task& task = graph_.tasks()[t];
-  const TeamPlans& own = collectives_[t];
+  const TeamPlans& own = *collectives_[t];
   const CollectivePlan& plan = collective(t, 0);
-  for (const std::uint32_t other : own.plans)
-    if (other != own.plans.front() && !alike(plans_[other], plan)) return false;
+  if (!own.alike) return false;
   if (plan.measured) return true;  // the network has no say in it
   if (plan.level == CollectiveLevel::message) return false;
   const bool fused = task.queue != QueueId::none && graph_.queue(task.queue).fusion_limit.value > 0;
@@ -211,8 +214,8 @@ std::uint32_t NetworkPlan::add_set(const Transfer& transfer) {
 /// Adds the sets of a collective's steps. Returns false where those are too many flows to look at.
 bool NetworkPlan::add_sets(std::uint32_t task) {
   constexpr std::size_t kMostFlows = 1 << 22;
-  const Teams& teams = *collectives_[task].teams;
-  CollectivePlan& plan = plans_[collectives_[task].plans.front()];
+  const Teams& teams = *collectives_[task]->teams;
+  CollectivePlan& plan = plans_[collectives_[task]->plans.front()];
   for (FlowStep& step : plan.steps) {
     if (step.set != FlowStep::kNoSet) continue;  // another task has the same plan
     if (name_set(task, plan, step)) continue;
@@ -239,7 +242,7 @@ bool NetworkPlan::name_set(std::uint32_t task, const CollectivePlan& plan, FlowS
   if (!step.flows.is_uniform()) return false;
   const Permutation& rule = *step.flows.permutation;
   const auto known =
-      permutation_sets_.find({collectives_[task].teams, plan.level == CollectiveLevel::flow, rule.kind, rule.operand});
+      permutation_sets_.find({collectives_[task]->teams, plan.level == CollectiveLevel::flow, rule.kind, rule.operand});
   if (known == permutation_sets_.end()) return false;
   step.set = known->second;
   step.set_bytes = rule.bytes;

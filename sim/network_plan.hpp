@@ -39,11 +39,11 @@ class NetworkPlan {
   int host(DeviceId device) const { return host_of_[static_cast<std::size_t>(device)]; }
   /// Of a team. REQUIRES: the task is a collective.
   const CollectivePlan& collective(std::uint32_t task, std::uint32_t team) const {
-    return plans_[collectives_[task].plans[team]];
+    return plans_[collectives_[task]->plans[team]];
   }
   /// Hosts of a team, in order of place. REQUIRES: the task is a collective.
   const std::vector<int>& team_hosts(std::uint32_t task, std::uint32_t team) const {
-    return collectives_[task].teams->all[team].hosts;
+    return collectives_[task]->teams->all[team].hosts;
   }
   /// Whether collectives that are not simulated may meet other traffic on their links, which neither then notices.
   bool overlooks_traffic() const { return overlooks_traffic_; }
@@ -72,14 +72,16 @@ class NetworkPlan {
   std::uint32_t transfer_set(std::uint32_t task) const { return transfer_sets_[task]; }
 
  private:
-  /// A collective task. Teams that are alike share a plan.
+  /// What all collective tasks have that are equal and of the same teams. Teams that are alike share a plan.
   struct TeamPlans {
     const Teams* teams = nullptr;
-    std::vector<std::uint32_t> plans;  ///< by team: index into plans_
+    std::vector<std::uint32_t> plans = {};  ///< by team: index into plans_
+    bool alike = true;                      ///< whether all teams do the same
   };
 
   bool same_node(int host, int other) const { return node_of_.at(host) == node_of_.at(other); }
   void plan(std::uint32_t task);
+  std::uint32_t plan_of_team(std::uint32_t task, std::uint32_t team);
   AlgorithmChoice& choice(const Team& kind) const;
   bool ranks_in_step(const Cluster& cluster) const;
   bool teams_in_step(std::uint32_t task) const;
@@ -96,12 +98,12 @@ class NetworkPlan {
   bool may_contend_;
   TeamNetworks networks_;
   mutable std::map<const Team*, AlgorithmChoice> choices_;  ///< by a team of each kind; they remember what they chose
-  /// What decides over a collective's plan, besides its teams.
-  using PlanKey = std::tuple<const Teams*, std::uint32_t, CollectiveOp, CollectiveAlgorithm, CollectiveLevel, double,
-                             double, std::optional<double>, int>;
-  std::map<PlanKey, std::uint32_t> plan_of_;
+  /// What decides over a collective's plans.
+  using PlanKey = std::tuple<const Teams*, CollectiveOp, CollectiveAlgorithm, CollectiveLevel, double, double,
+                             std::optional<double>, int>;
+  std::map<PlanKey, TeamPlans> team_plans_;
   std::vector<CollectivePlan> plans_;
-  std::vector<TeamPlans> collectives_;  ///< by task; empty of others
+  std::vector<const TeamPlans*> collectives_;  ///< by task; null for others
   FlowSymmetry symmetry_;
   /// By teams and permutation: its set, where somebody waits for it and where it is only counted.
   using PermutationKey = std::tuple<const Teams*, bool, Permutation::Kind, int>;

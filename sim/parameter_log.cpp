@@ -36,7 +36,7 @@ class Rules {
   std::int32_t partner(std::uint32_t task, std::int32_t rank) const;
 
  private:
-  std::string_view operation(std::size_t t) const { return graph_.tasks()[t].label.operation; }
+  std::string_view operation(std::size_t t) const { return graph_.tasks()[t].label.operation.text(); }
   QueueRole role(std::size_t t) const;
   void find_pieces();
   std::int32_t piece_of(std::size_t t) const;
@@ -106,7 +106,7 @@ void Rules::find_pieces() {
 }
 
 std::int32_t Rules::piece_of(std::size_t t) const {
-  const auto found = piece_index_.find(graph_.tasks()[t].label.layer);
+  const auto found = piece_index_.find(graph_.tasks()[t].label.layer.text());
   return found == piece_index_.end() ? ParameterEvent::kAll : found->second;
 }
 

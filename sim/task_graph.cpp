@@ -67,8 +67,8 @@ void check_room(std::size_t tasks) {
 }  // namespace
 
 std::string Label::text() const {
-  std::string out = operation;
-  if (!layer.empty()) out += (out.empty() ? "" : " ") + layer;
+  std::string out = operation.text();
+  if (!layer.empty()) out += (out.empty() ? "" : " ") + layer.text();
   if (micro_batch >= 0) out += fmt::format(" #{}", micro_batch);
   return out;
 }
@@ -88,41 +88,37 @@ StoreId CyclicTaskGraph::add_store(std::string name, bool replicated) {
   return StoreId(stores_.size() - 1);
 }
 
-TaskId CyclicTaskGraph::compute(QueueId queue, DeviceTime duration, Label label) {
-  return compute_for(queues_.at(CyclicTaskGraph::index(queue)).group, queue, std::move(duration), std::move(label));
+TaskId CyclicTaskGraph::compute(QueueId queue, DeviceTime duration, const Label& label) {
+  return compute_for(queues_.at(CyclicTaskGraph::index(queue)).group, queue, std::move(duration), label);
 }
 
-TaskId CyclicTaskGraph::compute_for(GroupId ranks, QueueId queue, DeviceTime duration, Label label) {
+TaskId CyclicTaskGraph::compute_for(GroupId ranks, QueueId queue, DeviceTime duration, const Label& label) {
   check_room(tasks_.size());
   tasks_.push_back(
-      {.label = std::move(label), .work = Compute{std::move(duration)}, .ranks = ranks, .queue = queue, .version = {}});
+      {.label = label, .work = Compute{std::move(duration)}, .ranks = ranks, .queue = queue, .version = {}});
   return TaskId(tasks_.size() - 1);
 }
 
-TaskId CyclicTaskGraph::transfer(GroupId ranks, QueueId queue, Transfer transfer, Label label) {
+TaskId CyclicTaskGraph::transfer(GroupId ranks, QueueId queue, Transfer transfer, const Label& label) {
   check_room(tasks_.size());
-  tasks_.push_back({.label = std::move(label), .work = transfer, .ranks = ranks, .queue = queue, .version = {}});
+  tasks_.push_back({.label = label, .work = transfer, .ranks = ranks, .queue = queue, .version = {}});
   return TaskId(tasks_.size() - 1);
 }
 
-TaskId CyclicTaskGraph::collective(QueueId queue, Collective collective, Label label) {
+TaskId CyclicTaskGraph::collective(QueueId queue, Collective collective, const Label& label) {
   const auto all = static_cast<std::uint32_t>(groups_.at(CyclicTaskGraph::index(collective.group)).devices.size());
-  return collective_along({.stride = 1, .extent = all}, queue, collective, std::move(label));
+  return collective_along({.stride = 1, .extent = all}, queue, collective, label);
 }
 
-TaskId CyclicTaskGraph::collective_along(Axis axis, QueueId queue, Collective collective, Label label) {
+TaskId CyclicTaskGraph::collective_along(Axis axis, QueueId queue, Collective collective, const Label& label) {
   check_room(tasks_.size());
-  tasks_.push_back({.label = std::move(label),
-                    .work = collective,
-                    .ranks = collective.group,
-                    .axis = axis,
-                    .queue = queue,
-                    .version = {}});
+  tasks_.push_back(
+      {.label = label, .work = collective, .ranks = collective.group, .axis = axis, .queue = queue, .version = {}});
   return TaskId(tasks_.size() - 1);
 }
 
-TaskId CyclicTaskGraph::barrier_along(Axis axis, GroupId ranks, Label label) {
-  const TaskId barrier = compute_for(ranks, QueueId::none, Seconds(0), std::move(label));
+TaskId CyclicTaskGraph::barrier_along(Axis axis, GroupId ranks, const Label& label) {
+  const TaskId barrier = compute_for(ranks, QueueId::none, Seconds(0), label);
   tasks_[CyclicTaskGraph::index(barrier)].axis = axis;
   return barrier;
 }

@@ -30,6 +30,7 @@
 #include "sim/cluster.hpp"
 #include "sim/collective.hpp"
 #include "sim/device_time.hpp"
+#include "sim/name.hpp"
 #include "sim/quantity.hpp"
 
 namespace epocast {
@@ -67,8 +68,8 @@ struct Queue {
 
 /// What a task is called in every output.
 struct Label {
-  std::string operation;  ///< "forward", "backward", "all-reduce", "push", "update", ...
-  std::string layer;      ///< "conv5_3", or "" for work on the whole model
+  Name operation;  ///< "forward", "backward", "all-reduce", "push", "update", ...
+  Name layer;      ///< "conv5_3", or "" for work on the whole model
   int micro_batch = -1;
 
   std::string text() const;  ///< "backward conv5_3"
@@ -167,16 +168,16 @@ class CyclicTaskGraph {
   StoreId add_store(std::string name, bool replicated = false);
 
   /// One computation per rank of the queue's group.
-  TaskId compute(QueueId queue, DeviceTime duration, Label label);
+  TaskId compute(QueueId queue, DeviceTime duration, const Label& label);
   /// One computation per rank of `ranks` on a queue of one device, e.g. a server working for each worker in turn.
-  TaskId compute_for(GroupId ranks, QueueId queue, DeviceTime duration, Label label);
+  TaskId compute_for(GroupId ranks, QueueId queue, DeviceTime duration, const Label& label);
   /// One message per rank of `ranks`.
-  TaskId transfer(GroupId ranks, QueueId queue, Transfer transfer, Label label);
-  TaskId collective(QueueId queue, Collective collective, Label label);
+  TaskId transfer(GroupId ranks, QueueId queue, Transfer transfer, const Label& label);
+  TaskId collective(QueueId queue, Collective collective, const Label& label);
   /// One collective for each team of the axis, all alike.
-  TaskId collective_along(Axis axis, QueueId queue, Collective collective, Label label);
+  TaskId collective_along(Axis axis, QueueId queue, Collective collective, const Label& label);
   /// A barrier for each team of the axis: it takes no time and no queue.
-  TaskId barrier_along(Axis axis, GroupId ranks, Label label);
+  TaskId barrier_along(Axis axis, GroupId ranks, const Label& label);
 
   /// `after` starts when `before` of `lag` iterations ago has ended, rank by rank. Between groups of different sizes
   /// that have equally many instances: instance by instance.

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sim/words.hpp"
+#include "sim/config.hpp"
 
 namespace epocast {
 

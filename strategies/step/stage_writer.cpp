@@ -43,8 +43,8 @@ void StageWriter::compute(const DeviceTime& time, const std::string& layer, cons
     pending_ += time;
     is_pending_ = true;
   } else if (time.any()) {
-    last_ =
-        write(time, {operation != nullptr ? operation : pass_.operation, layer, pass_.micro_batch}, "", pass_.priority);
+    last_ = write(time, {operation != nullptr ? Name(operation) : pass_.operation, layer, pass_.micro_batch}, "",
+                  pass_.priority);
     if (first_.empty()) first_ = last_;
   }
 }
@@ -54,8 +54,10 @@ Lanes StageWriter::write(const DeviceTime& time, const Label& label, const std::
                          std::optional<int> priority) {
   Lanes tasks;
   for (const Lane& lane : lanes_) {
-    tasks.push_back(graph_.compute(lane.compute, time,
-                                   {label.operation, label.layer + lane.suffix + behind_suffix, label.micro_batch}));
+    const std::string suffix = lane.suffix + behind_suffix;
+    tasks.push_back(graph_.compute(
+        lane.compute, time,
+        {label.operation, suffix.empty() ? label.layer : Name(label.layer + suffix), label.micro_batch}));
     if (priority) graph_.set_priority(tasks.back(), *priority);
     for (const auto& [before, lag] : awaited_) graph_.after(before, tasks.back(), lag);
   }
@@ -119,7 +121,7 @@ Lanes StageWriter::before_next() const { return ordered_ ? newest_ : last_; }
 std::optional<TaskId> StageWriter::send(const Exchange& exchange, const std::string& layer, const Lanes& before) {
   const Axis axis = ranks_.*exchange.axis;
   if (axis.extent < 2 || !(exchange.bytes.value > 0)) return std::nullopt;
-  const std::string name = pass_.chunk.empty() ? layer : pass_.chunk + " " + layer;
+  const Name name = pass_.chunk.empty() ? layer : pass_.chunk + " " + layer;
   const TaskId task = collective(exchange.op, axis, communication("exchanges"), exchange.bytes,
                                  {exchange.name, name, pass_.micro_batch});
   if (pass_.priority) graph_.set_priority(task, *pass_.priority);
@@ -184,7 +186,7 @@ std::size_t StageWriter::mark(const std::string& name) {
 std::pair<Lanes, Lanes> StageWriter::end(const std::string& rest) {
   if (!pass_.chunk.empty() && first_.empty()) is_pending_ = true;  // takes no time, but its place in the order
   flush(cut_ ? rest : "");
-  if (first_.empty() && pass_.operation == std::string_view("forward"))
+  if (first_.empty() && pass_.operation == "forward")
     throw SimulationError("no layer of the network takes time in the forward pass");
   if (first_.empty()) first_ = last_ = write({}, {pass_.operation, rest, pass_.micro_batch}, "", pass_.priority);
   return {first_, last_};

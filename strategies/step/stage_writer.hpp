@@ -20,8 +20,8 @@ using Lanes = std::vector<TaskId>;
 
 /// What a pass is called, and how it is served.
 struct PassName {
-  const char* operation = "";
-  std::string chunk;  ///< of layers; empty: every layer's part is a task of its own, named after the layer
+  Name operation;
+  Name chunk;  ///< of layers; empty: every layer's part is a task of its own, named after the layer
   int micro_batch = -1;
   std::optional<int> priority = {};
 };
