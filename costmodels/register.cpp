@@ -104,9 +104,9 @@ void require_precision(const ConfigNode& place, Precision measured, const CostMo
 /// Which device was measured: the one that the measurements name, if any trains; they may go on after the name, as in
 /// "V100 (DGX-1)".
 const Device& measured_device(const std::string& named, const CostModelContext& context) {
-  if (named.starts_with(context.device->model)) return *context.device;
+  if (named.starts_with(context.device->model.text())) return *context.device;
   for (const Device* other : context.others)
-    if (named.starts_with(other->model)) return *other;
+    if (named.starts_with(other->model.text())) return *other;
   return *context.device;
 }
 

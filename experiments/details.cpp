@@ -120,7 +120,7 @@ ordered_json traffic_section(const PhaseRun& run, const Cluster& cluster) {
   std::map<std::string, std::size_t> number;
   const auto name_of = [&](DeviceId d) {
     const Device& device = cluster.devices[static_cast<std::size_t>(d)];
-    return by_node ? device.node : device.name;
+    return by_node ? device.node.text() : device.name;
   };
   for (const DeviceId device : devices)
     if (number.emplace(name_of(device), names.size()).second) names.push_back(name_of(device));

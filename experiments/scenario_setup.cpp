@@ -19,8 +19,10 @@ namespace {
 /// The cluster as far as computing is concerned, where workers with a share of another size are another kind.
 Cluster marked_by_share(const Cluster& cluster, const PhaseSettings& phase) {
   Cluster out = cluster;
-  for (std::size_t w = 0; w < phase.workers.size(); ++w)
-    out.devices[static_cast<std::size_t>(phase.workers[w])].model += fmt::format(", {} samples", phase.shares[w]);
+  for (std::size_t w = 0; w < phase.workers.size(); ++w) {
+    Name& model = out.devices[static_cast<std::size_t>(phase.workers[w])].model;
+    model = fmt::format("{}, {} samples", model, phase.shares[w]);
+  }
   return out;
 }
 

@@ -7,9 +7,7 @@
 namespace epocast {
 
 FlopPerSecond Device::matrix_rate(Precision precision) const {
-  if (precision == Precision::fp32) return peak_rate;
-  const auto found = other_rates.find(precision);
-  return found == other_rates.end() ? FlopPerSecond() : found->second;
+  return precision == Precision::fp32 ? peak_rate : other_rates[precision];
 }
 
 bool same_kind(const Device& a, const Device& b) {

@@ -1,11 +1,15 @@
 #pragma once
 // What strategies and cost models know about the machine: its devices. Links and routes stay with the simulator.
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "sim/name.hpp"
 #include "sim/precision.hpp"
 #include "sim/quantity.hpp"
 
@@ -14,16 +18,30 @@ namespace epocast {
 /// Index of a device in Cluster::devices.
 using DeviceId = int;
 
+/// A peak of matrix products for each precision; 0: unknown.
+class MatrixRates {
+ public:
+  FlopPerSecond& operator[](Precision precision) { return rates_[static_cast<std::size_t>(precision)]; }
+  FlopPerSecond operator[](Precision precision) const { return rates_[static_cast<std::size_t>(precision)]; }
+  bool none() const {
+    return std::ranges::none_of(rates_, [](FlopPerSecond rate) { return rate.value > 0; });
+  }
+  bool operator==(const MatrixRates&) const = default;
+
+ private:
+  std::array<FlopPerSecond, std::size(kPrecisions)> rates_{};
+};
+
 /// One device: a CPU node, a GPU, or the processors of a node of GPUs. One per host of the platform file.
 struct Device {
-  std::string name;   ///< host name in the platform file
-  std::string node;   ///< the machine it sits in; devices of one node share it
-  std::string model;  ///< hardware, e.g. "2x Intel Xeon Platinum 8180"
+  std::string name;  ///< host name in the platform file
+  Name node;         ///< the machine it sits in; devices of one node share it
+  Name model;        ///< hardware, e.g. "2x Intel Xeon Platinum 8180"
   int cores = 1;
   FlopPerSecond peak_rate;          ///< fp32 peak
   BytesPerSecond memory_bandwidth;  ///< device memory, sustained or nominal as the platform file says
   Bytes memory;                     ///< capacity usable for training
-  std::map<Precision, FlopPerSecond> other_rates = {};  ///< peaks of matrix products in other precisions than fp32
+  MatrixRates other_rates = {};     ///< of other precisions than fp32
   bool trains = true;  ///< false: processors of a node beside the devices that train; parameter servers may be there
 
   /// The peak of matrix products; 0 if it is unknown.

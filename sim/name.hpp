@@ -28,6 +28,7 @@ class Name {
   }
   /// Of texts.
   friend std::string operator+(Name a, std::string_view b) { return std::string(*a.kept_).append(b); }
+  friend std::string operator+(std::string_view a, Name b) { return std::string(a).append(*b.kept_); }
 
  private:
   static const std::string* keep(std::string_view text);

@@ -68,7 +68,7 @@ void check_room(std::size_t tasks) {
 
 std::string Label::text() const {
   std::string out = operation.text();
-  if (!layer.empty()) out += (out.empty() ? "" : " ") + layer.text();
+  if (!layer.empty()) out += (out.empty() ? "" : " ") + layer;
   if (micro_batch >= 0) out += fmt::format(" #{}", micro_batch);
   return out;
 }

@@ -35,7 +35,8 @@ Model product() {
 Device device() {
   Device out = testing::cluster_of(1).devices.front();  // 1 TFLOP/s
   out.memory_bandwidth = BytesPerSecond(1e12);
-  out.other_rates = {{Precision::tf32, FlopPerSecond(2e12)}, {Precision::fp16, FlopPerSecond(4e12)}};
+  out.other_rates[Precision::tf32] = FlopPerSecond(2e12);
+  out.other_rates[Precision::fp16] = FlopPerSecond(4e12);
   return out;
 }
 
