@@ -14,6 +14,7 @@
 #include "costmodels/step_time.hpp"
 #include "costmodels/timings_file.hpp"
 #include "sim/data_file.hpp"
+#include "sim/input_memo.hpp"
 
 namespace epocast {
 namespace {
@@ -122,8 +123,11 @@ std::unique_ptr<CostModel> make_measured(const ConfigNode& options, const CostMo
 }
 
 ComputeCalibration read_calibration(const ConfigNode& name, const CostModelContext& context) {
-  return load_compute_calibration(
-      find_data_file(name, {"calibration", context.data_dir / "costmodels" / "calibrations", ".yaml"}));
+  static InputMemo<ComputeCalibration> calibrations;
+  return calibrations.get(name, [&] {
+    return load_compute_calibration(
+        find_data_file(name, {"calibration", context.data_dir / "costmodels" / "calibrations", ".yaml"}));
+  });
 }
 
 std::unique_ptr<CostModel> make_fitted(const ConfigNode& options, const CostModelContext& context) {

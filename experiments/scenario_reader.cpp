@@ -8,7 +8,6 @@
 #include <variant>
 
 #include "costmodels/register.hpp"
-#include "experiments/batch/input_memo.hpp"
 #include "experiments/batch_schedule.hpp"
 #include "experiments/collective_check.hpp"
 #include "experiments/default_strategy.hpp"
@@ -22,6 +21,7 @@
 #include "sim/config_word.hpp"
 #include "sim/data_directory.hpp"
 #include "sim/data_file.hpp"
+#include "sim/input_memo.hpp"
 #include "sim/words.hpp"
 #include "strategies/register.hpp"
 #include "workloads/model_reader.hpp"

@@ -13,14 +13,8 @@
 
 namespace epocast {
 
-class XmlSource;
-struct Topology;
-
-/// Throws ConfigError for a share of speed that is none.
-void check_boards(const XmlSource& xml, const Topology& topology);
-
 /// Factor >= 1 on the compute times of each of the cluster's devices while `workers` train: above 1 for those of them
-/// that share a board with another. Empty if the platform has no boards.
+/// that share a board with another. Empty if the cluster has no boards.
 std::vector<double> board_slowdown(const Cluster& cluster, std::span<const DeviceId> workers);
 
 }  // namespace epocast

@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "platforms/boards.hpp"
 #include "platforms/cluster_generator.hpp"
 #include "platforms/reachability.hpp"
 #include "platforms/topology.hpp"
@@ -80,6 +79,15 @@ class DeviceReader {
     return value;
   }
 
+  double share(const Property& property) const {
+    double value = 0;
+    const std::string& text = property.value;
+    const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (status != std::errc() || end != text.data() + text.size() || !(value >= 0.01 && value <= 1))
+      xml_.fail(property.node, "value", "expected a number from 0.01 to 1, got " + quote(text));
+    return value;
+  }
+
   Device read_figures(const Point& host) const {
     Device device;
     device.model = require(host, "epocast.device_model", "2x Intel Xeon Platinum 8180").value;
@@ -108,6 +116,8 @@ class DeviceReader {
     }
     if (const Property* cores = find(host, "epocast.cores")) device.cores = count(*cores);
     if (const Property* node = find(host, "epocast.node")) device.node = node->value;
+    if (const Property* board = find(host, "epocast.board")) device.board = board->value;
+    if (const Property* speed = find(host, "epocast.shared_speed")) device.shared_speed = share(*speed);
     if (const Property* trains = find(host, "epocast.trains")) {
       if (trains->value != "true" && trains->value != "false")
         xml_.fail(trains->node, "value", "expected true or false, got " + quote(trains->value));
@@ -138,7 +148,6 @@ Cluster parse_platform(std::string_view text, const std::string& name) {
   const XmlSource xml(std::string(text), name);
   const Topology topology = read_topology(xml);
   check_reachability(xml, topology);
-  check_boards(xml, topology);
 
   Cluster cluster;
   cluster.name = std::filesystem::path(name).stem().string();

@@ -42,6 +42,8 @@ struct Device {
   BytesPerSecond memory_bandwidth;  ///< device memory, sustained or nominal as the platform file says
   Bytes memory;                     ///< capacity usable for training
   MatrixRates other_rates = {};     ///< of other precisions than fp32
+  Name board = {};                  ///< that it shares with others of its node, and power with it; empty: its own
+  double shared_speed = 1;          ///< of its speed, the share that is left while others of its board train
   bool trains = true;  ///< false: processors of a node beside the devices that train; parameter servers may be there
 
   /// The peak of matrix products; 0 if it is unknown.

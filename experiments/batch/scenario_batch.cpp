@@ -10,10 +10,10 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "experiments/batch/input_memo.hpp"
 #include "experiments/batch/scenario_outcome.hpp"
 #include "experiments/fork_pool.hpp"
 #include "experiments/large_pages.hpp"
+#include "sim/input_memo.hpp"
 #include "sim/input_record.hpp"
 #include "sim/simgrid/restart.hpp"
 

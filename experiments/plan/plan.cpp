@@ -8,10 +8,10 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "experiments/batch/input_memo.hpp"
 #include "experiments/fork_pool.hpp"
 #include "experiments/large_pages.hpp"
 #include "experiments/plan/bounds.hpp"
+#include "sim/input_memo.hpp"
 
 namespace epocast {
 namespace {

@@ -1,6 +1,7 @@
 #pragma once
 // Remembers what was made of files, in processes that read many studies which name the same ones.
 
+#include <filesystem>
 #include <map>
 #include <string>
 
