@@ -97,7 +97,9 @@ CollectiveAlgorithm AlgorithmChoice::fastest(const Collective& collective) {
     if (!can_run(candidate) || entry.id == A::double_binary_tree) continue;
     const bool has_rival = collective.op != CollectiveOp::all_to_all && collective.op != CollectiveOp::gather &&
                            collective.op != CollectiveOp::scatter;
-    if (entry.id == A::pairwise && has_rival && !network_.uniform && ranks > kMostPairwiseRanks) continue;
+    if (entry.id == A::pairwise && has_rival && !network_.uniform &&
+        (ranks > kMostPairwiseRanks || least_pairwise(collective) >= least))
+      continue;
     consider(entry.id);
   }
   candidate.algorithm = A::double_binary_tree;  // last, as it takes the longest to predict
@@ -205,6 +207,21 @@ double AlgorithmChoice::predict_double_tree(const Collective& collective) {
   const auto [place, is_new] = tree_messages_.try_emplace({collective.op, chunks});
   if (is_new) place->second = idle_time_on_star(schedule(), {1, 0, 0});
   return place->second * (network_.alpha + bytes / 2 / chunks * network_.beta);
+}
+
+/// What predict() cannot be below: the messages of the first rank, one after the other. It asks for P routes instead of
+/// P^2.
+double AlgorithmChoice::least_pairwise(const Collective& collective) {
+  const CollectiveSchedule schedule = make_schedule(collective.op, CollectiveAlgorithm::pairwise,
+                                                    static_cast<int>(hosts_.size()), collective.bytes.value);
+  double time = 0;
+  for (const Round& round : schedule.rounds)
+    for_each_message(round, schedule.ranks, [&](const Message& m) {
+      if (m.from != 0) return;
+      const Route& route = engine_.route(hosts_[0], hosts_[static_cast<std::size_t>(m.to)]);
+      time += engine_.collective_latency(route) + m.bytes / route.bandwidth + m.reduce_bytes * collective.gamma;
+    });
+  return time;
 }
 
 /// What predict() cannot be below. On a star: a rank sends the chunks of both trees one after the other, and the last

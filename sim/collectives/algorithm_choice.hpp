@@ -43,6 +43,7 @@ class AlgorithmChoice {
   IdleTime idle_time_of(const Collective& collective, double bytes);
   double predict_double_tree(const Collective& collective);
   double least_double_tree(const Collective& collective);
+  double least_pairwise(const Collective& collective);
 
   const std::vector<int>& hosts_;
   const std::vector<int>& node_of_;
