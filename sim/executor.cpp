@@ -4,6 +4,7 @@
 
 #include "sim/graph_run.hpp"
 #include "sim/result_check.hpp"
+#include "sim/simgrid/restart.hpp"
 
 namespace epocast {
 namespace {
@@ -27,6 +28,7 @@ ExecutionResult execute(const CyclicTaskGraph& graph, const Cluster& cluster, Si
   engine.set_handshake(options.costs.handshake);
   engine.set_window(options.costs.window);
   const NetworkPlan network(graph, cluster, engine);
+  restart_engine();  // or how often the plan ran a collective to predict it would decide how dates are rounded
   const bool symmetric = !options.noise.any() && options.slow_devices.empty() && options.slow_links.empty() &&
                          slowed_alike(graph, options.slowdown);
   const bool folded = options.fold && symmetric && options.shards == Shards::fixed && network.ranks_interchangeable() &&

@@ -7,7 +7,6 @@
 #include <set>
 #include <utility>
 
-#include "sim/collectives/algorithm_choice.hpp"
 #include "sim/service_symmetry.hpp"
 
 namespace epocast {
@@ -79,15 +78,11 @@ std::uint32_t NetworkPlan::plan_of_team(std::uint32_t task, std::uint32_t team) 
   return static_cast<std::uint32_t>(plans_.size() - 1);
 }
 
-AlgorithmChoice& NetworkPlan::choice(const Team& kind) const {
-  return choices_.try_emplace(&kind, kind.hosts, kind.nodes, kind.network, engine_).first->second;
-}
-
 CollectivePlan NetworkPlan::plan_like(std::uint32_t task, std::uint32_t team, const Collective& other) const {
   const Teams& teams = *collectives_[task]->teams;
-  const Team& kind = teams.all[teams.kind[team]];
+  Team& kind = *teams.all[teams.kind[team]];
   Collective taken = other;
-  taken.algorithm = choice(kind).choose(other);
+  taken.algorithm = kind.choice.choose(other);
   if (other.algorithm == CollectiveAlgorithm::mpi) taken.rings = 1;
   if (const int most = most_rings(taken, kind.network);
       taken.rings > most && !taken.measured && has_rings(taken.algorithm, taken.op))
@@ -222,7 +217,7 @@ bool NetworkPlan::add_sets(std::uint32_t task) {
     const bool runs = plan.level == CollectiveLevel::flow;
     std::vector<SetFlow> flows;
     for (std::uint32_t team = 0; team < teams.all.size(); ++team) {
-      const std::vector<int>& hosts = teams.all[team].hosts;
+      const std::vector<int>& hosts = teams.all[team]->hosts;
       for_each_message(step.flows, static_cast<int>(hosts.size()), [&](const Message& m) {
         flows.push_back({hosts[m.from], hosts[m.to], step.flows.is_uniform() ? 1 : m.bytes, team});
       });

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "sim/cluster.hpp"
-#include "sim/collectives/algorithm_choice.hpp"
 #include "sim/collectives/plan.hpp"
 #include "sim/error.hpp"
 #include "sim/flow_symmetry.hpp"
@@ -43,7 +42,7 @@ class NetworkPlan {
   }
   /// Hosts of a team, in order of place. REQUIRES: the task is a collective.
   const std::vector<int>& team_hosts(std::uint32_t task, std::uint32_t team) const {
-    return collectives_[task]->teams->all[team].hosts;
+    return collectives_[task]->teams->all[team]->hosts;
   }
   /// Whether collectives that are not simulated may meet other traffic on their links, which neither then notices.
   bool overlooks_traffic() const { return overlooks_traffic_; }
@@ -82,7 +81,6 @@ class NetworkPlan {
   bool same_node(int host, int other) const { return node_of_.at(host) == node_of_.at(other); }
   void plan(std::uint32_t task);
   std::uint32_t plan_of_team(std::uint32_t task, std::uint32_t team);
-  AlgorithmChoice& choice(const Team& kind) const;
   bool ranks_in_step(const Cluster& cluster) const;
   bool teams_in_step(std::uint32_t task) const;
   bool find_interchangeable(const Cluster& cluster);
@@ -97,7 +95,6 @@ class NetworkPlan {
   std::vector<std::vector<int>> hosts_;
   bool may_contend_;
   TeamNetworks networks_;
-  mutable std::map<const Team*, AlgorithmChoice> choices_;  ///< by a team of each kind; they remember what they chose
   /// What decides over a collective's plans.
   using PlanKey = std::tuple<const Teams*, CollectiveOp, CollectiveAlgorithm, CollectiveLevel, double, double,
                              std::optional<double>, int>;

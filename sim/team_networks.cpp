@@ -2,25 +2,55 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 namespace epocast {
+namespace {
+
+/// Teams that have been examined.
+class KnownTeams {
+ public:
+  std::shared_ptr<Team> get(std::vector<int> hosts, std::vector<int> nodes, SimEngine& engine) {
+    const auto [place, is_new] = teams_.try_emplace({engine.handshake(), engine.window(), hosts, nodes});
+    if (!is_new) return place->second;
+    auto team = place->second = std::make_shared<Team>(std::move(hosts), std::move(nodes), engine);
+    ranks_ += team->hosts.size();
+    if (ranks_ > kMostRanks) {  // a sweep over many clusters' worth of workers; those in use live on
+      teams_.clear();
+      ranks_ = 0;
+    }
+    return team;
+  }
+
+ private:
+  static constexpr std::size_t kMostRanks = 1 << 20;
+  std::map<std::tuple<double, double, std::vector<int>, std::vector<int>>, std::shared_ptr<Team>> teams_;
+  std::size_t ranks_ = 0;
+};
+
+}  // namespace
+
+Team::Team(std::vector<int> its_hosts, std::vector<int> its_nodes, SimEngine& engine)
+    : hosts(std::move(its_hosts)),
+      nodes(std::move(its_nodes)),
+      network(examine_network(engine, hosts, nodes)),
+      choice(hosts, nodes, network, engine) {}
 
 bool Team::is_like(const Team& other) const {
   return network.uniform && other.network.uniform && network.alpha == other.network.alpha &&
          network.beta == other.network.beta && nodes == other.nodes;
 }
 
-Team TeamNetworks::examine(const Group& group, Axis axis, std::uint32_t team) const {
-  Team out;
+std::shared_ptr<Team> TeamNetworks::examine(const Group& group, Axis axis, std::uint32_t team) const {
+  std::vector<int> hosts, nodes;
   std::map<std::string, int> number;
   axis.for_each_rank(team, [&](std::uint32_t rank) {
     const auto device = static_cast<std::size_t>(group.devices[rank]);
-    out.hosts.push_back(host_of_[device]);
+    hosts.push_back(host_of_[device]);
     const auto known = number.try_emplace(cluster_.devices[device].node, static_cast<int>(number.size()));
-    out.nodes.push_back(known.first->second);
+    nodes.push_back(known.first->second);
   });
-  out.network = examine_network(engine_, out.hosts, out.nodes);
-  return out;
+  return engine_.kept<KnownTeams>().get(std::move(hosts), std::move(nodes), engine_);
 }
 
 const Teams& TeamNetworks::of(GroupId id, Axis axis) {
@@ -30,8 +60,8 @@ const Teams& TeamNetworks::of(GroupId id, Axis axis) {
   const Group& group = graph_.group(id);
   std::vector<std::uint32_t> kinds;
   for (std::uint32_t team = 0; team < axis.teams(static_cast<std::uint32_t>(group.devices.size())); ++team) {
-    const Team& here = teams.all.emplace_back(examine(group, axis, team));
-    const auto alike = std::ranges::find_if(kinds, [&](std::uint32_t kind) { return here.is_like(teams.all[kind]); });
+    const Team& here = *teams.all.emplace_back(examine(group, axis, team));
+    const auto alike = std::ranges::find_if(kinds, [&](std::uint32_t kind) { return here.is_like(*teams.all[kind]); });
     teams.kind.push_back(alike == kinds.end() ? team : *alike);
     if (teams.kind.back() == team) kinds.push_back(team);
   }

@@ -2,11 +2,13 @@
 // The teams of a group of ranks along an axis, and what each of them sees of the network.
 
 #include <map>
+#include <memory>
 #include <tuple>
 #include <vector>
 
 #include "sim/axis.hpp"
 #include "sim/cluster.hpp"
+#include "sim/collectives/algorithm_choice.hpp"
 #include "sim/collectives/group_network.hpp"
 #include "sim/simgrid/engine.hpp"
 #include "sim/task_graph.hpp"
@@ -18,6 +20,11 @@ struct Team {
   std::vector<int> hosts;
   std::vector<int> nodes;  ///< consecutive numbers of the nodes that the ranks sit in
   GroupNetwork network;
+  AlgorithmChoice choice;  ///< remembers what it chose
+
+  Team(std::vector<int> hosts, std::vector<int> nodes, SimEngine& engine);
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
 
   /// Whether collectives of this team take as long as the other's whatever the algorithm.
   bool is_like(const Team& other) const;
@@ -25,11 +32,11 @@ struct Team {
 
 /// The teams of a group along an axis.
 struct Teams {
-  std::vector<Team> all;
+  std::vector<std::shared_ptr<Team>> all;
   std::vector<std::uint32_t> kind;  ///< by team: the first that is like it
 };
 
-/// Examines teams when they are first asked for.
+/// Examines teams when they are first asked for. The engine keeps what was found for the next graph.
 class TeamNetworks {
  public:
   /// `host_of`: by device. All arguments outlive this.
@@ -40,7 +47,7 @@ class TeamNetworks {
   const Teams& of(GroupId group, Axis axis);
 
  private:
-  Team examine(const Group& group, Axis axis, std::uint32_t team) const;
+  std::shared_ptr<Team> examine(const Group& group, Axis axis, std::uint32_t team) const;
 
   const CyclicTaskGraph& graph_;
   const Cluster& cluster_;

@@ -103,7 +103,7 @@ CollectiveAlgorithm AlgorithmChoice::fastest(const Collective& collective) {
     consider(entry.id);
   }
   candidate.algorithm = A::double_binary_tree;  // last, as it takes the longest to predict
-  if (supports(A::double_binary_tree, collective.op) && least_double_tree(collective) < least)
+  if (supports(A::double_binary_tree, collective.op) && least_double_tree(collective, least) < least)
     consider(A::double_binary_tree);
   return best;
 }
@@ -224,19 +224,19 @@ double AlgorithmChoice::least_pairwise(const Collective& collective) {
   return time;
 }
 
-/// What predict() cannot be below. On a star: a rank sends the chunks of both trees one after the other, and the last
-/// level gets the first chunk after all others; of a reduction, it combines what two children send it. Elsewhere: what
-/// the busiest link needs, or the ranks if no messages shared a link.
-double AlgorithmChoice::least_double_tree(const Collective& collective) {
+/// What predict() cannot be below, or as much of it as is `enough`. On a star: a rank sends the chunks of both trees
+/// one after the other, and the last level gets the first chunk after all others; of a reduction, it combines what two
+/// children send it. Elsewhere: what the busiest link needs, or the ranks if no messages shared a link.
+double AlgorithmChoice::least_double_tree(const Collective& collective, double enough) {
   constexpr auto kTree = CollectiveAlgorithm::double_binary_tree;
   const auto ranks = static_cast<int>(hosts_.size());
   const double bytes = collective.bytes.value;
   if (!network_.uniform) {
     const auto [place, is_new] = tree_busiest_.try_emplace(collective.op);
     if (is_new) place->second = time_of_busiest_link(make_schedule(collective.op, kTree, ranks, 1), hosts_, engine_);
-    const double alone =
-        idle_time_of_messages(make_schedule(collective.op, kTree, ranks, bytes), hosts_, collective.gamma, engine_);
-    return std::max(bytes * place->second, alone);
+    if (bytes * place->second >= enough) return bytes * place->second;
+    return std::max(bytes * place->second, idle_time_of_messages(make_schedule(collective.op, kTree, ranks, bytes),
+                                                                 hosts_, collective.gamma, engine_));
   }
   const int chunks = collectives::double_tree_chunks(collective.op, ranks, bytes);
   const int passes = collective.op == CollectiveOp::all_reduce ? 2 : 1;

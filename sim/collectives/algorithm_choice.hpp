@@ -42,7 +42,7 @@ class AlgorithmChoice {
   IdleTime measure(const Collective& collective);
   IdleTime idle_time_of(const Collective& collective, double bytes);
   double predict_double_tree(const Collective& collective);
-  double least_double_tree(const Collective& collective);
+  double least_double_tree(const Collective& collective, double enough);
   double least_pairwise(const Collective& collective);
 
   const std::vector<int>& hosts_;

@@ -2,9 +2,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <typeindex>
 #include <utility>
 #include <vector>
 
@@ -104,6 +106,16 @@ class SimEngine {
   /// (in_windows()); 0, as at first: any number.
   void set_window(double bytes) { window_ = bytes; }
   double window() const { return window_; }
+  double handshake() const { return handshake_; }
+
+  /// What somebody works out from the platform and wants to find again: one of each type, made when it is first asked
+  /// for, as long as the engine.
+  template <class T>
+  T& kept() {
+    std::shared_ptr<void>& place = kept_[typeid(T)];
+    if (!place) place = std::make_shared<T>();
+    return *static_cast<T*>(place.get());
+  }
 
   /// The same as SimGrid's own search finds it, for tests.
   Route route_by_simgrid(int src, int dst);
@@ -150,6 +162,7 @@ class SimEngine {
   std::unique_ptr<Impl> impl_;
   double handshake_ = 0;
   double window_ = 0;
+  std::map<std::type_index, std::shared_ptr<void>> kept_;
 };
 
 }  // namespace epocast
