@@ -27,6 +27,15 @@ struct CollectiveSettings {
   CollectiveAlgorithm algorithm = CollectiveAlgorithm::ring;
   CollectiveLevel level = CollectiveLevel::automatic;
   double gamma = 0;  ///< s per byte reduced
+
+  Collective all_reduce(Bytes bytes, GroupId group) const {
+    return {.op = CollectiveOp::all_reduce,
+            .algorithm = algorithm,
+            .level = level,
+            .group = group,
+            .bytes = bytes,
+            .gamma = gamma};
+  }
 };
 
 /// What a strategy may know.

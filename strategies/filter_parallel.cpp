@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "strategies/step/composition_text.hpp"
-#include "strategies/step/encoding.hpp"
 #include "strategies/step/message.hpp"
 #include "strategies/step/options.hpp"
 
@@ -115,8 +114,7 @@ class FilterGraphBuilder {
     Bytes gradients;
     for (const std::size_t l : node.layers)
       for (const auto& tensor : trace_.layers[l].gradients) gradients += tensor.bytes * parts_.share(l, node.device);
-    const auto replicas = static_cast<int>(graph_.group(device.device).devices.size());
-    const TaskId sum = graph_.collective(*device.sums, Encoding().sum(gradients, collective_, device.device, replicas),
+    const TaskId sum = graph_.collective(*device.sums, collective_.all_reduce(gradients, device.device),
                                          {"all-reduce", name_of(node)});
     graph_.after(backward_[n], sum);
     return sum;

@@ -86,14 +86,9 @@ class GradientWriter {
 
   TaskId all_reduce(const MadeGradients& made) {
     const auto [group, queue] = team(made);
-    const TaskId task = graph_.collective(queue,
-                                          {.op = CollectiveOp::all_reduce,
-                                           .algorithm = context_.collective.algorithm,
-                                           .level = context_.collective.level,
-                                           .group = group,
-                                           .bytes = Bytes(made.shard.values * plan_.value_bytes),
-                                           .gamma = context_.collective.gamma},
-                                          {"all-reduce", layer_name(made)});
+    const Bytes bytes(made.shard.values * plan_.value_bytes);
+    const TaskId task =
+        graph_.collective(queue, context_.collective.all_reduce(bytes, group), {"all-reduce", layer_name(made)});
     for (const TaskId after : made.after) graph_.after(after, task);
     wait_for_backward(task, made.op);
     return task;

@@ -85,14 +85,9 @@ class Writer {
   TaskId sum(TaskId gradient, std::size_t device, std::uint32_t edge) {
     std::optional<TaskId>& known = summed_[device];
     if (known) return *known;
-    const TaskId task = out_.collective(sum_[device],
-                                        {.op = CollectiveOp::all_reduce,
-                                         .algorithm = options_.collective.algorithm,
-                                         .level = options_.collective.level,
-                                         .group = groups_[device],
-                                         .bytes = Bytes(graph_.bytes[edge]),
-                                         .gamma = options_.collective.gamma},
-                                        {"all-reduce", out_.task(gradient).label.layer});
+    const TaskId task =
+        out_.collective(sum_[device], options_.collective.all_reduce(Bytes(graph_.bytes[edge]), groups_[device]),
+                        {"all-reduce", out_.task(gradient).label.layer});
     out_.after(gradient, task);
     known = task;
     return task;

@@ -68,12 +68,7 @@ Bytes Encoding::compressed(Bytes gradients) const {
 }
 
 Collective Encoding::sum(Bytes gradients, const CollectiveSettings& settings, GroupId group, int workers) const {
-  Collective out{.op = CollectiveOp::all_reduce,
-                 .algorithm = settings.algorithm,
-                 .level = settings.level,
-                 .group = group,
-                 .bytes = compressed(gradients),
-                 .gamma = settings.gamma};
+  Collective out = settings.all_reduce(compressed(gradients), group);
   if (sums_on_the_way()) return out;
   out.op = CollectiveOp::all_gather;
   if (!supports(out.algorithm, out.op)) out.algorithm = default_algorithm(out.op);

@@ -377,12 +377,7 @@ class StepBuilder {
       const QueueId queue = known->second;
       const GroupId both = graph_.queue(queue).group;
       const TaskId sum = graph_.collective_along({.stride = ranks, .extent = 2}, queue,
-                                                 {.op = CollectiveOp::all_reduce,
-                                                  .algorithm = context_.collective.algorithm,
-                                                  .level = context_.collective.level,
-                                                  .group = both,
-                                                  .bytes = table.parameters,
-                                                  .gamma = context_.collective.gamma},
+                                                 context_.collective.all_reduce(table.parameters, both),
                                                  {"all-reduce", "gradients of " + table.name});
       for (const int c : {original, copy}) {
         const TaskId made = instant("gradients of " + table.name, chunk(c).stage);
