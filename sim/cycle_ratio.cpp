@@ -1,9 +1,8 @@
 #include "sim/cycle_ratio.hpp"
 
 #include <algorithm>
+#include <ranges>
 #include <utility>
-
-#include "sim/contracted_graph.hpp"
 
 namespace epocast {
 namespace {
@@ -30,6 +29,7 @@ class PolicyIteration {
     for (std::size_t v = 0; v < vertices; ++v)
       policy_[v] =
           *std::min_element(begin(v), end(v), [&](std::uint32_t a, std::uint32_t b) { return haste(a) < haste(b); });
+    sort_vertices();
   }
 
   /// The arcs of the best cycle.
@@ -59,6 +59,20 @@ class PolicyIteration {
   /// From v by arc a, as far as the cycle's root, where each lag takes off the cycle's ratio.
   double way_by(std::size_t v, std::size_t a) const {
     return arcs_[a].weight - ratio_[v] * arcs_[a].lag + way_[arcs_[a].to];
+  }
+
+  /// Vertices in an order in which arcs without lag lead forwards: backwards through it, a change spreads along all of
+  /// them in one pass.
+  void sort_vertices() {
+    std::vector<std::uint32_t> waits(policy_.size(), 0);
+    for (const RatioArc& arc : arcs_)
+      if (arc.lag == 0) ++waits[arc.to];
+    order_.reserve(policy_.size());
+    for (std::uint32_t v = 0; v < policy_.size(); ++v)
+      if (waits[v] == 0) order_.push_back(v);
+    for (std::size_t next = 0; next < order_.size(); ++next)
+      for (auto a = begin(order_[next]); a != end(order_[next]); ++a)
+        if (arcs_[*a].lag == 0 && --waits[arcs_[*a].to] == 0) order_.push_back(arcs_[*a].to);
   }
 
   /// For each vertex the ratio of the cycle that it leads to, and the way there.
@@ -104,7 +118,7 @@ class PolicyIteration {
     bool any = false;
     for (bool again = true; again; any = any || again) {
       again = false;
-      for (std::size_t v = policy_.size(); v-- > 0;)
+      for (const std::uint32_t v : std::views::reverse(order_))
         for (auto a = begin(v); a != end(v); ++a)
           if (ratio_[arcs_[*a].to] > ratio_[v]) {
             ratio_[v] = ratio_[arcs_[*a].to];
@@ -117,7 +131,7 @@ class PolicyIteration {
 
   bool choose_longer_ways() {
     bool any = false;
-    for (std::size_t v = policy_.size(); v-- > 0;)
+    for (const std::uint32_t v : std::views::reverse(order_))
       for (auto a = begin(v); a != end(v); ++a)
         if (ratio_[arcs_[*a].to] == ratio_[v] && way_by(v, *a) > way_[v] + tolerance_) {
           way_[v] = way_by(v, *a);
@@ -129,6 +143,7 @@ class PolicyIteration {
 
   const std::vector<RatioArc>& arcs_;
   std::vector<std::uint32_t> first_, leaving_;  ///< arcs by the vertex that they leave
+  std::vector<std::uint32_t> order_;            ///< vertices
   std::vector<std::uint32_t> policy_;           ///< by vertex: an arc
   std::vector<double> ratio_, way_;             ///< by vertex
   double tolerance_ = 0;
@@ -149,17 +164,9 @@ CriticalCycle measured(std::vector<std::size_t> cycle, const std::vector<RatioAr
 
 }  // namespace
 
-CriticalCycle critical_cycle(std::size_t vertices, const std::vector<RatioArc>& arcs, std::size_t few_arcs) {
+CriticalCycle critical_cycle(std::size_t vertices, const std::vector<RatioArc>& arcs) {
   if (vertices == 0) return {};
-  if (arcs.size() <= few_arcs) return measured(PolicyIteration(vertices, arcs).run(), arcs);
-  const ContractedGraph contracted(vertices, arcs);
-  const CriticalCycle loop = measured(contracted.loop(), arcs);
-  if (contracted.vertices() == 0) return loop;
-  std::vector<std::size_t> cycle;
-  for (const std::size_t arc : PolicyIteration(contracted.vertices(), contracted.arcs()).run())
-    for (const std::size_t original : contracted.way_of(arc)) cycle.push_back(original);
-  CriticalCycle found = measured(std::move(cycle), arcs);
-  return found.ratio > loop.ratio ? found : loop;
+  return measured(PolicyIteration(vertices, arcs).run(), arcs);
 }
 
 }  // namespace epocast

@@ -18,13 +18,9 @@ struct CriticalCycle {
   std::vector<std::size_t> arcs;  ///< their numbers, in order
 };
 
-/// Up to so many arcs the search takes tens of milliseconds anyway, and contraction needs memory.
-inline constexpr std::size_t kFewArcs = 300'000;
-
 /// The cycle with the largest sum of weights / sum of lags, by Howard's policy iteration in its multichain form
 /// (Cochet-Terrasson, Cohen, Gaubert, McGettrick, Quadrat 1998, "Numerical computation of spectral elements in max-plus
-/// algebra"); of a graph with more than `few_arcs`, on what ContractedGraph leaves. Every vertex 0 .. vertices - 1 must
-/// have an arc that leaves it, and every cycle a lag above 0. Fastest where arcs without lag lead to larger numbers.
-CriticalCycle critical_cycle(std::size_t vertices, const std::vector<RatioArc>& arcs, std::size_t few_arcs = kFewArcs);
+/// algebra"). Every vertex 0 .. vertices - 1 must have an arc that leaves it, and every cycle a lag above 0.
+CriticalCycle critical_cycle(std::size_t vertices, const std::vector<RatioArc>& arcs);
 
 }  // namespace epocast
