@@ -12,7 +12,7 @@ namespace epocast {
 /// A word that is kept once, as long as the process lives: a copy is a pointer, and equal words have equal pointers.
 class Name {
  public:
-  Name() = default;
+  Name() : kept_(keep("")) {}
   /// Implicit, as a text is a name.
   template <std::convertible_to<std::string_view> Text>
   Name(const Text& text) : kept_(keep(text)) {}  // NOLINT(google-explicit-constructor)
@@ -32,9 +32,8 @@ class Name {
 
  private:
   static const std::string* keep(std::string_view text);
-  static const std::string kEmpty;
 
-  const std::string* kept_ = &kEmpty;
+  const std::string* kept_;
 };
 
 }  // namespace epocast
