@@ -1,7 +1,6 @@
 #include "sim/cycle_ratio.hpp"
 
 #include <algorithm>
-#include <ranges>
 #include <utility>
 
 namespace epocast {
@@ -61,8 +60,7 @@ class PolicyIteration {
     return arcs_[a].weight - ratio_[v] * arcs_[a].lag + way_[arcs_[a].to];
   }
 
-  /// Vertices in an order in which arcs without lag lead forwards: backwards through it, a change spreads along all of
-  /// them in one pass.
+  /// Vertices in an order in which arcs without lag lead backwards: a change spreads along all of them in one pass.
   void sort_vertices() {
     std::vector<std::uint32_t> waits(policy_.size(), 0);
     for (const RatioArc& arc : arcs_)
@@ -73,6 +71,7 @@ class PolicyIteration {
     for (std::size_t next = 0; next < order_.size(); ++next)
       for (auto a = begin(order_[next]); a != end(order_[next]); ++a)
         if (arcs_[*a].lag == 0 && --waits[arcs_[*a].to] == 0) order_.push_back(arcs_[*a].to);
+    std::reverse(order_.begin(), order_.end());
   }
 
   /// For each vertex the ratio of the cycle that it leads to, and the way there.
@@ -118,7 +117,7 @@ class PolicyIteration {
     bool any = false;
     for (bool again = true; again; any = any || again) {
       again = false;
-      for (const std::uint32_t v : std::views::reverse(order_))
+      for (const std::uint32_t v : order_)
         for (auto a = begin(v); a != end(v); ++a)
           if (ratio_[arcs_[*a].to] > ratio_[v]) {
             ratio_[v] = ratio_[arcs_[*a].to];
@@ -131,7 +130,7 @@ class PolicyIteration {
 
   bool choose_longer_ways() {
     bool any = false;
-    for (const std::uint32_t v : std::views::reverse(order_))
+    for (const std::uint32_t v : order_)
       for (auto a = begin(v); a != end(v); ++a)
         if (ratio_[arcs_[*a].to] == ratio_[v] && way_by(v, *a) > way_[v] + tolerance_) {
           way_[v] = way_by(v, *a);
