@@ -66,7 +66,8 @@ class Measurement {
         index[t] = out.communications.size();
         out.communications.push_back({task.label.operation, task.label.layer, time, 0});
       } else if (is_compute(graph_, task) && time > 0) {
-        const auto known = std::ranges::find(out.compute, task.label.operation.text(), [](const auto& c) { return c.first; });
+        const auto known =
+            std::ranges::find(out.compute, task.label.operation.text(), [](const auto& c) { return c.first; });
         if (known != out.compute.end())
           known->second += time;
         else

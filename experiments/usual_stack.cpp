@@ -16,8 +16,8 @@ bool is_processor(const Device& device) {
   static constexpr std::array<std::string_view, 13> kNames{
       "Xeon",   "EPYC",     "Opteron",  "Ryzen",        "Threadripper", "Core i", "POWER8",
       "POWER9", "Graviton", "Neoverse", "Ampere Altra", "A64FX",        "CPU"};
-  return std::ranges::any_of(kNames,
-                             [&](std::string_view name) { return device.model.text().find(name) != std::string::npos; });
+  return std::ranges::any_of(
+      kNames, [&](std::string_view name) { return device.model.text().find(name) != std::string::npos; });
 }
 
 struct UsualStack {
