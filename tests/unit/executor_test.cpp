@@ -191,6 +191,34 @@ TEST_CASE("graphs run one after the other on one engine with the same result", "
   check_interval(interval(graph, results[1], "work", 0, 0), 0, 2 * kMs);
 }
 
+TEST_CASE("what an engine knows of its teams from other runs changes no digit", "[executor]") {
+  // Unequal links, so that the choice of an algorithm asks for routes, and runs trees to predict them.
+  const Cluster cluster = testing::platform("dgx1_v100");
+  CyclicTaskGraph graph;
+  const GroupId all = graph.add_group("all", {0, 1, 2, 3, 4, 5, 6, 7});
+  const QueueId queue = graph.add_queue("queue", all, QueueRole::compute, Discipline::program_order);
+  const QueueId wire = graph.add_queue("wire", all, QueueRole::communication, Discipline::fifo);
+  TaskId last = graph.compute(queue, Seconds(2 * kMs), {"work", ""});
+  const TaskId first = last;
+  for (const double bytes : {1e3, 1e5, 1e7}) {
+    const TaskId reduce = graph.collective(
+        wire, {.algorithm = CollectiveAlgorithm::automatic, .group = all, .bytes = Bytes(bytes)}, {"all-reduce", ""});
+    graph.after(last, reduce);
+    last = reduce;
+  }
+  graph.after(last, first, 1);
+  const ExecutionOptions usual{.iterations = 20};
+  ExecutionOptions slow = usual;
+  slow.costs.handshake = 1;
+  const double alone = simulate(cluster, graph, usual).total, alone_slow = simulate(cluster, graph, slow).total;
+  CHECK(alone_slow > alone);
+  const auto results = simulate(cluster, {Run{graph, slow}, Run{graph, usual}, Run{graph, usual}, Run{graph, slow}});
+  CHECK(results[0].total == alone_slow);
+  CHECK(results[1].total == alone);
+  CHECK(results[2].total == alone);
+  CHECK(results[3].total == alone_slow);
+}
+
 TEST_CASE("only the pace: a run ends when its period is known, and the next one begins afresh", "[executor]") {
   // A producer of 1 ms, 1 MB, a consumer of 2 ms: from the second iteration on 2 ms each, with the producer far ahead.
   const Star star(2, 1e9, 0);
