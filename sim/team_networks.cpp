@@ -11,20 +11,21 @@ namespace {
 class KnownTeams {
  public:
   std::shared_ptr<Team> get(std::vector<int> hosts, std::vector<int> nodes, SimEngine& engine) {
-    const auto [place, is_new] = teams_.try_emplace({engine.handshake(), engine.window(), hosts, nodes});
-    if (!is_new) return place->second;
-    auto team = place->second = std::make_shared<Team>(std::move(hosts), std::move(nodes), engine);
+    const Key key{engine.handshake(), engine.window(), hosts, nodes};
+    if (const auto known = teams_.find(key); known != teams_.end()) return known->second;
+    auto team = std::make_shared<Team>(std::move(hosts), std::move(nodes), engine);
     ranks_ += team->hosts.size();
     if (ranks_ > kMostRanks) {  // a sweep over many clusters' worth of workers; those in use live on
       teams_.clear();
-      ranks_ = 0;
+      ranks_ = team->hosts.size();
     }
-    return team;
+    return teams_[key] = team;
   }
 
  private:
-  static constexpr std::size_t kMostRanks = 1 << 20;
-  std::map<std::tuple<double, double, std::vector<int>, std::vector<int>>, std::shared_ptr<Team>> teams_;
+  using Key = std::tuple<double, double, std::vector<int>, std::vector<int>>;  ///< handshake, window, hosts, nodes
+  static constexpr std::size_t kMostRanks = 1 << 20;                           ///< that are remembered
+  std::map<Key, std::shared_ptr<Team>> teams_;
   std::size_t ranks_ = 0;
 };
 
