@@ -28,7 +28,7 @@ const Cluster& cluster() {
 }
 
 SimEngine& engine() {
-  static SimEngine only(cluster().platform_file.string());
+  static SimEngine only(cluster());
   return only;
 }
 

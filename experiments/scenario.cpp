@@ -343,7 +343,7 @@ ScenarioResult run_scenario(const Scenario& scenario, const Registries& registri
   std::optional<SimEngine> own;
   SimEngine& engine = options.ready_engine.engine != nullptr
                           ? *options.ready_engine.engine
-                          : own.emplace(setup.cluster.platform_file.string(), setup.network);
+                          : own.emplace(setup.cluster, setup.network);
   if (setup.learning) {
     setup.first.reset();
     adapt_schedule(setup, engine);

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "platforms/cluster_generator.hpp"
+#include "platforms/network_graph_reader.hpp"
 #include "platforms/reachability.hpp"
 #include "platforms/topology.hpp"
 #include "platforms/units.hpp"
@@ -175,6 +176,7 @@ Cluster parse_platform(std::string_view text, const std::string& name) {
     if (const auto found = topology.host_properties.find(point.node); found != topology.host_properties.end())
       add_sources(found->second, point.name, cluster.sources);
   for (const auto& [key, property] : topology.link_sources) cluster.sources.emplace(key, property.value);
+  cluster.network = read_network_graph(xml, topology);
   return cluster;
 }
 

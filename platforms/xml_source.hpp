@@ -20,6 +20,7 @@ class XmlSource {
   static std::string read_file(const std::filesystem::path& file);
 
   const std::string& name() const { return name_; }
+  std::string_view text() const { return text_; }
   pugi::xml_node root() const { return document_.document_element(); }
   pugi::xml_node doctype() const;
 

@@ -1,15 +1,17 @@
 #pragma once
-// What strategies and cost models know about the machine: its devices. Links and routes stay with the simulator.
+// What strategies and cost models know about the machine: its devices. Links and routes are for the simulator.
 
 #include <algorithm>
 #include <array>
 #include <filesystem>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "sim/name.hpp"
+#include "sim/network_graph.hpp"
 #include "sim/precision.hpp"
 #include "sim/quantity.hpp"
 
@@ -60,6 +62,7 @@ struct Cluster {
   std::filesystem::path platform_file;
   std::vector<Device> devices;                 ///< those that train first
   std::map<std::string, std::string> sources;  ///< property -> where its number comes from
+  std::shared_ptr<const NetworkGraph> network = {};  ///< of the file; null where only SimGrid can tell
 
   /// How many devices can train, which are the first.
   int trainers() const;

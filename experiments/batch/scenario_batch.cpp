@@ -48,7 +48,7 @@ bool make_engine(const Scenario& scenario, const Registries& registries, std::un
     return true;
   }
   try {
-    engine = std::make_unique<SimEngine>(setup->cluster.platform_file.string(), setup->network);
+    engine = std::make_unique<SimEngine>(setup->cluster, setup->network);
   } catch (const std::exception&) {
     return false;
   }

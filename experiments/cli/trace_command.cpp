@@ -56,7 +56,7 @@ void write_operators(const OperatorGraph& graph, const std::string& format) {
 
 /// Who does what to parameters, simulated here: this process has no other engine.
 void write_events(const ScenarioSetup& setup, std::int64_t iterations) {
-  SimEngine engine(setup.cluster.platform_file.string(), setup.network);
+  SimEngine engine(setup.cluster, setup.network);
   const ParameterLog log = record_parameter_log(setup, setup.phases.front(), engine, setup.irregularity.seeds.front(),
                                                 0, iterations, nullptr);
   std::cout << "date_s,iteration,worker,event,piece,partner\n";

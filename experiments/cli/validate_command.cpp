@@ -30,7 +30,7 @@ namespace {
 void check_rings(const ScenarioSetup& setup) {
   if (!setup.rings.is_count()) return;
   const auto problem = [&](int) -> std::string {
-    SimEngine engine(setup.cluster.platform_file.string(), setup.network);
+    SimEngine engine(setup.cluster, setup.network);
     try {
       for (const PhaseSettings& phase : setup.phases)
         const NetworkPlan plan(setup.compile(phase).graph, setup.cluster, engine);

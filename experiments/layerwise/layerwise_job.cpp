@@ -375,7 +375,7 @@ LayerwiseOutcome search_layerwise(const Scenario& scenario, const Registries& re
     throw ConfigError("a study with a schedule of several phases has no single best configuration; leave it out");
   const auto* strategy = dynamic_cast<const Layerwise*>(setup.strategy.get());
   if (strategy == nullptr) throw ConfigError("the strategy 'layerwise' is another one in this program");
-  SimEngine engine(setup.cluster.platform_file.string(), setup.network);
+  SimEngine engine(setup.cluster, setup.network);
   LayerwiseOutcome out;
   out.model = setup.model.name;
   out.workers = setup.phases.front().workers.size();

@@ -131,7 +131,7 @@ double simulate_placement(const NamedGraph& graph, const Placement& placement, i
                                   counted(cluster.trainers(), "device")));
   std::vector<std::vector<DeviceId>> used;
   for (DeviceId device = 0; device < devices; ++device) used.push_back({device});
-  SimEngine engine(cluster.platform_file.string());
+  SimEngine engine(cluster);
   return execute(placed_step(graph.graph, placement, used, {.names = graph.nodes}), cluster, engine, {.iterations = 1})
       .total;
 }

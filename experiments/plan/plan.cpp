@@ -37,7 +37,7 @@ class AssessingEngine {
   SimEngine* of(const ScenarioSetup& setup) {
     if (!engine_ && !failed_) {
       try {
-        engine_.emplace(setup.cluster.platform_file.string(), setup.network);
+        engine_.emplace(setup.cluster, setup.network);
         ready_ = {&*engine_, setup.cluster.platform_file, setup.network};
       } catch (const std::exception&) {
         failed_ = true;

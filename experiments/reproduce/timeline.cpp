@@ -13,7 +13,7 @@ std::string run_and_pack(const Scenario& scenario, const TargetContext& context)
   const ScenarioSetup setup = read_scenario(scenario, context.registries);
   const PhaseSettings& phase = setup.phases.front();
   const TrainingStep step = setup.strategy->compile(setup.context(phase));
-  SimEngine engine(setup.cluster.platform_file.string());
+  SimEngine engine(setup.cluster);
   const ExecutionResult result = execute(step.graph, setup.cluster, engine,
                                          {.iterations = phase.iterations / step.steps,
                                           .exact = true,

@@ -126,7 +126,7 @@ void Channels::finish(std::size_t number, double date, const std::function<void(
 void Channels::Impl::start_comm(std::size_t number, const std::map<int, double>& degraded) {
   Channel& channel = channels[number];
   const double volume = channel.flows.grant();
-  channel.comm = s4u::Comm::sendto_init(platform.host(channel.src).handle, platform.host(channel.dst).handle);
+  channel.comm = s4u::Comm::sendto_init(platform.handle(channel.src), platform.handle(channel.dst));
   channel.comm->set_payload_size(static_cast<std::uint64_t>(std::ceil(volume)));
   channel.comm->set_data(reinterpret_cast<void*>(number));
   // A flow can never be faster than its links were when it started, so let them look as fast as they may become.

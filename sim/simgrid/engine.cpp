@@ -3,12 +3,10 @@
 #include <simgrid/forward.h>  // version.h does not compile alone
 #include <simgrid/version.h>
 #include <xbt/graph.h>
-#include <xbt/log.h>
 
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <limits>
@@ -22,6 +20,7 @@
 #include <utility>
 
 #include "sim/class_flows.hpp"
+#include "sim/cluster.hpp"
 #include "sim/simgrid/channels.hpp"
 #include "sim/simgrid/platform.hpp"
 #include "sim/simgrid/restart.hpp"
@@ -81,9 +80,11 @@ struct SimEngine::Impl {
     double bytes;
     std::uint64_t token;
   };
-  Impl(const std::string& platform_xml_path, NetworkCorrection correction);
+  Impl(const std::string& path, std::shared_ptr<const NetworkGraph> graph, NetworkCorrection correction);
   ~Impl();
 
+  bool awake() const { return channels.has_value(); }
+  void wake();
   double next_date();
   void arm();
   void disarm();
@@ -102,9 +103,9 @@ struct SimEngine::Impl {
 
   static Impl* current;  // SimGrid's signals are global and cannot be disconnected
 
-  s4u::Engine* engine = nullptr;  // never deleted: SimGrid would take its network apart piece by piece, for nobody
+  std::shared_ptr<const NetworkGraph> graph;
   std::optional<SimPlatform> platform;
-  std::optional<Channels> channels;
+  std::optional<Channels> channels;  // once SimGrid takes part
   Listener* listener = nullptr;
 
   TimerQueue timers;
@@ -138,23 +139,22 @@ struct SimEngine::Impl {
 
 SimEngine::Impl* SimEngine::Impl::current = nullptr;
 
-SimEngine::Impl::Impl(const std::string& platform_xml_path, NetworkCorrection correction) {
+SimEngine::Impl::Impl(const std::string& path, std::shared_ptr<const NetworkGraph> given, NetworkCorrection correction)
+    : graph(std::move(given)) {
   static bool used = false;
   if (std::exchange(used, true)) throw std::logic_error("SimEngine: only one engine can ever be made in a process");
-  xbt_log_control_set("root.thresh:critical root.fmt:%m%n");
-  const auto interrupt_handler = std::signal(SIGINT, SIG_DFL);
-  engine = new s4u::Engine("epocast");
-  std::signal(SIGINT, interrupt_handler);  // SimGrid's own prints its actors and exits with 1
-  // CM02 without the TCP corrections is bytes/bandwidth exactly. All this has to come before the platform.
-  s4u::Engine::set_config("network/model:CM02");
-  s4u::Engine::set_config("network/crosstraffic:0");
-  s4u::Engine::set_config("network/TCP-gamma:0");
+  current = this;
+  platform.emplace(path, graph.get(), correction);
+  restart_current = [this] { return restart(); };
+}
+
+/// From here on SimGrid takes part: it has the clock while it has flows. REQUIRES: not awake().
+void SimEngine::Impl::wake() {
+  s4u::Engine& engine = platform->simgrid();
   // Flows that would end within this time [s] after an event end with it; the default is 1e-9. It has to exceed the
   // rounding error of the clock in a step that more than doubles the clock, or the flow that ends the step is lost
   // (run() tells). 1e-12 is safe for steps from any date to 4000 s, and then for those that do not double the clock.
-  set_precision(kSmallestTolerance);
-  current = this;
-  platform.emplace(*engine, platform_xml_path, correction);
+  set_precision(tolerance(precision_until));
 #if SIMGRID_VERSION < 33300
   using SignalSource = s4u::Activity;
 #else
@@ -167,9 +167,10 @@ SimEngine::Impl::Impl(const std::string& platform_xml_path, NetworkCorrection co
       [](const ::simgrid::kernel::resource::NetworkAction&, ::simgrid::kernel::resource::Action::State before) {
         if (before == ::simgrid::kernel::resource::Action::State::STARTED) ++current->ending_comms;
       });
-  engine->seal_platform();
-  channels.emplace(*engine, *platform);
-  restart_current = [this] { return restart(); };
+  channels.emplace(engine, *platform);
+  for (const auto& [link, bandwidth] : degraded) platform->set_bandwidth(link, bandwidth);
+  if (clock > 0) return;  // they wait until SimGrid's clock has come so far
+  for (const Start& start : std::exchange(starts, {})) start_at_simgrid(start);
 }
 
 SimEngine::Impl::~Impl() { restart_current = nullptr; }
@@ -200,7 +201,7 @@ double SimEngine::Impl::next_date() {
 
 /// Sets the SimGrid timer to the first date of the queues. SimGrid's own queue is slower and would need one per date.
 void SimEngine::Impl::arm() {
-  if (firing) return;  // go_on() comes next
+  if (firing || !awake()) return;  // go_on() comes next
   const double date = starts.empty() ? next_date() : clock;
   if (armed != nullptr) {
     // What is armed too early does no harm, but nothing may follow the last event.
@@ -227,6 +228,7 @@ void SimEngine::Impl::go_on() {
     clock = std::max(clock, date);
     fire();
   }
+  if (!awake()) wake();
   channels->tell_simgrid(clock, degraded);
   arm();
 }
@@ -267,7 +269,10 @@ void SimEngine::Impl::collect(double date) {
 /// Delivers the batch of now: SimGrid's flows that have ended are in it, and what else is due joins them.
 void SimEngine::Impl::fire() {
   const double date = clock;
-  if (date > precision_until) set_precision(tolerance(precision_until = 2 * date));
+  if (date > precision_until) {
+    precision_until = 2 * date;
+    if (awake()) set_precision(tolerance(precision_until));
+  }
   firing = true;
   if (background_date <= date + tolerance(date)) deliver([&] { background_date = background(date); });
   const double due = date + tolerance(date);
@@ -321,23 +326,18 @@ void SimEngine::Impl::deliver(Action&& action) {
   }
 }
 
+SimEngine::SimEngine(const Cluster& cluster, NetworkCorrection correction)
+    : impl_(std::make_unique<Impl>(cluster.platform_file.string(), cluster.network, correction)) {}
 SimEngine::SimEngine(const std::string& platform_xml_path, NetworkCorrection correction)
-    : impl_(std::make_unique<Impl>(platform_xml_path, correction)) {}
+    : impl_(std::make_unique<Impl>(platform_xml_path, nullptr, correction)) {}
 SimEngine::~SimEngine() = default;
 
-int SimEngine::host_count() const { return static_cast<int>(impl_->platform->hosts().size()); }
-const std::string& SimEngine::host_name(int host) const { return impl_->platform->host(host).name; }
+int SimEngine::host_count() const { return impl_->platform->host_count(); }
+const std::string& SimEngine::host_name(int host) const { return impl_->platform->host_name(host); }
 int SimEngine::find_host(std::string_view name) const { return impl_->platform->find_host(name); }
 
-std::string SimEngine::host_property(int host, const std::string& key) const {
-  return impl_->platform->host_property(host, key);
-}
-
-double SimEngine::host_speed(int host) const { return impl_->platform->host(host).handle->get_speed(); }
-int SimEngine::host_cores(int host) const { return impl_->platform->host(host).handle->get_core_count(); }
-
 int SimEngine::link_count() const { return impl_->platform->link_count(); }
-const std::string& SimEngine::link_name(int link) const { return impl_->platform->link(link).handle->get_name(); }
+const std::string& SimEngine::link_name(int link) const { return *impl_->platform->link(link).name; }
 double SimEngine::link_bandwidth(int link) const { return impl_->platform->link(link).bandwidth; }
 double SimEngine::link_latency(int link) const { return impl_->platform->link(link).latency; }
 LinkSharing SimEngine::link_sharing(int link) const { return impl_->platform->link(link).sharing; }
@@ -371,7 +371,7 @@ void SimEngine::start_flow(int src, int dst, double bytes, std::uint64_t token) 
   }
   ++impl_->flows_under_way;
   const Impl::Start start{src, dst, bytes, token};
-  if (s4u::Engine::get_clock() < impl_->clock)
+  if (!impl_->awake() || s4u::Engine::get_clock() < impl_->clock)
     impl_->starts.push_back(start);
   else
     impl_->start_at_simgrid(start);
@@ -400,7 +400,7 @@ void SimEngine::start_class_flow(std::uint32_t flow_class, double bytes, std::ui
 }
 
 void SimEngine::set_current_bandwidth(int link, double bandwidth) {
-  impl_->platform->set_bandwidth(link, bandwidth);
+  if (impl_->awake()) impl_->platform->set_bandwidth(link, bandwidth);
   impl_->degraded.erase(link);
   if (bandwidth < link_bandwidth(link)) impl_->degraded.emplace(link, bandwidth);
 }
@@ -413,8 +413,8 @@ void SimEngine::set_background(double date, std::function<double(double)> happen
 
 void SimEngine::run() {
   assert(impl_->listener != nullptr);
-  impl_->channels->tell_simgrid(impl_->clock, impl_->degraded);
-  impl_->engine->run();
+  impl_->go_on();  // as far as it goes without SimGrid, awake or not, or a second run would be rounded otherwise
+  if (impl_->awake()) impl_->platform->simgrid().run();
   if (impl_->failure) std::rethrow_exception(std::exchange(impl_->failure, nullptr));
   if (impl_->flows_under_way > 0)
     throw std::runtime_error("SimGrid has stopped with flows under way (a step of its clock was too long)");
@@ -422,18 +422,19 @@ void SimEngine::run() {
 
 bool SimEngine::Impl::restart() {
   const bool idle = flows_under_way == 0 && timers.empty() && shared_link_ends.empty() && batch.empty();
-  if (!idle || failure || !turn_back_clock()) return false;
+  if (!idle || failure || (awake() && !turn_back_clock())) return false;
   disarm();
   clock = 0;
-  for (const auto& [link, bandwidth] : degraded) platform->set_bandwidth(link, platform->link(link).bandwidth);
+  if (awake())
+    for (const auto& [link, bandwidth] : degraded) platform->set_bandwidth(link, platform->link(link).bandwidth);
   degraded.clear();
   background_date = std::numeric_limits<double>::infinity();
   background = nullptr;
   shared_links.clear();
   shared_link_of.clear();
   class_flows.reset();
-  set_precision(kSmallestTolerance);
   precision_until = 0;
+  if (awake()) set_precision(kSmallestTolerance);
   return true;
 }
 

@@ -10,8 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include "sim/network_graph.hpp"
+
 namespace epocast {
 
+struct Cluster;
 struct FlowClasses;
 
 /// The way a message takes from one host to another.
@@ -24,13 +27,6 @@ struct Route {
   /// The links that a flow can have to wait for: without those that others on its way always fill first (an uplink as
   /// fast as all ports below it), which matter to who counts bytes only.
   const std::vector<int>& bottlenecks() const { return narrow.empty() ? links : narrow; }
-};
-
-/// How the flows that cross a link share it.
-enum class LinkSharing {
-  kShared,   ///< The rates of all flows add up to at most the bandwidth.
-  kFatpipe,  ///< Each flow alone is limited to the bandwidth (a non-blocking switch).
-  kOther     ///< Wi-Fi or non-linear links: simulated by SimGrid, not described here.
 };
 
 /// How the real network differs from the nominal figures of a platform file.
@@ -66,6 +62,11 @@ class SimEngine {
     virtual std::uint64_t order(std::uint64_t /*token*/, bool /*is_flow*/) const { return 0; }
   };
 
+  /// Of the platform file of a cluster. Where the cluster has the file's network, SimGrid loads it when flows first
+  /// compete in a way that only SimGrid can solve, or never: then what is said below comes from run(), and
+  /// std::logic_error if the file now says something else.
+  explicit SimEngine(const Cluster& cluster, NetworkCorrection correction = {});
+
   /// Loads a SimGrid platform file.
   /// Throws std::runtime_error with SimGrid's message (mostly `file:line: problem`) where SimGrid reports the error at
   /// all, or if a bandwidth is not positive or a latency is negative; std::logic_error for a second engine in this
@@ -79,10 +80,6 @@ class SimEngine {
   int host_count() const;
   const std::string& host_name(int host) const;
   int find_host(std::string_view name) const;  ///< -1 if there is none.
-  /// The <prop> of the host or else of the innermost zone around it that has one; "" if there is none.
-  std::string host_property(int host, const std::string& key) const;
-  double host_speed(int host) const;  ///< Of one core [FLOP/s].
-  int host_cores(int host) const;
 
   /// Links are numbered in the alphabetical order of their names.
   int link_count() const;

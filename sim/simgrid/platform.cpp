@@ -1,18 +1,15 @@
 #include "sim/simgrid/platform.hpp"
 
-#include <simgrid/forward.h>  // version.h does not compile alone
-#include <simgrid/version.h>
+#include <xbt/log.h>
 
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <iterator>
 #include <limits>
-#include <numeric>
-#include <simgrid/kernel/routing/NetPoint.hpp>
-#include <simgrid/kernel/routing/NetZoneImpl.hpp>
 #include <simgrid/s4u.hpp>
 #include <stdexcept>
-#include <typeinfo>
+#include <unordered_set>
 #include <utility>
 
 #include "sim/simgrid/redundant_links.hpp"
@@ -31,178 +28,168 @@ LinkSharing sharing_of(const s4u::Link& link) {
   }
 }
 
-}  // namespace
-
-SimPlatform::SimPlatform(s4u::Engine& engine, const std::string& path, NetworkCorrection correction)
-    : engine_(engine), correction_(correction) {
-  load(engine, path);
-  index_links(engine);
-  learn_shortest_routes();
+s4u::Engine* start_simgrid() {
+  xbt_log_control_set("root.thresh:critical root.fmt:%m%n");
+  const auto interrupt_handler = std::signal(SIGINT, SIG_DFL);
+  auto* const engine = new s4u::Engine("epocast");
+  std::signal(SIGINT, interrupt_handler);  // SimGrid's own prints its actors and exits with 1
+  // CM02 without the TCP corrections is bytes/bandwidth exactly. All this has to come before the platform.
+  s4u::Engine::set_config("network/model:CM02");
+  s4u::Engine::set_config("network/crosstraffic:0");
+  s4u::Engine::set_config("network/TCP-gamma:0");
+  return engine;
 }
 
-void SimPlatform::load(s4u::Engine& engine, const std::string& path) {
+}  // namespace
+
+SimPlatform::SimPlatform(std::string path, const NetworkGraph* graph, NetworkCorrection correction)
+    : path_(std::move(path)), graph_(graph), correction_(correction) {
+  if (graph_ != nullptr) take(*graph_);
+  if (graph_ == nullptr || !graph_->sure) load();
+}
+
+void SimPlatform::take(const NetworkGraph& graph) {
+  hosts_ = graph.hosts;
+  index_hosts();
+  links_.reserve(graph.links.size());
+  std::vector<LinkCapacity> capacities;
+  capacities.reserve(graph.links.size());
+  for (const NetworkGraph::Link& link : graph.links) {
+    links_.push_back({&link.name, link.latency, link.bandwidth * correction_.efficiency, link.sharing});
+    capacities.push_back({links_.back().bandwidth, link.sharing == LinkSharing::kShared});
+  }
+  shortest_.emplace();
+  for (const NetworkGraph::Way& way : graph.ways) shortest_->connect(way.from, way.to, way.link);
+  for (int host = 0; host < host_count(); ++host) shortest_->mark_end(static_cast<std::uint32_t>(host));
+  redundant_ = find_redundant_links(*shortest_, capacities);
+}
+
+s4u::Engine& SimPlatform::simgrid() {
+  if (engine_ == nullptr) load();
+  return *engine_;
+}
+
+void SimPlatform::load() {
   // SimGrid exits on a directory, and crashes on a platform without any zone.
-  if (!std::filesystem::is_regular_file(path)) throw std::runtime_error(path + ": no such file");
+  if (!std::filesystem::is_regular_file(path_)) throw std::runtime_error(path_ + ": no such file");
+  engine_ = start_simgrid();
   static std::vector<s4u::Host*> created;
   s4u::Host::on_creation_cb([](s4u::Host& host) { created.push_back(&host); });
-#if SIMGRID_VERSION < 33300
-  ::simgrid::kernel::routing::NetZoneImpl::on_route_creation.connect(
-      [this](bool symmetrical, const auto* from, const auto* to, const auto*, const auto*, const auto& way) {
-        connections_.push_back({from, to, way, symmetrical});
-      });
-#endif
   try {
-    engine.load_platform(path);
+    engine_->load_platform(path_);
   } catch (const std::exception& error) {
     std::string message = error.what();
     constexpr std::string_view kPrefix = "Parse error at ";
     if (message.starts_with(kPrefix)) message.erase(0, kPrefix.size());
     throw std::runtime_error(message);
   }
-  hosts_.reserve(created.size());  // host_index_ views the names
-  for (s4u::Host* host : created) {
-    if (host_index_.contains(host->get_name())) continue;  // some kinds of zones announce their hosts_ twice
-    hosts_.push_back({host, host->get_name()});
-    host_index_.emplace(hosts_.back().name, static_cast<int>(hosts_.size() - 1));
-  }
-  if (hosts_.empty()) throw std::runtime_error(path + ": a platform without hosts_");
+  take_hosts(created);
+  take_links();
+  engine_->seal_platform();
 }
 
-void SimPlatform::index_links(s4u::Engine& engine) {
+void SimPlatform::take_hosts(const std::vector<s4u::Host*>& created) {
+  std::vector<std::string> names;
+  std::unordered_set<const s4u::Host*> known;
+  for (s4u::Host* host : created) {
+    if (!known.insert(host).second) continue;  // some kinds of zones announce their hosts twice
+    host_handles_.push_back(host);
+    names.push_back(host->get_name());
+  }
+  if (names.empty()) throw std::runtime_error(path_ + ": a platform without hosts");
+  if (graph_ != nullptr && names != hosts_) throw std::logic_error(path_ + ": SimGrid reads other hosts");
+  if (graph_ != nullptr) return;
+  hosts_ = std::move(names);
+  index_hosts();
+}
+
+void SimPlatform::take_links() {
   std::vector<std::pair<std::string_view, s4u::Link*>> by_name;  // asking for a name is slow
-  for (s4u::Link* link : engine.get_all_links()) by_name.emplace_back(link->get_name(), link);
+  for (s4u::Link* link : engine_->get_all_links()) by_name.emplace_back(link->get_name(), link);
   // They come in that order zone by zone.
   const auto rest = std::ranges::is_sorted_until(by_name);
   std::ranges::sort(rest, by_name.end());
   std::ranges::inplace_merge(by_name, rest);
+  if (graph_ != nullptr && by_name.size() != links_.size()) throw std::logic_error(path_ + ": SimGrid reads other links");
   link_index_.reserve(by_name.size());
   for (const auto& [name, link] : by_name) {
+    const std::size_t number = link_handles_.size();
     if (!(link->get_bandwidth() > 0 && link->get_latency() >= 0))
       throw std::runtime_error("link " + std::string(name) + ": bandwidth is not positive or latency is negative");
-    link_index_.emplace(link, static_cast<int>(links_.size()));
-    links_.push_back({link, link->get_latency(), link->get_bandwidth() * correction_.efficiency, sharing_of(*link)});
-    link->set_latency(0);  // the caller charges it
-    link->set_bandwidth(links_.back().bandwidth * kQuantaPerByte);
-  }
-}
-
-/// By link: the one that carries the other direction of the same cable. Links are in the order of their names.
-std::vector<int> SimPlatform::find_other_ways() const {
-  constexpr std::string_view kDown = "_DOWN", kUp = "_UP";
-  std::vector<int> other(links_.size());
-  std::iota(other.begin(), other.end(), 0);
-  for (int up = 0; up < link_count(); ++up) {
-    const std::string_view name = link(up).handle->get_name();
-    if (!name.ends_with(kUp)) continue;
-    const std::string_view cable = name.substr(0, name.size() - kUp.size());
-    // Only names that begin as it does lie between the two.
-    for (int down = up - 1; down >= 0; --down) {
-      const std::string_view before = link(down).handle->get_name();
-      if (!before.starts_with(cable)) break;
-      if (before.substr(cable.size()) != kDown) continue;
-      other[static_cast<std::size_t>(up)] = down;
-      other[static_cast<std::size_t>(down)] = up;
-      break;
+    const Link read{&link->get_name(), link->get_latency(), link->get_bandwidth() * correction_.efficiency,
+                    sharing_of(*link)};
+    if (graph_ == nullptr) {
+      links_.push_back(read);
+    } else if (const Link& known = links_[number]; name != *known.name || read.latency != known.latency ||
+                                                   read.bandwidth != known.bandwidth || read.sharing != known.sharing) {
+      throw std::logic_error(path_ + ": SimGrid reads link " + std::string(name) + " otherwise");
     }
+    link_index_.emplace(link, static_cast<int>(number));
+    link_handles_.push_back(link);
+    link->set_latency(0);  // the caller charges it
+    link->set_bandwidth(links_[number].bandwidth * kQuantaPerByte);
   }
-  return other;
 }
 
-/// Takes over the search for routes where SimGrid would go through all of a large network for each source.
-void SimPlatform::learn_shortest_routes() {
-#if SIMGRID_VERSION < 33300
-  const std::vector<Connection> all = std::exchange(connections_, {});
-  const s4u::NetZone* const zone = hosts_.front().handle->get_englobing_zone();
-  const auto& implementation = *zone->get_impl();
-  const std::string_view kind = typeid(implementation).name();
-  if (kind.find("DijkstraZone") == std::string_view::npos) return;
-  for (const Host& host : hosts_)
-    if (host.handle->get_englobing_zone() != zone) return;
-  if (std::ranges::any_of(all, [](const Connection& one) { return one.links.size() != 1; })) return;
-  std::unordered_map<const void*, int> index;
-  index.reserve(links_.size());
-  for (int link = 0; link < link_count(); ++link) index.emplace(this->link(link).handle->get_impl(), link);
-  const std::vector<int> other_way = find_other_ways();
-  ShortestRoutes routes_of_zone;
-  const auto id = [](const void* point) { return reinterpret_cast<std::uint64_t>(point); };
-  for (const Connection& connection : all) {
-    const int there = index.at(connection.links.front()), back = other_way[static_cast<std::size_t>(there)];
-    routes_of_zone.connect(id(connection.from), id(connection.to), there);
-    if (connection.symmetrical) routes_of_zone.connect(id(connection.to), id(connection.from), back);
-  }
-  for (const Host& host : hosts_) routes_of_zone.mark_end(id(host.handle->get_netpoint()));
-  std::vector<LinkCapacity> capacities;
-  for (const Link& link : links_) capacities.push_back({link.bandwidth, link.sharing == LinkSharing::kShared});
-  redundant_ = find_redundant_links(routes_of_zone, capacities);
-  shortest_ = std::move(routes_of_zone);
-#endif
+void SimPlatform::index_hosts() {
+  host_index_.reserve(hosts_.size());
+  for (int host = 0; host < host_count(); ++host) host_index_.emplace(host_name(host), host);
 }
 
-Route SimPlatform::compute_route(const s4u::Host& src, const s4u::Host& dst) const {
+Route SimPlatform::make_route(std::vector<int> links) const {
   Route route;
   route.latency = correction_.message_overhead;
   route.bandwidth = std::numeric_limits<double>::infinity();
-  const auto cross = [&](int index) {
-    route.links.push_back(index);
-    route.latency += links_[static_cast<std::size_t>(index)].latency;
-    route.bandwidth = std::min(route.bandwidth, links_[static_cast<std::size_t>(index)].bandwidth);
-  };
-  if (shortest_ && &src != &dst) {
-    const auto id = [](const s4u::Host& host) { return reinterpret_cast<std::uint64_t>(host.get_netpoint()); };
-    if (const auto found = shortest_->find(id(src), id(dst))) {
-      for (const int link : *found) cross(link);
-      std::ranges::copy_if(route.links, std::back_inserter(route.narrow),
-                           [this](int link) { return !redundant_[static_cast<std::size_t>(link)]; });
-      if (route.narrow.size() == route.links.size()) route.narrow = {};
-      return route;
-    }
+  for (const int link : links) {
+    route.latency += links_[static_cast<std::size_t>(link)].latency;
+    route.bandwidth = std::min(route.bandwidth, links_[static_cast<std::size_t>(link)].bandwidth);
   }
+  route.links = std::move(links);
+  return route;
+}
+
+Route SimPlatform::route_by_simgrid(int src, int dst) {
+  simgrid();
   std::vector<s4u::Link*> handles;
   double extra_latency = 0;
   const auto fail = [&](const std::string& problem) {
-    throw std::runtime_error("route from " + src.get_name() + " to " + dst.get_name() + ": " + problem);
+    throw std::runtime_error("route from " + host_name(src) + " to " + host_name(dst) + ": " + problem);
   };
   try {
-    src.route_to(&dst, handles, &extra_latency);
+    handle(src)->route_to(handle(dst), handles, &extra_latency);
   } catch (const std::exception& error) {
     fail(error.what());
   }
   if (handles.empty()) fail("no link");
   if (extra_latency != 0) fail("latency that belongs to no link");  // Vivaldi coordinates; flows would pay it
-  for (const s4u::Link* link : handles) cross(link_index_.at(link));
-  return route;
+  std::vector<int> links;
+  for (const s4u::Link* link : handles) links.push_back(link_index_.at(link));
+  return make_route(std::move(links));
 }
 
 const Route& SimPlatform::route(int src, int dst) {
   const std::uint64_t key = pair_key(src, dst);
   if (const auto known = routes_.find(key); known != routes_.end()) return known->second;
-  return routes_.emplace(key, compute_route(*host(src).handle, *host(dst).handle)).first->second;
-}
-
-Route SimPlatform::route_by_simgrid(int src, int dst) {
-  auto taken = std::exchange(shortest_, std::nullopt);
-  Route found = compute_route(*host(src).handle, *host(dst).handle);
-  shortest_ = std::move(taken);
-  return found;
+  if (graph_ != nullptr && src == dst && graph_->loopback >= 0)
+    return routes_.emplace(key, make_route({graph_->loopback})).first->second;
+  if (shortest_ && src != dst)
+    if (auto found = shortest_->find(static_cast<std::uint32_t>(src), static_cast<std::uint32_t>(dst))) {
+      Route route = make_route(std::move(*found));
+      std::ranges::copy_if(route.links, std::back_inserter(route.narrow),
+                           [this](int link) { return !redundant_[static_cast<std::size_t>(link)]; });
+      if (route.narrow.size() == route.links.size()) route.narrow = {};
+      return routes_.emplace(key, std::move(route)).first->second;
+    }
+  return routes_.emplace(key, route_by_simgrid(src, dst)).first->second;
 }
 
 void SimPlatform::set_bandwidth(int link, double bandwidth) {
-  this->link(link).handle->set_bandwidth(bandwidth * kQuantaPerByte);
+  link_handles_.at(static_cast<std::size_t>(link))->set_bandwidth(bandwidth * kQuantaPerByte);
 }
 
 int SimPlatform::find_host(std::string_view name) const {
   const auto found = host_index_.find(name);
   return found == host_index_.end() ? -1 : found->second;
-}
-
-std::string SimPlatform::host_property(int host, const std::string& key) const {
-  const s4u::Host* handle = this->host(host).handle;
-  if (const char* value = handle->get_property(key)) return value;
-  const s4u::NetZone* const root = engine_.get_netzone_root();  // its get_parent() is not null but invalid
-  for (const s4u::NetZone* zone = handle->get_englobing_zone();; zone = zone->get_parent()) {
-    if (const char* value = zone->get_property(key)) return value;
-    if (zone == root) return "";
-  }
 }
 
 }  // namespace epocast

@@ -4,24 +4,30 @@
 
 namespace epocast {
 
-std::uint32_t ShortestRoutes::point(std::uint64_t id) {
-  const auto [place, is_new] = number_.try_emplace(id, static_cast<std::uint32_t>(out_.size()));
-  if (is_new) {
+std::optional<std::uint32_t> ShortestRoutes::number_of(std::uint32_t id) const {
+  if (id >= number_.size() || number_[id] == kUnknown) return std::nullopt;
+  return number_[id];
+}
+
+std::uint32_t ShortestRoutes::point(std::uint32_t id) {
+  if (id >= number_.size()) number_.resize(id + std::size_t{1}, kUnknown);
+  if (number_[id] == kUnknown) {
+    number_[id] = static_cast<std::uint32_t>(out_.size());
     out_.emplace_back();
     in_.emplace_back();
     is_end_.push_back(false);
   }
-  return place->second;
+  return number_[id];
 }
 
-void ShortestRoutes::connect(std::uint64_t from, std::uint64_t to, int link) {
+void ShortestRoutes::connect(std::uint32_t from, std::uint32_t to, int link) {
   const std::uint32_t a = point(from), b = point(to);
   out_[a].push_back({b, link});
   in_[b].push_back({a, link});
 }
 
-void ShortestRoutes::mark_end(std::uint64_t id) {
-  if (const auto known = number_.find(id); known != number_.end()) is_end_[known->second] = true;
+void ShortestRoutes::mark_end(std::uint32_t id) {
+  if (const auto known = number_of(id)) is_end_[*known] = true;
 }
 
 void ShortestRoutes::begin(Side& side, std::uint32_t point) {
@@ -49,12 +55,12 @@ std::vector<std::uint32_t> ShortestRoutes::expand(Side& side, const Side& other,
   return meeting;
 }
 
-std::optional<std::vector<int>> ShortestRoutes::find(std::uint64_t from, std::uint64_t to) {
-  const auto source = number_.find(from), target = number_.find(to);
-  if (source == number_.end() || target == number_.end()) return std::nullopt;
+std::optional<std::vector<int>> ShortestRoutes::find(std::uint32_t from, std::uint32_t to) {
+  const auto source = number_of(from), target = number_of(to);
+  if (!source || !target) return std::nullopt;
   ++searches_;
-  begin(ahead_, source->second);
-  begin(back_, target->second);
+  begin(ahead_, *source);
+  begin(back_, *target);
   std::vector<std::uint32_t> meeting;
   while (meeting.empty()) {
     if (ahead_.steps.back().empty() || back_.steps.back().empty()) return std::nullopt;
@@ -74,7 +80,7 @@ std::optional<std::vector<int>> ShortestRoutes::find(std::uint64_t from, std::ui
   }
 
   std::vector<int> links;
-  std::uint32_t at = target->second;
+  std::uint32_t at = *target;
   const auto step_back = [&](const std::vector<std::uint32_t>& closer) {
     std::uint32_t best = at;
     int link = -1;

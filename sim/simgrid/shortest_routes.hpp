@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
 namespace epocast {
@@ -22,12 +21,12 @@ class ShortestRoutes {
   };
   using Ways = std::vector<std::vector<Connection>>;  ///< by point
 
-  /// Adds a connection that crosses `link`, in this direction only. Points are numbered as they are first mentioned.
-  /// `from`, `to`: any ids, e.g. addresses.
-  void connect(std::uint64_t from, std::uint64_t to, int link);
+  /// Adds a connection that crosses `link`, in this direction only. `from`, `to`: small ids; here points are numbered
+  /// as they are first mentioned, as SimGrid does.
+  void connect(std::uint32_t from, std::uint32_t to, int link);
 
-  /// Says that routes begin and end at this point. REQUIRES: it has a connection, or nothing happens.
-  void mark_end(std::uint64_t id);
+  /// Says that routes begin and end at this point. Nothing happens if it has no connection.
+  void mark_end(std::uint32_t id);
 
   bool is_end(std::uint32_t point) const { return is_end_[point]; }
   const Ways& out() const { return out_; }
@@ -35,7 +34,7 @@ class ShortestRoutes {
 
   /// The links from one point to another; none if there is no way, or one of the points is not known.
   /// REQUIRES: from != to.
-  std::optional<std::vector<int>> find(std::uint64_t from, std::uint64_t to);
+  std::optional<std::vector<int>> find(std::uint32_t from, std::uint32_t to);
 
  private:
   /// What a search from one end knows.
@@ -45,7 +44,8 @@ class ShortestRoutes {
 
     std::uint32_t depth() const { return static_cast<std::uint32_t>(steps.size() - 1); }
   };
-  std::uint32_t point(std::uint64_t id);
+  std::uint32_t point(std::uint32_t id);
+  std::optional<std::uint32_t> number_of(std::uint32_t id) const;
   bool knows(const Side& side, std::uint32_t point) const { return side.search[point] == searches_; }
   void begin(Side& side, std::uint32_t point);
   /// Ways that expand() would look at: a switch of thousands of ports is better met from both sides than gone through.
@@ -53,7 +53,8 @@ class ShortestRoutes {
   /// Goes one step further. Returns the points that it reached and the other side knows.
   std::vector<std::uint32_t> expand(Side& side, const Side& other, const Ways& ways);
 
-  std::unordered_map<std::uint64_t, std::uint32_t> number_;  ///< of a point
+  static constexpr std::uint32_t kUnknown = ~std::uint32_t{0};
+  std::vector<std::uint32_t> number_;  ///< of a point, by its id
   Ways out_, in_;
   std::vector<bool> is_end_;  ///< by point
   std::uint32_t searches_ = 0;

@@ -217,7 +217,7 @@ void check(const std::vector<Combination>& combinations) {
                                            {.iterations = kIterations, .fold = false},
                                            {.iterations = kIterations}};
   const auto packed =
-      testing::on_engines(star.cluster().platform_file.string(), static_cast<int>(combinations.size() * ways.size()),
+      testing::on_engines(star.cluster(), static_cast<int>(combinations.size() * ways.size()),
                           [&](int job, SimEngine& engine) {
                             const Combination& c = combinations[static_cast<std::size_t>(job) / ways.size()];
                             const ExecutionOptions& way = ways[static_cast<std::size_t>(job) % ways.size()];

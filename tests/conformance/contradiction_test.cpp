@@ -19,7 +19,7 @@ TEST_CASE("no run contradicts itself without a doubt", "[conformance]") {
     cases.push_back(std::move(c));
   }
   const auto packed = testing::on_engines(
-      slow.cluster().platform_file.string(), static_cast<int>(cases.size()), [&](int job, SimEngine& engine) {
+      slow.cluster(), static_cast<int>(cases.size()), [&](int job, SimEngine& engine) {
         const Case& c = cases[static_cast<std::size_t>(job)];
         return testing::execute_packed(slow.cluster(), engine,
                                        {{c.compile(slow.cluster()).graph, {.iterations = kShort}}});

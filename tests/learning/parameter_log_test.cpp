@@ -108,7 +108,7 @@ TEST_CASE("a log written while the run goes on, most of it to a file, is that of
     };
     const testing::Star star(4, 1e9, 1e-6);
     const std::string written = testing::in_child([&] {
-      SimEngine engine(star.cluster().platform_file.string(), {});
+      SimEngine engine(star.cluster());
       ParameterLogWriter writer(recorded.step.graph, recorded.step.steps, kIterations, 100);
       execute(recorded.step.graph, star.cluster(), engine,
               {.iterations = kIterations, .exact = true, .fold = false, .noise = noise, .intervals = &writer});

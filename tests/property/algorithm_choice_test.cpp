@@ -65,7 +65,7 @@ std::set<std::vector<DeviceId>> groups(const Cluster& cluster) {
 /// What is slower than it need be, a line each.
 std::string slow_choices(const Cluster& cluster, const std::set<std::vector<DeviceId>>& groups,
                          const std::vector<Op>& ops, const std::vector<double>& sizes) {
-  SimEngine engine(cluster.platform_file.string());
+  SimEngine engine(cluster);
   std::string out;
   for (const auto& group : groups)
     for (const Op op : ops)
@@ -142,7 +142,7 @@ TEST_CASE("trees as streams take what their messages take", "[collective]") {
     const testing::TemporaryPlatform pod(pod_platform("dgx_h100_pod", 10));
     std::vector<DeviceId> all(80);
     std::iota(all.begin(), all.end(), DeviceId{0});
-    SimEngine engine(pod.cluster().platform_file.string());
+    SimEngine engine(pod.cluster());
     std::string out;
     for (const double bytes : {1e3, 32e3, 1e6, 32e6, 1e9}) {
       const auto seconds = [&](CollectiveLevel level) {

@@ -172,7 +172,7 @@ TEST_CASE("a task along an axis is one task per team", "[task graph][axis][prope
   for (std::uint64_t g = 0; g < kGrids; ++g) loops.emplace_back(100 + g, random_grid(random));
   const ExecutionOptions options{
       .iterations = kIterations, .exact = true, .fold = false, .record_waiting = true, .record_timeline = true};
-  const std::string platform = star.cluster().platform_file.string();
+  const Cluster& platform = star.cluster();
   const auto packed = testing::on_engines(platform, 2 * kGrids, [&](int job, SimEngine& engine) {
     const TwoWays& loop = loops[static_cast<std::size_t>(job / 2)];
     return testing::execute_packed(star.cluster(), engine,

@@ -45,7 +45,7 @@ const std::vector<Sample>& samples() {
                    Seconds(0.123456789), {"before", ""});
     const Cluster& cluster = star.cluster();
     const auto packed =
-        testing::on_engines(cluster.platform_file.string(), 4 * kGraphs, [&](int job, SimEngine& engine) {
+        testing::on_engines(cluster, 4 * kGraphs, [&](int job, SimEngine& engine) {
           const CyclicTaskGraph& graph = made[static_cast<std::size_t>(job / 4)].graph;
           if (job % 4 == 3) return testing::execute_packed(cluster, engine, {{before, {}}, {graph, options[0]}});
           return testing::execute_packed(cluster, engine, {{graph, options[static_cast<std::size_t>(job % 4)]}});
@@ -121,7 +121,7 @@ TEST_CASE("a folded graph says of its devices what the whole one says", "[execut
   const auto graph_of = [](int g) {
     return testing::RandomGraph(5000 + static_cast<std::uint64_t>(g), kDevices, g % 2 == 1, true).make();
   };
-  const std::string platform = star.cluster().platform_file.string();
+  const Cluster& platform = star.cluster();
   const auto packed = testing::on_engines(platform, kGraphs, [&](int g, SimEngine& engine) {
     const CyclicTaskGraph graph = graph_of(g);
     return testing::execute_packed(

@@ -107,7 +107,7 @@ class StagedLoop {
 int check_loops(const Cluster& cluster, int devices) {
   std::vector<StagedLoop> loops;
   for (std::uint64_t k = 0; k < kLoops; ++k) loops.emplace_back(1000 + k, devices);
-  const auto packed = testing::on_engines(cluster.platform_file.string(), kLoops, [&](int job, SimEngine& engine) {
+  const auto packed = testing::on_engines(cluster, kLoops, [&](int job, SimEngine& engine) {
     const CyclicTaskGraph& graph = loops[static_cast<std::size_t>(job)].graph();
     return testing::execute_packed(
         cluster, engine,

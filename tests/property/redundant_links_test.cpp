@@ -17,7 +17,7 @@ namespace {
 
 /// Loads the routes between all hosts at random, some hundred times. Returns how many links are left out somewhere, or
 /// -1 if one of them was once the fullest.
-int left_out(const std::string& platform) {
+int left_out(const Cluster& platform) {
   SimEngine engine(platform);
   const int hosts = engine.host_count();
   std::mt19937_64 random(1);
@@ -49,7 +49,7 @@ int left_out(const std::string& platform) {
 int left_out_of(const std::string& xml) {
   const testing::TemporaryPlatform platform(xml);
   return std::stoi(
-      testing::in_child([&] { return std::to_string(left_out(platform.cluster().platform_file.string())); }));
+      testing::in_child([&] { return std::to_string(left_out(platform.cluster())); }));
 }
 
 }  // namespace

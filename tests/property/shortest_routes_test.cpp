@@ -14,7 +14,7 @@ namespace epocast::shortest_routes_test {
 namespace {
 
 /// How many pairs of hosts have another route than SimGrid says; what differs first, in words.
-std::string differences(const std::string& platform) {
+std::string differences(const Cluster& platform) {
   SimEngine engine(platform);
   for (int a = 0; a < engine.host_count(); ++a)
     for (int b = 0; b < engine.host_count(); ++b) {
@@ -33,7 +33,7 @@ TEST_CASE("shortest routes are SimGrid's on random networks", "[platform][proper
   for (std::uint64_t seed = 0; seed < 150; ++seed) networks.push_back(testing::random_network(seed));
   const auto found = testing::in_children(static_cast<int>(networks.size()), [&](int job) {
     const testing::TemporaryPlatform platform(networks[static_cast<std::size_t>(job)]);
-    return differences(platform.cluster().platform_file.string());
+    return differences(platform.cluster());
   });
   for (std::size_t k = 0; k < networks.size(); ++k) {
     INFO("network " << k);
@@ -44,7 +44,7 @@ TEST_CASE("shortest routes are SimGrid's on random networks", "[platform][proper
 
 TEST_CASE("shortest routes are SimGrid's on a pod", "[platform][property]") {
   const Cluster pod = testing::platform("dgx_h100_pod_4");
-  CHECK(testing::in_children(1, [&](int) { return differences(pod.platform_file.string()); }).front().empty());
+  CHECK(testing::in_children(1, [&](int) { return differences(pod); }).front().empty());
 }
 
 }  // namespace epocast::shortest_routes_test

@@ -105,7 +105,7 @@ std::string check_bytes(const Drawn& drawn) {
   RandomStudy study(drawn.seed, drawn.attempt);
   const std::string text = study.write();
   const ScenarioSetup setup = read_scenario(scenario_of(text), builtin_registries());
-  SimEngine engine(setup.cluster.platform_file.string(), setup.network);
+  SimEngine engine(setup.cluster, setup.network);
   std::string wrong;
   const auto near = [](double a, double b) { return std::abs(a - b) <= kExactly * std::max(std::abs(a), std::abs(b)); };
   for (const PhaseSettings& phase : setup.phases) {

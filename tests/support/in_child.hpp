@@ -92,9 +92,9 @@ inline std::vector<std::string> in_children(int jobs, const std::function<std::s
   return in_shared_children(jobs, 1, job, [] { return false; });
 }
 
-/// The same with few children, in each of which one engine of the platform file begins every job as it began the first.
+/// The same with few children, in each of which one engine of the platform begins every job as it began the first.
 /// To load a platform and to touch the memory of a new process takes longer than to simulate a few iterations.
-inline std::vector<std::string> on_engines(const std::string& platform, int jobs,
+inline std::vector<std::string> on_engines(const Cluster& platform, int jobs,
                                            const std::function<std::string(int, SimEngine&)>& job) {
   constexpr int kMostPerChild = 100;
   std::optional<SimEngine> engine;  // in the child

@@ -80,7 +80,7 @@ inline std::string execute_packed(const Cluster& cluster, SimEngine& engine, con
 
 /// The same on an engine of their own: the first of this process.
 inline std::string execute_packed(const Cluster& cluster, const std::vector<Run>& runs) {
-  SimEngine engine(cluster.platform_file.string());
+  SimEngine engine(cluster);
   return execute_packed(cluster, engine, runs);
 }
 

@@ -32,7 +32,7 @@ Cluster load(const std::string& text) {
 std::vector<double> between(const std::string& text, const std::vector<std::pair<int, int>>& pairs) {
   std::istringstream in(testing::in_child([&] {
     const Cluster cluster = load(text);
-    SimEngine engine(cluster.platform_file.string(), {});
+    SimEngine engine(cluster);
     const auto host = [&](int d) { return engine.find_host(cluster.devices[static_cast<std::size_t>(d)].name); };
     std::ostringstream out;
     for (const auto& [a, b] : pairs) {
@@ -136,7 +136,7 @@ TEST_CASE("the processors of a node are a host behind its switch, which trains n
     CAPTURE(cards);
     std::istringstream in(testing::in_child([&] {
       const Cluster machine = load_cluster(description(cards), kinds);
-      SimEngine engine(machine.platform_file.string(), {});
+      SimEngine engine(machine);
       const auto id = [&](std::size_t d) { return engine.find_host(machine.devices[d].name); };
       std::ostringstream out;
       for (const auto& [a, b] : {std::pair{1, 8}, {4, 8}, {8, 9}})
@@ -167,7 +167,7 @@ TEST_CASE("with several cards neighbours still talk inside the node") {
   // Cards, and not the buses and cables before and behind them, hold messages up: a degraded link is one of these.
   const std::string names = testing::in_child([&] {
     const Cluster cluster = load(text);
-    SimEngine engine(cluster.platform_file.string(), {});
+    SimEngine engine(cluster);
     std::string out;
     for (const int link :
          engine.route(engine.find_host(cluster.devices[1].name), engine.find_host(cluster.devices[7].name))

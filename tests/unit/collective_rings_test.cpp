@@ -37,7 +37,7 @@ Run run_of(const std::vector<DeviceId>& devices, const Collective& collective) {
 int rings_of(const std::string& name, int devices) {
   const Cluster cluster = testing::platform(name);
   return std::stoi(testing::in_child([&] {
-    SimEngine engine(cluster.platform_file.string());
+    SimEngine engine(cluster);
     std::vector<int> hosts, nodes;
     std::vector<std::string> seen;
     for (int d = 0; d < devices; ++d) {

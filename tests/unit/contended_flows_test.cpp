@@ -103,7 +103,7 @@ class Program : public SimEngine::Listener {
 
 std::string differences(const Cluster& cluster, const std::vector<Flow>& flows, const std::vector<double>& expected) {
   return testing::in_child([&] {
-    SimEngine engine(cluster.platform_file.string());
+    SimEngine engine(cluster);
     const Program program(engine, flows);
     std::string out;
     for (std::size_t f = 0; f < flows.size(); ++f)

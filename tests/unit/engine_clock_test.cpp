@@ -86,7 +86,7 @@ TEST_CASE("every event happens once and at its date, with and without flows at S
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     INFO("seed " << seed);
     CHECK(testing::in_child([&] {
-            SimEngine engine(star.cluster().platform_file.string());
+            SimEngine engine(star.cluster());
             std::string problems;
             for (int run = 0; run < 3; ++run) {  // the clock goes on where the last one ended
               Program program(engine, 3 * seed + static_cast<std::uint64_t>(run), 300);

@@ -39,7 +39,7 @@ struct ThreadCounter : SimEngine::Listener {
 TEST_CASE("a simulation has one thread") {
   const std::string counted = in_child([] {
     const Star star(4, 1e9, 1e-6);
-    SimEngine engine(star.cluster().platform_file.string());
+    SimEngine engine(star.cluster());
     ThreadCounter counter;
     engine.set_listener(counter);
     for (int i = 0; i < 4; ++i) {
