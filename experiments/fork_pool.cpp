@@ -228,10 +228,12 @@ void run_forked(int jobs, int parallel, const std::function<std::string(int)>& j
   run_forked({.next = next, .job = job, .done = done, .progress = progress}, parallel);
 }
 
-void run_forked(const ForkedWork& work, int parallel) {
+namespace {
+
+/// Goes on with what is running.
+void run_forked(const ForkedWork& work, int parallel, std::vector<Child>& running) {
   constexpr int kTick = 250;  // ms
   const SignalWatch signals;
-  std::vector<Child> running;
   std::optional<int> waiting;
   while (true) {
     start_jobs(running, waiting, parallel, work);
@@ -277,6 +279,32 @@ void run_forked(const ForkedWork& work, int parallel) {
     }
     if (const int signal = signals.caught()) throw Interrupted{signal};
   }
+}
+
+}  // namespace
+
+void run_forked(const ForkedWork& work, int parallel) {
+  std::vector<Child> running;
+  run_forked(work, parallel, running);
+}
+
+struct ForkPool::Impl {
+  std::vector<Child> running;
+};
+
+ForkPool::ForkPool(const std::function<std::string(int)>& job, int parallel) : impl_(std::make_unique<Impl>()) {
+  for (int i = 0; i < parallel; ++i) {
+    std::optional<Child> child = Child::start(i, job, impl_->running);
+    if (!child) return;
+    impl_->running.push_back(std::move(*child));
+  }
+}
+
+ForkPool::~ForkPool() = default;
+
+void ForkPool::wait() {
+  run_forked({.next = [] { return std::nullopt; }, .job = {}, .done = [](int, const JobOutcome&) {}}, 1,
+             impl_->running);
 }
 
 void send_message(const std::string& text) {

@@ -5,6 +5,7 @@
 // simulation costs about a millisecond and makes both harmless.
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -53,6 +54,25 @@ struct ForkedWork {
 
 /// Runs jobs until there is no next one and none is left. Otherwise as above.
 void run_forked(const ForkedWork& work, int parallel);
+
+/// Jobs that run while this process does something else. As above, but nobody listens to them meanwhile: they send no
+/// messages.
+class ForkPool {
+ public:
+  /// Starts as many as it can at once, up to `parallel`; none where the system allows none.
+  ForkPool(const std::function<std::string(int)>& job, int parallel);
+  /// Ends those that are still running.
+  ~ForkPool();
+  ForkPool(const ForkPool&) = delete;
+  ForkPool& operator=(const ForkPool&) = delete;
+
+  /// Waits for all.
+  void wait();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
 
 /// Within a job: tells `message` something, and waits until `after_messages` has returned. Ends the process if nobody
 /// listens any more.

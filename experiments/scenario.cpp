@@ -335,6 +335,13 @@ std::optional<double> iteration_with(const StudyChange& change, const Scenario& 
   }
 }
 
+/// Whether it is known before anything has run that a small step needs more memory than there is.
+bool lacks_memory(const ScenarioSetup& setup) {
+  return setup.first && !setup.model.layers.empty() && setup.strategy->needs_model() &&
+         setup.first->step.graph.tasks().size() <= kMostTasksToAdvise &&
+         memory_excess(setup.first->step, setup.cluster).value > 0;
+}
+
 }  // namespace
 
 ScenarioResult run_scenario(const Scenario& scenario, const Registries& registries, const RunOptions& options) {
@@ -347,6 +354,12 @@ ScenarioResult run_scenario(const Scenario& scenario, const Registries& registri
   if (setup.learning) {
     setup.first.reset();
     adapt_schedule(setup, engine);
+  }
+  const auto simulate = [&](const StudyChange& change) { return iteration_with(change, scenario, registries, engine); };
+  std::optional<ChangeTrials> trials;
+  if (options.advise && options.advisers > 1 && lacks_memory(setup)) {
+    trials.emplace(memory_changes(scenario.config()), simulate);
+    trials->begin(options.advisers - 1);
   }
 
   std::vector<PhaseRun> runs;  // of the first seed
@@ -396,15 +409,16 @@ ScenarioResult run_scenario(const Scenario& scenario, const Registries& registri
   if (options.details) out.details = details(setup, runs, by_seed);
   if (setup.learning) learn(setup, engine, runs, out);
   const bool advise = options.advise && is_small;
-  const auto simulate = [&](const StudyChange& change) { return iteration_with(change, scenario, registries, engine); };
   std::optional<std::vector<Remedy>> remedies;
-  if (advise && out.fits_memory && !*out.fits_memory)
-    remedies = try_changes(memory_changes(scenario.config()), simulate, options.advisers);
+  if (advise && out.fits_memory && !*out.fits_memory) {
+    if (!trials) trials.emplace(memory_changes(scenario.config()), simulate);
+    remedies = trials->finish(options.advisers);
+  }
   add_warnings(setup, runs, remedies, out);
   const auto change =
       advise ? mesh_change(scenario.config(), setup.cluster, setup.phases.front().workers) : std::nullopt;
   if (change)
-    for (const Remedy& other : try_changes({*change}, simulate, 1))
+    for (const Remedy& other : ChangeTrials({*change}, simulate).finish(1))
       if (std::string advice = mesh_advice(out.iteration_s, other); !advice.empty())
         out.warnings.push_back(std::move(advice));
   if (!options.trace_file.empty()) trace.write(options.trace_file);

@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <map>
 #include <new>
@@ -36,18 +37,17 @@ class Marks {
 };
 
 /// Changes, of which some fit: how long their iterations take.
-Tried try_all(const std::vector<StudyChange>& changes, const std::map<std::string, double>& fit, int parallel) {
+Tried try_all(const std::vector<StudyChange>& changes, const std::map<std::string, double>& fit, int parallel, int begun = 0) {
   Marks marks;
   Tried out;
-  out.remedies = try_changes(
-      changes,
-      [&](const StudyChange& change) -> std::optional<double> {
-        for (std::size_t i = 0; i < changes.size(); ++i)
-          if (changes[i].text == change.text) marks[i] = true;
-        const auto found = fit.find(change.text);
-        return found == fit.end() ? std::nullopt : std::optional(found->second);
-      },
-      parallel);
+  ChangeTrials trials(changes, [&](const StudyChange& change) -> std::optional<double> {
+    for (std::size_t i = 0; i < changes.size(); ++i)
+      if (changes[i].text == change.text) marks[i] = true;
+    const auto found = fit.find(change.text);
+    return found == fit.end() ? std::nullopt : std::optional(found->second);
+  });
+  if (begun > 0) trials.begin(begun);
+  out.remedies = trials.finish(parallel);
   for (std::size_t i = 0; i < changes.size(); ++i)
     if (marks[i]) out.simulated.insert(changes[i].text);
   return out;
@@ -78,18 +78,38 @@ TEST_CASE("a change is tried only where none that is milder fits") {
     CHECK(hard.remedies.front().iteration_s == 4.25);
     CHECK(try_all(kChanges, {}, parallel).remedies.empty());
   }
+  for (const int begun : {1, 2, 3}) {
+    const Tried hard = try_all(kChanges, {{"most", 5}, {"both", 4.25}}, 2, begun);
+    CHECK(hard.simulated == Set{"some", "more", "most", "other", "one", "both"});
+    CHECK(names(hard.remedies) == Names{"both", "most"});
+  }
 }
 
 TEST_CASE("a change whose simulation dies does not fit") {
-  const std::vector<Remedy> found = try_changes(
-      kChanges,
-      [](const StudyChange& change) -> std::optional<double> {
-        if (change.text == "some") throw std::runtime_error("no such thing");
-        return change.text == "more" ? std::optional(0.1) : std::nullopt;
-      },
-      2);
-  CHECK(names(found) == Names{"more"});
-  CHECK(found.front().iteration_s == 0.1);
+  for (const int begun : {0, 1, 2}) {
+    ChangeTrials trials(kChanges, [](const StudyChange& change) -> std::optional<double> {
+      if (change.text == "some") throw std::runtime_error("no such thing");
+      return change.text == "more" ? std::optional(0.1) : std::nullopt;
+    });
+    if (begun > 0) trials.begin(begun);
+    const std::vector<Remedy> found = trials.finish(2);
+    REQUIRE(names(found) == Names{"more"});
+    CHECK(found.front().iteration_s == 0.1);
+  }
+}
+
+TEST_CASE("changes that nobody waits for are given up") {
+  ChangeTrials trials(kChanges, [](const StudyChange&) -> std::optional<double> {
+    pause();
+    return std::nullopt;
+  });
+  trials.begin(2);
+}
+
+TEST_CASE("no changes, no remedies") {
+  ChangeTrials trials({}, [](const StudyChange&) { return std::optional(1.0); });
+  trials.begin(1);
+  CHECK(trials.finish(2).empty());
 }
 
 }  // namespace epocast::change_trials_test
