@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <string>
 #include <utility>
 #include <variant>
@@ -157,6 +158,13 @@ std::vector<std::string> Fitted::caveats(std::int64_t batch) const {
                     name_, kAttentionBackwardRate));
   int with_products = 0;
   std::vector<std::string> far;
+  std::map<const KernelFit*, MeasuredSizes> sizes;
+  const auto extrapolates = [&](const Chosen& chosen) {
+    if (chosen.fit == nullptr) return true;
+    const auto [place, is_new] = sizes.try_emplace(chosen.fit);
+    if (is_new) place->second = chosen.fit->measured_sizes();
+    return chosen.fit->extrapolates(chosen.work, place->second);
+  };
   for (const Layer& layer : model_.layers) {
     bool is_far = false;
     bool has_products = false;
@@ -164,8 +172,7 @@ std::vector<std::string> Fitted::caveats(std::int64_t batch) const {
       for (const LayerKernel& kernel : kernels_of(calibration_, layer, batch, pass)) {
         if (!computes(kernel.shape)) continue;
         has_products = true;
-        const Chosen chosen = choose(calibration_, kernel.shape);
-        is_far = is_far || chosen.fit == nullptr || chosen.fit->extrapolates(chosen.work);
+        is_far = is_far || extrapolates(choose(calibration_, kernel.shape));
       }
     if (has_products) ++with_products;
     if (is_far) far.push_back(layer.name);

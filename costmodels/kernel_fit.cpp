@@ -106,21 +106,26 @@ double KernelFit::physical_time(const KernelWork& work, const DeviceRates& rates
   return kernel_time(kernel_formula(family, rates.precision), values, factor, work, rates);
 }
 
-bool KernelFit::extrapolates(const KernelWork& work) const {
+void MeasuredSizes::Range::take(double size) {
+  low = std::min(low, size);
+  high = std::max(high, size);
+}
+
+MeasuredSizes KernelFit::measured_sizes() const {
+  MeasuredSizes sizes;
+  for (const KernelTiming& p : points) {
+    const KernelWork work = kernel_work(p.shape);
+    sizes.m.take(work.m);
+    sizes.n.take(work.n);
+    sizes.k.take(work.k);
+  }
+  return sizes;
+}
+
+bool KernelFit::extrapolates(const KernelWork& work, const MeasuredSizes& sizes) const {
   if (points.empty()) return true;
-  const auto outside = [&](auto size) {
-    double low = 1e300;
-    double high = 0;
-    for (const KernelTiming& p : points) {
-      const double measured = size(kernel_work(p.shape));
-      low = std::min(low, measured);
-      high = std::max(high, measured);
-    }
-    return size(work) < low / 2 || size(work) > high * 2;
-  };
   const bool known = std::ranges::any_of(class_factors, [&](const auto& c) { return c.first == work.kernel_class; });
-  return !known || outside([](const KernelWork& w) { return w.m; }) ||
-         outside([](const KernelWork& w) { return w.n; }) || outside([](const KernelWork& w) { return w.k; });
+  return !known || !sizes.m.is_near(work.m) || !sizes.n.is_near(work.n) || !sizes.k.is_near(work.k);
 }
 
 double KernelFit::time(const KernelWork& work, const DeviceRates& rates) const {

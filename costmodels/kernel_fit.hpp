@@ -43,6 +43,16 @@ struct FitQuality {
   double ninetieth = 0;  ///< 90th percentile of the whole
 };
 
+/// Of products: how large those were that were measured.
+struct MeasuredSizes {
+  struct Range {
+    double low = 1e300, high = 0;
+    void take(double size);
+    bool is_near(double size) const { return size >= low / 2 && size <= high * 2; }
+  };
+  Range m, n, k;
+};
+
 /// The model of one operator family and pass (gemm: all passes, since the transposition tells them apart).
 struct KernelFit {
   std::string family;
@@ -58,7 +68,9 @@ struct KernelFit {
   double physical_time(const KernelWork& work, const DeviceRates& rates) const;
   /// Whether m, n or k lies more than a factor 2 outside what was measured, or nothing of the kernel's class was; what
   /// is borrowed lies outside.
-  bool extrapolates(const KernelWork& work) const;
+  bool extrapolates(const KernelWork& work) const { return extrapolates(work, measured_sizes()); }
+  bool extrapolates(const KernelWork& work, const MeasuredSizes& sizes) const;
+  MeasuredSizes measured_sizes() const;
   /// Time with the interpolated residual.
   double time(const KernelWork& work, const DeviceRates& rates) const;
 };

@@ -335,6 +335,12 @@ std::optional<double> iteration_with(const StudyChange& change, const Scenario& 
   }
 }
 
+/// A process has one engine and ends with it: nobody needs 100,000 routes taken apart.
+SimEngine& make_lasting_engine(const ScenarioSetup& setup) {
+  static SimEngine* only = nullptr;
+  return *(only = new SimEngine(setup.cluster, setup.network));
+}
+
 /// Whether it is known before anything has run that a small step needs more memory than there is.
 bool lacks_memory(const ScenarioSetup& setup) {
   return setup.first && !setup.model.layers.empty() && setup.strategy->needs_model() &&
@@ -347,10 +353,8 @@ bool lacks_memory(const ScenarioSetup& setup) {
 ScenarioResult run_scenario(const Scenario& scenario, const Registries& registries, const RunOptions& options) {
   ScenarioSetup setup = read_scenario(scenario, registries);
   if (options.ready_engine.engine != nullptr && !options.ready_engine.fits(setup)) throw WrongEngine();
-  std::optional<SimEngine> own;
-  SimEngine& engine = options.ready_engine.engine != nullptr
-                          ? *options.ready_engine.engine
-                          : own.emplace(setup.cluster, setup.network);
+  SimEngine& engine =
+      options.ready_engine.engine != nullptr ? *options.ready_engine.engine : make_lasting_engine(setup);
   if (setup.learning) {
     setup.first.reset();
     adapt_schedule(setup, engine);

@@ -1,6 +1,8 @@
 #include "platforms/network_graph_reader.hpp"
 
 #include <algorithm>
+#include <cctype>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>

@@ -60,8 +60,8 @@ struct Cluster {
   std::string name;
   std::string description;
   std::filesystem::path platform_file;
-  std::vector<Device> devices;                 ///< those that train first
-  std::map<std::string, std::string> sources;  ///< property -> where its number comes from
+  std::vector<Device> devices;                       ///< those that train first
+  std::map<std::string, std::string> sources;        ///< property -> where its number comes from
   std::shared_ptr<const NetworkGraph> network = {};  ///< of the file; null where only SimGrid can tell
 
   /// How many devices can train, which are the first.

@@ -4,7 +4,7 @@
 #include <bit>
 #include <limits>
 #include <unordered_map>
-#include <unordered_set>
+#include <utility>
 
 #include "sim/mix_bits.hpp"
 
@@ -14,9 +14,29 @@ namespace {
 std::uint64_t bits(double value) { return std::bit_cast<std::uint64_t>(value); }
 std::uint64_t mix(std::uint64_t a, std::uint64_t b) { return mix_bits(mix_bits(a) + b); }
 
-std::size_t colours(const std::vector<std::uint64_t>& of) {
-  return std::unordered_set<std::uint64_t>(of.begin(), of.end()).size();
-}
+/// Counts how many different colours there are, again and again.
+class ColourCount {
+ public:
+  std::size_t operator()(const std::vector<std::uint64_t>& colours) {
+    // An open hash table; colours are hashes, and one that is 0 is at home nowhere.
+    places_.assign(std::bit_ceil(2 * colours.size() + 1), 0);
+    std::size_t count = 0;
+    bool zero = false;
+    for (const std::uint64_t colour : colours) {
+      if (colour == 0) {
+        zero = true;
+        continue;
+      }
+      std::size_t at = colour & (places_.size() - 1);
+      while (places_[at] != 0 && places_[at] != colour) at = (at + 1) & (places_.size() - 1);
+      if (std::exchange(places_[at], colour) == 0) ++count;
+    }
+    return count + (zero ? 1 : 0);
+  }
+
+ private:
+  std::vector<std::uint64_t> places_;
+};
 
 }  // namespace
 
@@ -41,6 +61,7 @@ bool FlowSymmetry::refine() {
     link_[l] = mix(bits(engine_.link_bandwidth(static_cast<int>(l))),
                    static_cast<std::uint64_t>(engine_.link_sharing(static_cast<int>(l))));
   std::vector<std::uint64_t> around;
+  ColourCount colours;
   for (std::size_t known = 0, now = 1; now > known;) {
     known = colours(flow_) + colours(link_);
     around.assign(link_.size(), 0);

@@ -2,11 +2,31 @@
 
 #include <algorithm>
 #include <map>
-#include <unordered_map>
 #include <utility>
+#include <vector>
 
 namespace epocast {
 namespace {
+
+/// Bytes on links, most of which carry none.
+class LinkLoads {
+ public:
+  /// From now on none carries any.
+  void begin(int links) {
+    bytes_.resize(static_cast<std::size_t>(links));
+    for (const int link : loaded_) bytes_[static_cast<std::size_t>(link)] = 0;
+    loaded_.clear();
+  }
+  double& of(int link) {
+    double& bytes = bytes_[static_cast<std::size_t>(link)];
+    if (bytes == 0) loaded_.push_back(link);
+    return bytes;
+  }
+
+ private:
+  std::vector<double> bytes_;  ///< by link
+  std::vector<int> loaded_;
+};
 
 /// When the last rank is through if each goes on at its own pace and a message takes duration(message) [s].
 template <class Duration>
@@ -36,13 +56,14 @@ IdleTime idle_time(const Round& round, const std::vector<int>& hosts, const Grou
     const double bytes = round.bytes_per_rank();
     return {network.alpha, bytes * network.beta, round.reduce_bytes_per_rank()};
   }
-  std::unordered_map<int, double> load;
+  auto& loads = engine.kept<LinkLoads>();
+  loads.begin(engine.link_count());
   for_each_message(round, static_cast<int>(hosts.size()), [&](const Message& m) {
     const Route& route = engine.route(hosts[m.from], hosts[m.to]);
     time.latency = std::max(time.latency, engine.collective_latency(route));
     time.reduction_bytes = std::max(time.reduction_bytes, m.reduce_bytes);
     for (const int link : route.bottlenecks()) {
-      double& bytes = load[link];
+      double& bytes = loads.of(link);
       bytes = engine.link_sharing(link) == LinkSharing::kShared ? bytes + m.bytes : std::max(bytes, m.bytes);
       time.transmission = std::max(time.transmission, bytes / engine.link_bandwidth(link));
     }
@@ -63,13 +84,14 @@ double idle_time_on_star(const CollectiveSchedule& schedule, const AlphaBetaGamm
 }
 
 double time_of_busiest_link(const CollectiveSchedule& schedule, const std::vector<int>& hosts, SimEngine& engine) {
-  std::unordered_map<int, double> load;
+  auto& loads = engine.kept<LinkLoads>();
+  loads.begin(engine.link_count());
   double time = 0;
   for (const Round& round : schedule.rounds)
     for_each_message(round, schedule.ranks, [&](const Message& m) {
       for (const int link : engine.route(hosts[m.from], hosts[m.to]).bottlenecks())
         if (engine.link_sharing(link) == LinkSharing::kShared)
-          time = std::max(time, (load[link] += round.repeat * m.bytes) / engine.link_bandwidth(link));
+          time = std::max(time, (loads.of(link) += round.repeat * m.bytes) / engine.link_bandwidth(link));
     });
   return time;
 }

@@ -110,7 +110,8 @@ void SimPlatform::take_links() {
   const auto rest = std::ranges::is_sorted_until(by_name);
   std::ranges::sort(rest, by_name.end());
   std::ranges::inplace_merge(by_name, rest);
-  if (graph_ != nullptr && by_name.size() != links_.size()) throw std::logic_error(path_ + ": SimGrid reads other links");
+  if (graph_ != nullptr && by_name.size() != links_.size())
+    throw std::logic_error(path_ + ": SimGrid reads other links");
   link_index_.reserve(by_name.size());
   for (const auto& [name, link] : by_name) {
     const std::size_t number = link_handles_.size();
@@ -169,18 +170,17 @@ Route SimPlatform::route_by_simgrid(int src, int dst) {
 
 const Route& SimPlatform::route(int src, int dst) {
   const std::uint64_t key = pair_key(src, dst);
-  if (const auto known = routes_.find(key); known != routes_.end()) return known->second;
-  if (graph_ != nullptr && src == dst && graph_->loopback >= 0)
-    return routes_.emplace(key, make_route({graph_->loopback})).first->second;
+  if (const Route* const known = routes_.find(key)) return *known;
+  if (graph_ != nullptr && src == dst && graph_->loopback >= 0) return routes_.add(key, make_route({graph_->loopback}));
   if (shortest_ && src != dst)
     if (auto found = shortest_->find(static_cast<std::uint32_t>(src), static_cast<std::uint32_t>(dst))) {
       Route route = make_route(std::move(*found));
       std::ranges::copy_if(route.links, std::back_inserter(route.narrow),
                            [this](int link) { return !redundant_[static_cast<std::size_t>(link)]; });
       if (route.narrow.size() == route.links.size()) route.narrow = {};
-      return routes_.emplace(key, std::move(route)).first->second;
+      return routes_.add(key, std::move(route));
     }
-  return routes_.emplace(key, route_by_simgrid(src, dst)).first->second;
+  return routes_.add(key, route_by_simgrid(src, dst));
 }
 
 void SimPlatform::set_bandwidth(int link, double bandwidth) {

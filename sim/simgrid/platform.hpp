@@ -10,6 +10,7 @@
 
 #include "sim/network_graph.hpp"
 #include "sim/simgrid/engine.hpp"
+#include "sim/simgrid/route_table.hpp"
 #include "sim/simgrid/shortest_routes.hpp"
 
 namespace simgrid::s4u {
@@ -75,7 +76,7 @@ class SimPlatform {
   std::vector<std::string> hosts_;
   std::vector<Link> links_;
   std::unordered_map<std::string_view, int> host_index_;  ///< views into hosts_
-  std::unordered_map<std::uint64_t, Route> routes_;       ///< key: pair_key()
+  RouteTable routes_;                                     ///< key: pair_key()
   std::optional<ShortestRoutes> shortest_;                ///< of the graph
   std::vector<bool> redundant_;                           ///< by link, with shortest_: see find_redundant_links()
 

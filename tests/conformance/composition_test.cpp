@@ -216,13 +216,12 @@ void check(const std::vector<Combination>& combinations) {
   const std::vector<ExecutionOptions> ways{{.iterations = kIterations, .exact = true, .fold = false},
                                            {.iterations = kIterations, .fold = false},
                                            {.iterations = kIterations}};
-  const auto packed =
-      testing::on_engines(star.cluster(), static_cast<int>(combinations.size() * ways.size()),
-                          [&](int job, SimEngine& engine) {
-                            const Combination& c = combinations[static_cast<std::size_t>(job) / ways.size()];
-                            const ExecutionOptions& way = ways[static_cast<std::size_t>(job) % ways.size()];
-                            return testing::execute_packed(star.cluster(), engine, {{compile(c).graph, way}});
-                          });
+  const auto packed = testing::on_engines(
+      star.cluster(), static_cast<int>(combinations.size() * ways.size()), [&](int job, SimEngine& engine) {
+        const Combination& c = combinations[static_cast<std::size_t>(job) / ways.size()];
+        const ExecutionOptions& way = ways[static_cast<std::size_t>(job) % ways.size()];
+        return testing::execute_packed(star.cluster(), engine, {{compile(c).graph, way}});
+      });
   for (std::size_t i = 0; i < combinations.size(); ++i) {
     const Combination& c = combinations[i];
     INFO(c.options << (c.recompute ? " recomputed" : ""));

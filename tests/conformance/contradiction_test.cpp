@@ -18,8 +18,8 @@ TEST_CASE("no run contradicts itself without a doubt", "[conformance]") {
     c.variant.collective.level = CollectiveLevel::closed_form;
     cases.push_back(std::move(c));
   }
-  const auto packed = testing::on_engines(
-      slow.cluster(), static_cast<int>(cases.size()), [&](int job, SimEngine& engine) {
+  const auto packed =
+      testing::on_engines(slow.cluster(), static_cast<int>(cases.size()), [&](int job, SimEngine& engine) {
         const Case& c = cases[static_cast<std::size_t>(job)];
         return testing::execute_packed(slow.cluster(), engine,
                                        {{c.compile(slow.cluster()).graph, {.iterations = kShort}}});

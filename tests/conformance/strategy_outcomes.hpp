@@ -87,8 +87,8 @@ inline const std::vector<Outcome>& outcomes() {
     for (const Case& c : all_cases()) made.push_back({c, {}, {}, {}});
     const auto run_all = [&](const Cluster& where, std::size_t first, std::size_t last) {
       const std::size_t runs = last - first;
-      const auto packed = testing::on_engines(
-          where, static_cast<int>(made.size() * runs), [&](int job, SimEngine& engine) {
+      const auto packed =
+          testing::on_engines(where, static_cast<int>(made.size() * runs), [&](int job, SimEngine& engine) {
             const Outcome& o = made[static_cast<std::size_t>(job) / runs];
             const ExecutionOptions& options = kRuns[first + static_cast<std::size_t>(job) % runs];
             return testing::execute_packed(where, engine, {{o.is.compile(where).graph, options}});

@@ -300,9 +300,9 @@ TEST_CASE("noise depends on its seed only", "[conformance]") {
 
 TEST_CASE("no run is shorter than its graph says without running it", "[conformance]") {
   const std::vector<Outcome>& all = outcomes();
-  const auto texts = testing::on_engines(
-      cluster(), static_cast<int>(all.size()),
-      [&](int i, SimEngine& engine) { return least_times(all[static_cast<std::size_t>(i)].is, engine); });
+  const auto texts = testing::on_engines(cluster(), static_cast<int>(all.size()), [&](int i, SimEngine& engine) {
+    return least_times(all[static_cast<std::size_t>(i)].is, engine);
+  });
   double tightest = 0;
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (all[i].is.variant.options.find("mode: backup") != std::string::npos) continue;  // leaves out who is late

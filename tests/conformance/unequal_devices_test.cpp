@@ -98,8 +98,8 @@ TEST_CASE("unequal devices are equal devices of which some are slowed down", "[c
   std::vector<Case> cases;
   for (const Case& c : all_cases())
     if (scales(c) && c.workers > 1) cases.push_back(c);
-  const auto packed = testing::on_engines(
-      cluster(), static_cast<int>(cases.size() * kWays), [&](int job, SimEngine& engine) {
+  const auto packed =
+      testing::on_engines(cluster(), static_cast<int>(cases.size() * kWays), [&](int job, SimEngine& engine) {
         return execute(cases[static_cast<std::size_t>(job) / kWays], static_cast<std::size_t>(job) % kWays, engine);
       });
   int symmetric = 0;

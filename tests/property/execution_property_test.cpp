@@ -44,12 +44,11 @@ const std::vector<Sample>& samples() {
     before.compute(before.add_queue("q", before.add_group("g", {0}), QueueRole::compute, Discipline::fifo),
                    Seconds(0.123456789), {"before", ""});
     const Cluster& cluster = star.cluster();
-    const auto packed =
-        testing::on_engines(cluster, 4 * kGraphs, [&](int job, SimEngine& engine) {
-          const CyclicTaskGraph& graph = made[static_cast<std::size_t>(job / 4)].graph;
-          if (job % 4 == 3) return testing::execute_packed(cluster, engine, {{before, {}}, {graph, options[0]}});
-          return testing::execute_packed(cluster, engine, {{graph, options[static_cast<std::size_t>(job % 4)]}});
-        });
+    const auto packed = testing::on_engines(cluster, 4 * kGraphs, [&](int job, SimEngine& engine) {
+      const CyclicTaskGraph& graph = made[static_cast<std::size_t>(job / 4)].graph;
+      if (job % 4 == 3) return testing::execute_packed(cluster, engine, {{before, {}}, {graph, options[0]}});
+      return testing::execute_packed(cluster, engine, {{graph, options[static_cast<std::size_t>(job % 4)]}});
+    });
     for (std::size_t g = 0; g < made.size(); ++g) {
       made[g].exact = testing::unpack(packed[4 * g]).front();
       made[g].extrapolated = testing::unpack(packed[4 * g + 1]).front();

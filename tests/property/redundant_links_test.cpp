@@ -48,8 +48,7 @@ int left_out(const Cluster& platform) {
 
 int left_out_of(const std::string& xml) {
   const testing::TemporaryPlatform platform(xml);
-  return std::stoi(
-      testing::in_child([&] { return std::to_string(left_out(platform.cluster())); }));
+  return std::stoi(testing::in_child([&] { return std::to_string(left_out(platform.cluster())); }));
 }
 
 }  // namespace

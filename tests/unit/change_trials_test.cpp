@@ -37,7 +37,8 @@ class Marks {
 };
 
 /// Changes, of which some fit: how long their iterations take.
-Tried try_all(const std::vector<StudyChange>& changes, const std::map<std::string, double>& fit, int parallel, int begun = 0) {
+Tried try_all(const std::vector<StudyChange>& changes, const std::map<std::string, double>& fit, int parallel,
+              int begun = 0) {
   Marks marks;
   Tried out;
   ChangeTrials trials(changes, [&](const StudyChange& change) -> std::optional<double> {
