@@ -4,8 +4,10 @@
 
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
 #include <chrono>
 #include <iostream>
+#include <iterator>
 #include <new>
 #include <optional>
 #include <string>
@@ -70,6 +72,34 @@ std::string usage_problem(const CLI::App& app, const CLI::ParseError& problem,
   return (what.starts_with("--") || chosen.empty() ? what : command.get_name() + ": " + what) + help;
 }
 
+struct Command {
+  std::string_view name;
+  void (*add)(CLI::App&, CommandContext&);
+};
+constexpr Command kCommands[] = {{"run", add_run_command},
+                                 {"sweep", add_sweep_command},
+                                 {"results", add_results_command},
+                                 {"report", add_report_command},
+                                 {"plan", add_plan_command},
+                                 {"learn", add_learn_command},
+                                 {"trace", add_trace_command},
+                                 {"validate", add_validate_command},
+                                 {"list", add_list_command},
+                                 {"platform", add_platform_command},
+                                 {"reproduce", add_reproduce_command},
+                                 {"partition", add_partition_command},
+                                 {"place", add_place_command},
+                                 {"layerwise", add_layerwise_command},
+                                 {"calibrate", add_calibrate_command}};
+
+/// The one that is asked for; or all, of which help, the manual and messages speak.
+void add_commands(CLI::App& app, CommandContext& context, std::string_view asked) {
+  const auto* const one = std::ranges::find(kCommands, asked, &Command::name);
+  if (one != std::end(kCommands)) return one->add(app, context);
+  for (const Command& command : kCommands) command.add(app, context);
+  add_manual_command(app, context);
+}
+
 /// Every command says more or less if it is asked to.
 void add_verbosity(CLI::App& app) {
   for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
@@ -132,22 +162,7 @@ int run_command_line(int argc, char** argv, Registries registries) {
         "epocast"};
     app.set_version_flag("--version", "epocast " EPOCAST_VERSION);
     app.require_subcommand(1);
-    add_run_command(app, context);
-    add_sweep_command(app, context);
-    add_results_command(app, context);
-    add_report_command(app, context);
-    add_plan_command(app, context);
-    add_learn_command(app, context);
-    add_trace_command(app, context);
-    add_validate_command(app, context);
-    add_list_command(app, context);
-    add_platform_command(app, context);
-    add_reproduce_command(app, context);
-    add_partition_command(app, context);
-    add_place_command(app, context);
-    add_layerwise_command(app, context);
-    add_calibrate_command(app, context);
-    add_manual_command(app, context);
+    add_commands(app, context, argc > 1 ? argv[1] : "");
     add_verbosity(app);
     return run_guarded(app, context, argc, argv);
   } catch (const Interrupted& by) {
