@@ -25,19 +25,45 @@ class DeviceReader {
   DeviceReader(const XmlSource& xml, const Topology& topology) : xml_(xml), topology_(topology) {}
 
   Device read(const Point& host) {
-    // The hosts of a cluster differ in nothing but their names.
-    const bool from_cluster = topology_.zones[host.zone].routing == Routing::cluster;
-    if (!from_cluster || host.node != template_node_) {
+    if (!is_like_template(host)) {
       template_ = read_figures(host);
-      template_node_ = host.node;
+      template_host_ = &host;
     }
     Device device = template_;
     device.name = host.name;
+    if (host.node != template_host_->node) {
+      device.node = own_value(host, "epocast.node");
+      device.board = own_value(host, "epocast.board");
+    }
     if (device.node.empty()) device.node = host.name;
     return device;
   }
 
  private:
+  /// Whether the host differs from the one whose figures were read last in nothing but its name, node and board.
+  bool is_like_template(const Point& host) const {
+    if (template_host_ == nullptr || host.zone != template_host_->zone) return false;
+    if (host.node == template_host_->node) return true;  // of one cluster
+    for (const char* attribute : {"speed", "core"})
+      if (std::string_view(host.node.attribute(attribute).value()) != template_host_->node.attribute(attribute).value())
+        return false;
+    return std::ranges::equal(own_properties(host), own_properties(*template_host_), [](const auto& a, const auto& b) {
+      return a.first == b.first &&
+             (a.first == "epocast.node" || a.first == "epocast.board" || a.second.value == b.second.value);
+    });
+  }
+
+  const Properties& own_properties(const Point& host) const {
+    static const Properties none;
+    const auto own = topology_.host_properties.find(host.node);
+    return own == topology_.host_properties.end() ? none : own->second;
+  }
+
+  std::string own_value(const Point& host, const std::string& key) const {
+    const Property* const found = find(host, key);
+    return found == nullptr ? "" : found->value;
+  }
+
   const Property* find(const Point& host, const std::string& key) const {
     if (const auto own = topology_.host_properties.find(host.node); own != topology_.host_properties.end())
       if (const auto found = own->second.find(key); found != own->second.end()) return &found->second;
@@ -130,7 +156,7 @@ class DeviceReader {
   const XmlSource& xml_;
   const Topology& topology_;
   Device template_;
-  pugi::xml_node template_node_;
+  const Point* template_host_ = nullptr;
 };
 
 // The first text given for a key stands alone; one that differs, deeper in the file, says where it holds.

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "sim/config.hpp"
@@ -43,6 +44,16 @@ const std::vector<ElementRule>& rules() {
       {"prop", {"id", "value"}, {}, {}},
   };
   return table;
+}
+
+const ElementRule* rule_of(std::string_view tag) {
+  static const auto by_tag = [] {
+    std::unordered_map<std::string_view, const ElementRule*> out;
+    for (const ElementRule& rule : rules()) out.emplace(rule.tag, &rule);
+    return out;
+  }();
+  const auto found = by_tag.find(tag);
+  return found == by_tag.end() ? nullptr : found->second;
 }
 
 // SimGrid knows these, epocast does not use them; going on without them would simulate another machine.
@@ -145,20 +156,24 @@ void check_order(const XmlSource& xml, pugi::xml_node zone) {
 }  // namespace
 
 void check_element(const XmlSource& xml, pugi::xml_node element) {
-  const std::string tag = element.name();
-  const auto rule = std::ranges::find(rules(), tag, &ElementRule::tag);
-  if (rule == rules().end())
-    xml.fail(element, "unknown element");  // only the root gets here: children are checked below
+  const std::string_view tag = element.name();
+  const ElementRule* const rule = rule_of(tag);
+  if (rule == nullptr) xml.fail(element, "unknown element");  // only the root gets here: children are checked below
   check_attributes(xml, element, *rule);
+  std::string_view allowed;  // the child before it, mostly: a large platform has thousands in a row
   for (const pugi::xml_node child : element.children()) {
     if (child.type() != pugi::node_element)
       throw ConfigError(xml.locate(child), describe(element), "text between the elements: remove it");
-    if (std::ranges::find(rule->children, child.name()) != rule->children.end()) continue;
-    if (const Unsupported* unsupported = find(unsupported_elements(), child.name()))
-      xml.fail(child, "<" + std::string(child.name()) + "> is not supported; " + unsupported->remedy);
-    if (std::ranges::find(rules(), std::string_view(child.name()), &ElementRule::tag) != rules().end())
-      xml.fail(child, "a <" + tag + "> cannot hold a <" + child.name() + ">");
-    xml.fail(child, "unknown element <" + std::string(child.name()) + ">" + name_hint(child.name(), rule->children));
+    const std::string_view name = child.name();
+    if (name == allowed) continue;
+    if (std::ranges::find(rule->children, name) != rule->children.end()) {
+      allowed = name;
+      continue;
+    }
+    if (const Unsupported* unsupported = find(unsupported_elements(), name))
+      xml.fail(child, "<" + std::string(name) + "> is not supported; " + unsupported->remedy);
+    if (rule_of(name) != nullptr) xml.fail(child, "a <" + rule->tag + "> cannot hold a <" + child.name() + ">");
+    xml.fail(child, "unknown element <" + std::string(name) + ">" + name_hint(child.name(), rule->children));
   }
   if (tag == "zone" || tag == "AS") check_order(xml, element);
 }

@@ -187,20 +187,33 @@ class Reader {
     check_number(node, "latency", parse_simgrid_latency);
     const std::string policy =
         one_of(node, "sharing_policy", "SHARED", {"SHARED", "SPLITDUPLEX", "FULLDUPLEX", "FATPIPE"});
-    const std::string name = node.attribute("id").value();
+    const std::string_view name = node.attribute("id").value();
+    if (name == "__loopback__")
+      xml_.fail(node, "id", "SimGrid gives this name to a host's way to itself: choose another");
     const bool duplex = policy == "SPLITDUPLEX" || policy == "FULLDUPLEX";
-    const auto create = [&](const std::string& link) {
-      if (!links_.insert(link).second) xml_.fail(node, "id", "the link " + quote(link) + " is defined twice");
-    };
-    if (duplex) {
-      create(name + "_UP");
-      create(name + "_DOWN");
-    } else {
-      create(name);
-    }
+    if (const std::string twice = defined_already(name, duplex); !twice.empty())
+      xml_.fail(node, "id", "the link " + quote(twice) + " is defined twice");
     (duplex ? duplex_links_ : single_links_).insert(name);
+    if (!node.first_child()) return;
     for (const auto& [id, property] : read_properties(node))
-      if (id.starts_with("source.")) out_.link_sources.emplace("link[" + name + "]." + id.substr(7), property);
+      if (id.starts_with("source."))
+        out_.link_sources.emplace("link[" + std::string(name) + "]." + id.substr(7), property);
+  }
+
+  /// A split-duplex link is two for SimGrid. Which of those that this one would make there is already; "" for none.
+  std::string defined_already(std::string_view name, bool duplex) const {
+    if (!duplex && single_links_.contains(name)) return std::string(name);
+    if (!duplex) {
+      for (const std::string_view way : {"_UP", "_DOWN"})
+        if (name.ends_with(way) && duplex_links_.contains(name.substr(0, name.size() - way.size())))
+          return std::string(name);
+      return "";
+    }
+    if (duplex_links_.contains(name)) return std::string(name) + "_UP";
+    if (single_links_.empty()) return "";
+    for (const char* way : {"_UP", "_DOWN"})
+      if (std::string link = std::string(name) + way; single_links_.contains(link)) return link;
+    return "";
   }
 
   bool read_symmetrical(pugi::xml_node node) const {
@@ -212,16 +225,16 @@ class Reader {
     if (!route.first_child()) xml_.fail(route, "the route has no links: SimGrid wants at least one <link_ctn>");
     for (const pugi::xml_node use : route.children()) {
       check_element(xml_, use);
-      const std::string name = use.attribute("id").value();
+      const std::string_view name = use.attribute("id").value();
       const std::string direction = one_of(use, "direction", "NONE", {"UP", "DOWN", "NONE"});
       if (duplex_links_.contains(name)) {
         if (direction == "NONE")
           xml_.fail(use, "the link " + quote(name) + " is split-duplex: say direction=\"UP\" or direction=\"DOWN\"");
-      } else if (!links_.contains(name)) {
+      } else if (!single_links_.contains(name) && defined_already(name, false).empty()) {
         std::vector<std::string> names(single_links_.begin(), single_links_.end());
         names.insert(names.end(), duplex_links_.begin(), duplex_links_.end());
         std::ranges::sort(names);
-        xml_.fail(use, "id", "no link of this name is defined before this route" + name_hint(name, names));
+        xml_.fail(use, "id", "no link of this name is defined before this route" + name_hint(std::string(name), names));
       } else if (direction != "NONE") {
         xml_.fail(use, "direction", "the link " + quote(name) + " is not split-duplex: remove the direction");
       }
@@ -408,8 +421,7 @@ class Reader {
   std::unordered_map<std::string, pugi::xml_node> names_;
   std::unordered_map<std::string, int> zone_index_;
   std::unordered_map<std::string, int> point_index_;
-  std::unordered_set<std::string> links_;                        // as SimGrid creates them: a split-duplex link is two
-  std::unordered_set<std::string> duplex_links_, single_links_;  // as written
+  std::unordered_set<std::string_view> duplex_links_, single_links_;  // as written in the document
   std::unordered_map<int, std::unordered_map<std::uint64_t, pugi::xml_node>> edge_lines_;
 };
 

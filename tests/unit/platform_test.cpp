@@ -277,6 +277,8 @@ TEST_CASE("a bad platform file gives one message with place and remedy") {
        "host[a].id: the name 'a' is used twice; first by host[a] in line 5"},
       {zone("<host @id=\"w\" speed=\"1Tf\"/>"), "host[w].id: the name 'w' is used twice; first by zone[w] in line 4"},
       {zone(kHosts + kLink + mark(kLink, "id=")), "link[l].id: the link 'l' is defined twice"},
+      {zone(kHosts + "<link @id=\"__loopback__\" bandwidth=\"1GBps\" latency=\"1us\"/>"),
+       "link[__loopback__].id: SimGrid gives this name to a host's way to itself: choose another"},
       {cluster("@radical=\"0-3,2\" " + star), "cluster[c].radical: the name 'h2' is used twice..."},
       // Numbers
       {zone("<host id=\"a\" @speed=\"1\"/>"), "host[a].speed: missing unit: write '1Gf', not '1'"},

@@ -1,0 +1,131 @@
+// An engine that knows the network from its file does without SimGrid until flows compete; then SimGrid has to read the
+// same.
+#include <catch2/catch.hpp>
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "platforms/platform_loader.hpp"
+#include "sim/simgrid/engine.hpp"
+#include "tests/property/random_network.hpp"
+#include "tests/support/in_child.hpp"
+#include "tests/support/simulate.hpp"
+
+namespace epocast::simgrid_on_demand_test {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kPlatforms = fs::path(EPOCAST_SOURCE_DIR) / "platforms";
+
+const std::string kHosts = R"(<host id="a" speed="1Tf"/><host id="b" speed="1Tf"/><router id="s"/>)";
+const std::string kLinks = R"(<link id="la" bandwidth="1GBps" latency="1us" sharing_policy="SPLITDUPLEX"/>)"
+                           R"(<link id="lb" bandwidth="2GBps" latency="3us"/>)";
+const std::string kRoutes = R"(<route src="a" dst="s"><link_ctn id="la" direction="UP"/></route>)"
+                            R"(<route src="s" dst="b"><link_ctn id="lb"/></route>)";
+
+std::string replaced(std::string text, const std::string& what, const std::string& by) {
+  return text.replace(text.find(what), what.size(), by);
+}
+
+/// Ends with the first flow or timer.
+struct Silent : SimEngine::Listener {
+  void on_timer(std::uint64_t /*token*/) override {}
+  void on_flow_done(std::uint64_t /*token*/) override {}
+};
+
+/// What goes wrong when a flow runs on the platform, whose file `change` has changed since it was read.
+std::string problem_after(const std::function<void(const fs::path&)>& change, bool flow) {
+  const testing::TemporaryPlatform platform(testing::network_xml(kHosts, kLinks, kRoutes));
+  return testing::in_child([&]() -> std::string {
+    change(platform.cluster().platform_file);
+    SimEngine engine(platform.cluster());
+    Silent silent;
+    engine.set_listener(silent);
+    engine.start_timer(2, 0);
+    try {
+      engine.run();
+      if (flow) engine.start_flow(0, 1, 1e9, 1);
+      engine.run();
+    } catch (const std::exception& error) {
+      return error.what();
+    }
+    return engine.now() == (flow ? 3 : 2) ? "" : "another date";
+  });
+}
+
+}  // namespace
+
+TEST_CASE("the network of a file with shortest routes is known without SimGrid") {
+  const testing::TemporaryPlatform platform(testing::network_xml(kHosts, kLinks, kRoutes));
+  REQUIRE(platform.cluster().network != nullptr);
+  const NetworkGraph& graph = *platform.cluster().network;
+  CHECK(graph.sure);
+  CHECK(graph.hosts == std::vector<std::string>{"a", "b"});
+  std::string links, ways;
+  for (const NetworkGraph::Link& l : graph.links)
+    links += fmt::format("{} {:g} {:g}, ", l.name, l.bandwidth, l.latency);
+  for (const NetworkGraph::Way& w : graph.ways)
+    ways += fmt::format("{}-{} {}, ", w.from, w.to, graph.links[static_cast<std::size_t>(w.link)].name);
+  CHECK(links == "__loopback__ 1e+10 0, la_DOWN 1e+09 1e-06, la_UP 1e+09 1e-06, lb 2e+09 3e-06, ");
+  CHECK(ways == "0-2 la_UP, 2-0 la_DOWN, 2-1 lb, 1-2 lb, ");
+}
+
+TEST_CASE("other platforms are SimGrid's to tell") {
+  const auto network = [](const std::string& xml) { return testing::TemporaryPlatform(xml).cluster().network; };
+  const std::string plain = testing::network_xml(kHosts, kLinks, kRoutes);
+  CHECK(network(testing::network_xml(kHosts, kLinks, kRoutes, "Floyd")) == nullptr);
+  CHECK(network(replaced(plain, R"(<link_ctn id="lb"/>)", R"(<link_ctn id="lb"/><link_ctn id="lb"/>)")) == nullptr);
+  CHECK(load_platform(kPlatforms / "skylake_opa.xml").network == nullptr);  // a <cluster>
+  // What SimGrid may read in another way is known, but loaded at once.
+  CHECK_FALSE(network(replaced(plain, "synthetic", "a &amp; b"))->sure);
+  CHECK_FALSE(network(replaced(plain, "https://simgrid.org", "http://simgrid.gforge.inria.fr/simgrid"))->sure);
+  CHECK_FALSE(network(replaced(plain, R"(<?xml version="1.0"?>)", R"(<?xml version='1.0'?>)"))->sure);
+}
+
+TEST_CASE("SimGrid reads the file only for flows that compete, and has to read the same") {
+  const auto nothing = [](const fs::path&) {};
+  const auto remove = [](const fs::path& file) { fs::remove(file); };
+  const auto widen = [](const fs::path& file) {
+    std::ofstream(file) << testing::network_xml(kHosts, replaced(kLinks, "2GBps", "3GBps"), kRoutes);
+  };
+  const auto rename = [](const fs::path& file) {
+    std::ofstream(file) << testing::network_xml(replaced(kHosts, "\"b\"", "\"c\""), kLinks,
+                                                replaced(kRoutes, "\"b\"", "\"c\""));
+  };
+  CHECK(problem_after(nothing, true).empty());
+  CHECK(problem_after(remove, false).empty());
+  CHECK_THAT(problem_after(remove, true), Catch::EndsWith(": no such file"));
+  CHECK_THAT(problem_after(widen, true), Catch::EndsWith(": SimGrid reads link lb otherwise"));
+  CHECK_THAT(problem_after(rename, true), Catch::EndsWith(": SimGrid reads other hosts"));
+}
+
+TEST_CASE("SimGrid reads of every platform that ships what epocast reads") {
+  std::vector<Cluster> all;
+  for (const PlatformInfo& info : list_platforms(kPlatforms))
+    all.push_back(load_platform(kPlatforms / (info.name + ".xml")));
+  for (const PlatformInfo& info : list_clusters(kPlatforms))
+    all.push_back(load_platform_named(ConfigNode::load_text(info.name, "test"), EPOCAST_SOURCE_DIR));
+  int known = 0;
+  for (const Cluster& cluster : all) {
+    if (cluster.network == nullptr || cluster.devices.size() < 2) continue;
+    CAPTURE(cluster.name);
+    CHECK(cluster.network->sure);
+    ++known;
+    CHECK(testing::in_child([&] {
+            SimEngine engine(cluster);
+            const int last = engine.host_count() - 1;
+            for (const int to : {0, 1, last})
+              if (engine.route(0, to).links != engine.route_by_simgrid(0, to).links) return "another route";
+            return "the same";
+          }) == "the same");
+  }
+  CHECK(known > 10);
+}
+
+}  // namespace epocast::simgrid_on_demand_test
