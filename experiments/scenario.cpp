@@ -166,6 +166,10 @@ CommunicationCosts communication_costs(const ScenarioSetup& setup, const PhaseSe
   return costs;
 }
 
+/// Each variant takes as long to simulate as the scenario, and as much memory: of larger steps, minutes and gigabytes.
+constexpr std::size_t kMostTasksToAdvise = 200'000;
+constexpr std::size_t kMostExecutionsToAdvise = 1'000'000;  // of which each is a rank's, where ranks differ
+
 /// Simulates all phases, one after the other. `trace`: to add their timelines to; null for none. `first`: the first
 /// phase, if it is compiled already.
 std::vector<PhaseRun> run_phases(const ScenarioSetup& setup, SimEngine& engine, const RunOptions& options,
@@ -197,6 +201,7 @@ std::vector<PhaseRun> run_phases(const ScenarioSetup& setup, SimEngine& engine, 
     how.iterations = (run.iterations + run.step.steps - 1) / run.step.steps;
     how.exact = options.exact;
     how.fold = options.fold && phase.shares.empty();  // folding looks at devices, not at what they are given to do
+    if (options.must_fit) how.most_executions = kMostExecutionsToAdvise;
     how.find_bound = !options.only_time;
     how.only_pace = options.only_time && setup.phases.size() == 1;  // else the next begins when this one has ended
     how.record_waiting = how.record_traffic = options.details;
@@ -247,9 +252,6 @@ double iteration_of(ScenarioSetup& setup, SimEngine& engine, RunOptions options)
                                                 std::exchange(setup.first, std::nullopt));
   return per_iteration(runs, [](const PhaseRun& r) { return r.per_step(r.result.iteration); });
 }
-
-/// Each variant takes as long to simulate as the scenario, and as much memory: of larger steps, minutes and gigabytes.
-constexpr std::size_t kMostTasksToAdvise = 200'000;
 
 /// Iterations with other software [s]. Children simulate them, `options.advisers` at a time.
 std::vector<double> iterations_with(const std::vector<SoftwareStack>& others, ScenarioSetup& setup, SimEngine& engine,

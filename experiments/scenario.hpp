@@ -160,12 +160,13 @@ struct RunOptions {
   bool exact = false;
   bool fold = true;
   bool explain = false;
-  bool interval = false;                  ///< fill ScenarioResult::iteration_low_s and iteration_high_s
-  bool details = false;                   ///< fill ScenarioResult::details
-  bool only_time = false;                 ///< nothing is asked for but how long an iteration takes
-  bool must_fit = false;                  ///< DoesNotFit is thrown for a phase that memory is too small for
-  bool advise = true;                     ///< simulate what might do better, for warnings
-  int advisers = 1;                       ///< children that do so at a time
+  bool interval = false;   ///< fill ScenarioResult::iteration_low_s and iteration_high_s
+  bool details = false;    ///< fill ScenarioResult::details
+  bool only_time = false;  ///< nothing is asked for but how long an iteration takes
+  bool must_fit = false;   ///< for advice: DoesNotFit is thrown for a phase that memory is too small for,
+                           ///< SimulationError where ranks differ and are too many to be tried
+  bool advise = true;      ///< simulate what might do better, for warnings
+  int advisers = 1;        ///< children that do so at a time
   std::filesystem::path trace_file = {};  ///< Chrome trace to write; empty for none
   std::size_t trace_intervals = 1'000'000;
   ReadyEngine ready_engine = {};  ///< to be used instead of one of its own; WrongEngine is thrown if it does not fit

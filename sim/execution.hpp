@@ -10,6 +10,7 @@
 #include "sim/activity.hpp"
 #include "sim/cluster.hpp"
 #include "sim/disturbance.hpp"
+#include "sim/graph_limits.hpp"
 #include "sim/noise.hpp"
 #include "sim/quantity.hpp"
 #include "sim/staleness.hpp"
@@ -51,8 +52,9 @@ struct ExecutionOptions {
   bool share_single_links = true;        ///< false: leave flows of a single bottleneck to SimGrid, too
   std::int64_t sample_iterations = 200;  ///< simulated when noise makes extrapolation an estimate
   std::int64_t patience =
-      1'000'000;                ///< task executions (but 100 iterations) before giving up on a period: an estimate then
-  bool find_bound = true;       ///< look for the cycle of dependencies that takes longest
+      1'000'000;  ///< task executions (but 100 iterations) before giving up on a period: an estimate then
+  std::size_t most_executions = kMostExecutions;  ///< of tasks by ranks in a step: more are a SimulationError
+  bool find_bound = true;                         ///< look for the cycle of dependencies that takes longest
   bool only_pace = false;       ///< end when the period is known: only `period` and what is per iteration is filled in
   bool record_waiting = false;  ///< find out who waits for whom at joins
   bool record_traffic = false;  ///< find out which device sends how much to which

@@ -1,5 +1,7 @@
 #include "sim/executor.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "sim/graph_run.hpp"
@@ -18,6 +20,16 @@ bool slowed_alike(const CyclicTaskGraph& graph, const std::vector<double>& slowd
   });
 }
 
+void check_size(const CyclicTaskGraph& graph, bool folded, std::size_t most) {
+  std::size_t executions = 0;
+  for (std::size_t t = 0; t < graph.tasks().size(); ++t) executions += folded ? 1 : graph.width_of(TaskId(t));
+  if (executions > most)
+    throw SimulationError(fmt::format(
+        "a step is {} tasks, which are executed {} times by ranks that do not do the same at the same time; at most {} "
+        "are simulated: use fewer workers, micro-batches or layers",
+        graph.tasks().size(), executions, most));
+}
+
 }  // namespace
 
 ExecutionResult execute(const CyclicTaskGraph& graph, const Cluster& cluster, SimEngine& engine,
@@ -33,6 +45,7 @@ ExecutionResult execute(const CyclicTaskGraph& graph, const Cluster& cluster, Si
                          slowed_alike(graph, options.slowdown);
   const bool folded = options.fold && symmetric && options.shards == Shards::fixed && network.ranks_interchangeable() &&
                       (!options.costs.slows_computation() || Interference::folds(graph));
+  check_size(graph, folded, options.most_executions);
   ExecutionResult result = GraphRun(graph, cluster, engine, network, options, folded).run();
   if (options.only_pace && result.period) return result;
   result.doubts = doubts_about(result, network.overlooks_traffic());

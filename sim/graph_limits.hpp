@@ -13,6 +13,10 @@ namespace epocast {
 inline constexpr std::size_t kMostTasks = 3'000'000;
 inline constexpr std::size_t kMostEdges = 20'000'000;
 
+// A task of so many ranks is executed so many times in a step, where none of them can stand for the others; each takes
+// some 100 B.
+inline constexpr std::size_t kMostExecutions = 64'000'000;
+
 /// Thrown while a graph is built that memory may not bear.
 class GraphTooLarge : public SimulationError {
  public:

@@ -8,6 +8,18 @@
 
 namespace epocast {
 
+namespace {
+
+/// Ranks of an axis have a communicator, and with it a stream, of their own (PyTorch, ProcessGroupNCCL): what they
+/// exchange waits for nothing that goes along another.
+const char* exchanges_along(Axis StageRanks::*axis) {
+  return axis == &StageRanks::context  ? "context exchanges"
+         : axis == &StageRanks::expert ? "expert exchanges"
+                                       : "exchanges";
+}
+
+}  // namespace
+
 StageWriter::StageWriter(CyclicTaskGraph& graph, std::string name, StageRanks ranks, bool lanes, Discipline discipline,
                          const CollectiveSettings& collective)
     : graph_(graph),
@@ -122,7 +134,7 @@ std::optional<TaskId> StageWriter::send(const Exchange& exchange, const std::str
   const Axis axis = ranks_.*exchange.axis;
   if (axis.extent < 2 || !(exchange.bytes.value > 0)) return std::nullopt;
   const Name name = pass_.chunk.empty() ? layer : pass_.chunk + " " + layer;
-  const TaskId task = collective(exchange.op, axis, communication("exchanges"), exchange.bytes,
+  const TaskId task = collective(exchange.op, axis, communication(exchanges_along(exchange.axis)), exchange.bytes,
                                  {exchange.name, name, pass_.micro_batch});
   if (pass_.priority) graph_.set_priority(task, *pass_.priority);
   for (const TaskId one : before) graph_.after(one, task);
@@ -145,6 +157,8 @@ std::vector<TaskId> StageWriter::start(const std::vector<Exchange>& exchanges, c
   if (exchanges.empty()) return {};
   flush(layer);
   cut_ = true;
+  // What begins a pass waits for what the pass waits for, though the program goes on.
+  if (first_.empty()) first_ = last_ = write({}, {pass_.operation, layer, pass_.micro_batch}, " input", pass_.priority);
   const Lanes before = before_next();
   std::vector<TaskId> sent;
   for (const Exchange& exchange : exchanges)
