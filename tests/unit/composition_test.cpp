@@ -3,9 +3,12 @@
 
 #include <cmath>
 #include <string>
+#include <vector>
 
+#include "sim/executor.hpp"
 #include "tests/support/conservation.hpp"
 #include "tests/support/error_message.hpp"
+#include "tests/support/in_child.hpp"
 #include "tests/support/simulate.hpp"
 #include "tests/support/transformer.hpp"
 
@@ -178,6 +181,60 @@ TEST_CASE("compositions of one or two axes are the strategies of that name", "[c
       "{mesh: {pipeline: 2, data: 2, tensor: 2}, schedule: {name: 1f1b, micro_batches: 4}, "
       "synchronisation: {name: sharded, stage: 1}}",
       "megatron", "{pipeline: 2, tensor: 2, micro_batches: 4, distributed_optimizer: true}", 8);
+}
+
+// Keys and values of a layer of attention that a stage begins with, forward or backward, are there when its input has
+// come from the stage before or behind it.
+TEST_CASE("ring attention at the beginning of a pass waits for the pass's input", "[composition][context]") {
+  const testing::Star star(4, 1e9, 1e-6);
+  for (const std::string first : {"h.1.attn", "h.1.attn.c_proj"}) {
+    INFO("stage 1 begins with " << first);
+    const CyclicTaskGraph graph =
+        compile_transformer(
+            star.cluster(), 4, "composition",
+            "{mesh: {pipeline: 2, context: 2}, schedule: {name: 1f1b, micro_batches: 2, first_layers: [" + first +
+                "]}}",
+            {small_transformer(2)})
+            .graph;
+    std::vector<int> before(graph.tasks().size());  // tasks of the same iteration
+    for (const Edge& edge : graph.edges_with_program_order())
+      if (edge.lag == 0) ++before[CyclicTaskGraph::index(edge.after)];
+    int exchanges = 0;
+    for (std::size_t t = 0; t < before.size(); ++t) {
+      if (graph.tasks()[t].label.text().find("keys and values") == std::string::npos) continue;
+      ++exchanges;
+      INFO(graph.tasks()[t].label.text());
+      CHECK(before[t] > 0);
+    }
+    CHECK(exchanges == 2 * 2 * 2);  // of two layers and two micro-batches, there and back
+    const ExecutionResult result = testing::simulate(star.cluster(), graph, {.iterations = 30});
+    CHECK(result.period.has_value());
+  }
+}
+
+TEST_CASE("one rank stands for all of a mesh of stages, replicas, contexts and tensors", "[composition][context]") {
+  const ExecutionResult result = run(
+      "composition", "{mesh: {pipeline: 2, data: 2, context: 2, tensor: 2}, schedule: {name: 1f1b, micro_batches: 4}}",
+      16, {small_transformer(2)});
+  CHECK(result.folded);
+  CHECK(result.iterations_simulated < 30);
+}
+
+TEST_CASE("steps of too many executions are refused", "[composition]") {
+  const testing::Star star(4, 1e9, 1e-6);
+  const CyclicTaskGraph graph =
+      compile_transformer(star.cluster(), 4, "composition", "{mesh: {data: 4}}", {small_transformer(1)}).graph;
+  const std::size_t tasks = graph.tasks().size();
+  CHECK(testing::in_child([&] {
+          SimEngine engine(star.cluster());
+          execute(graph, star.cluster(), engine, {.iterations = 2, .most_executions = tasks});  // folded
+          try {
+            execute(graph, star.cluster(), engine, {.iterations = 2, .fold = false, .most_executions = tasks});
+          } catch (const SimulationError& error) {
+            return std::string(error.what()).find(" executed ") != std::string::npos ? "refused" : "otherwise";
+          }
+          return "simulated";
+        }) == "refused");
 }
 
 TEST_CASE("bubble of pipelines of tensor-parallel teams", "[composition]") {
