@@ -76,21 +76,12 @@ struct Command {
   std::string_view name;
   void (*add)(CLI::App&, CommandContext&);
 };
-constexpr Command kCommands[] = {{"run", add_run_command},
-                                 {"sweep", add_sweep_command},
-                                 {"results", add_results_command},
-                                 {"report", add_report_command},
-                                 {"plan", add_plan_command},
-                                 {"learn", add_learn_command},
-                                 {"trace", add_trace_command},
-                                 {"validate", add_validate_command},
-                                 {"list", add_list_command},
-                                 {"platform", add_platform_command},
-                                 {"reproduce", add_reproduce_command},
-                                 {"partition", add_partition_command},
-                                 {"place", add_place_command},
-                                 {"layerwise", add_layerwise_command},
-                                 {"calibrate", add_calibrate_command}};
+constexpr Command kCommands[] = {
+    {"run", add_run_command},           {"sweep", add_sweep_command},         {"results", add_results_command},
+    {"report", add_report_command},     {"plan", add_plan_command},           {"learn", add_learn_command},
+    {"trace", add_trace_command},       {"validate", add_validate_command},   {"list", add_list_command},
+    {"platform", add_platform_command}, {"reproduce", add_reproduce_command}, {"partition", add_partition_command},
+    {"place", add_place_command},       {"layerwise", add_layerwise_command}, {"calibrate", add_calibrate_command}};
 
 /// The one that is asked for; or all, of which help, the manual and messages speak.
 void add_commands(CLI::App& app, CommandContext& context, std::string_view asked) {
