@@ -26,8 +26,17 @@ bool reads_alike(const XmlSource& xml) {
          std::string_view(xml.doctype().value()) == "platform SYSTEM \"https://simgrid.org/simgrid.dtd\"";
 }
 
-/// That each such zone of SimGrid has (docs: network/loopback-bw, network/loopback-lat).
+/// That SimGrid's network has (docs: network/loopback-bw, network/loopback-lat); in stars nothing crosses it.
 const NetworkGraph::Link kLoopback{"__loopback__", 0, 10e9, LinkSharing::kFatpipe};
+
+/// Sorts the links by name; the index of each.
+std::unordered_map<std::string_view, int> sort_links(std::vector<NetworkGraph::Link>& links) {
+  std::ranges::sort(links, {}, &NetworkGraph::Link::name);
+  std::unordered_map<std::string_view, int> index;
+  index.reserve(links.size());
+  for (std::size_t i = 0; i < links.size(); ++i) index.emplace(links[i].name, static_cast<int>(i));
+  return index;
+}
 
 class GraphReader {
  public:
@@ -38,7 +47,7 @@ class GraphReader {
     number_points();
     for (const pugi::xml_node link : zone_.node.children("link")) add_link(link);
     graph_.links.push_back(kLoopback);
-    sort_links();
+    link_index_ = sort_links(graph_.links);
     graph_.loopback = link_index_.at(kLoopback.name);
     pugi::xml_node before;
     for (const RouteEdge& edge : zone_.edges) {
@@ -77,13 +86,6 @@ class GraphReader {
     }
   }
 
-  void sort_links() {
-    std::ranges::sort(graph_.links, {}, &NetworkGraph::Link::name);
-    link_index_.reserve(graph_.links.size());
-    for (std::size_t i = 0; i < graph_.links.size(); ++i)
-      link_index_.emplace(graph_.links[i].name, static_cast<int>(i));
-  }
-
   void add_way(const RouteEdge& edge, pugi::xml_node use, bool back) {
     std::string link = use.attribute("id").value();
     const std::string_view direction = use.attribute("direction").as_string("NONE");
@@ -99,9 +101,67 @@ class GraphReader {
   std::unordered_map<std::string_view, int> link_index_;
 };
 
+/// The innermost zone, if those around it have nothing but the next one.
+const Zone* only_zone(const Topology& topology) {
+  for (const Zone& zone : topology.zones) {
+    if (&zone == &topology.zones.back()) break;
+    for (const pugi::xml_node child : zone.node.children())
+      if (std::string_view(child.name()) != "prop" && child != (&zone + 1)->node) return nullptr;
+  }
+  return &topology.zones.back();
+}
+
+/// Two links for each host, between it and a switch; or two switches with a backbone from the first to the second.
+std::shared_ptr<const NetworkGraph> read_star(const Topology& topology, const Zone& zone, bool sure) {
+  const pugi::xml_node node = zone.node;
+  for (const char* attribute : {"limiter_link", "loopback_bw", "loopback_lat"})
+    if (!node.attribute(attribute).empty()) return nullptr;
+  if (std::string_view(node.attribute("sharing_policy").as_string("SPLITDUPLEX")) != "SPLITDUPLEX") return nullptr;
+  NetworkGraph graph;
+  graph.sure = sure;
+  const double bandwidth = parse_simgrid_bandwidth(node.attribute("bw").value()).value;
+  const double latency = parse_simgrid_latency(node.attribute("lat").value()).value;
+  const std::string prefix = node.attribute("prefix").value(), suffix = node.attribute("suffix").value();
+  std::vector<std::string> cables;
+  for (const int point : zone.points) {
+    const auto& [name, in_zone, is_host, from] = topology.points[static_cast<std::size_t>(point)];
+    if (!is_host) continue;
+    graph.hosts.push_back(name);
+    cables.push_back(zone.name + "_link_" + name.substr(prefix.size(), name.size() - prefix.size() - suffix.size()));
+    for (const char* way : {"_UP", "_DOWN"})
+      graph.links.push_back({cables.back() + way, latency, bandwidth, LinkSharing::kShared});
+  }
+  graph.links.push_back(kLoopback);
+  const std::string backbone = zone.name + "_backbone";
+  const bool has_backbone = !node.attribute("bb_bw").empty();
+  if (has_backbone == node.attribute("bb_lat").empty()) return nullptr;
+  if (has_backbone)
+    graph.links.push_back({backbone, parse_simgrid_latency(node.attribute("bb_lat").value()).value,
+                           parse_simgrid_bandwidth(node.attribute("bb_bw").value()).value,
+                           std::string_view(node.attribute("bb_sharing_policy").value()) == "FATPIPE"
+                               ? LinkSharing::kFatpipe
+                               : LinkSharing::kShared});
+  const std::unordered_map<std::string_view, int> index = sort_links(graph.links);
+  const auto first = static_cast<std::uint32_t>(graph.hosts.size()), last = first + (has_backbone ? 1 : 0);
+  for (std::uint32_t host = 0; host < first; ++host) {
+    graph.ways.push_back({host, first, index.at(cables[host] + "_UP")});
+    graph.ways.push_back({last, host, index.at(cables[host] + "_DOWN")});
+  }
+  if (has_backbone) graph.ways.push_back({first, last, index.at(backbone)});
+  graph.turning_point = static_cast<int>(last);
+  return std::make_shared<NetworkGraph>(std::move(graph));
+}
+
+bool is_star(const Zone& zone) {
+  return std::string_view(zone.node.name()) == "cluster" &&
+         std::string_view(zone.node.attribute("topology").as_string("FLAT")) == "FLAT";
+}
+
 }  // namespace
 
 std::shared_ptr<const NetworkGraph> read_network_graph(const XmlSource& xml, const Topology& topology) {
+  if (const Zone* const zone = only_zone(topology); zone != nullptr && is_star(*zone))
+    return read_star(topology, *zone, reads_alike(xml));
   if (topology.zones.size() != 1 || !is_dijkstra(topology.zones.front())) return nullptr;
   return GraphReader(topology).read(reads_alike(xml));
 }

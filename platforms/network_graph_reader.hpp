@@ -8,8 +8,8 @@
 
 namespace epocast {
 
-/// Of a platform that is one zone with Dijkstra routing, in which each <route> is one link; null for all others.
-/// Numbers are those that SimGrid reads, to the last bit.
+/// Of a platform that is one zone with Dijkstra routing, in which each <route> is one link, or one star of a <cluster>
+/// with split-duplex links; null for all others. Numbers are those that SimGrid reads, to the last bit.
 std::shared_ptr<const NetworkGraph> read_network_graph(const XmlSource& xml, const Topology& topology);
 
 }  // namespace epocast

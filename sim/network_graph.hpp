@@ -31,6 +31,7 @@ struct NetworkGraph {
   std::vector<Link> links;         ///< in the alphabetical order of their names; a split-duplex link is two
   std::vector<Way> ways;           ///< in the order of the platform file
   int loopback = -1;               ///< link by which each host reaches itself; none if negative
+  int turning_point = -1;          ///< or else the switch over which it does so
   bool sure = true;                ///< false: SimGrid may refuse the file or read something else in it
 };
 

@@ -16,6 +16,7 @@
 #include "sim/input_memo.hpp"
 #include "sim/input_record.hpp"
 #include "sim/simgrid/restart.hpp"
+#include "sim/simgrid/simgrid.hpp"
 
 namespace epocast {
 namespace {
@@ -64,7 +65,7 @@ struct Numbers {
   std::uint64_t index;
   double seconds;
   int exit_code;
-  bool killed, wrong;
+  bool killed, wrong, with_simgrid;
 };
 
 }  // namespace
@@ -84,7 +85,8 @@ std::string_view take_text(std::string_view& text) {
 }
 
 std::string pack(const BatchedScenario& batched) {
-  const Numbers numbers{batched.index, batched.seconds, batched.exit_code, batched.killed, batched.wrong};
+  const Numbers numbers{batched.index,  batched.seconds, batched.exit_code,
+                        batched.killed, batched.wrong,   batched.with_simgrid};
   std::string out(sizeof numbers, '\0');
   std::memcpy(out.data(), &numbers, sizeof numbers);
   put_text(out, batched.result);
@@ -100,7 +102,8 @@ BatchedScenario unpack_batched(const std::string& text) {
                           .exit_code = numbers.exit_code,
                           .killed = numbers.killed,
                           .wrong = numbers.wrong,
-                          .seconds = numbers.seconds};
+                          .seconds = numbers.seconds,
+                          .with_simgrid = numbers.with_simgrid};
   batched.result = take_text(rest);
   batched.inputs = take_text(rest);
   return batched;
@@ -150,6 +153,7 @@ void BatchProcess::run(const std::vector<Scenario>& scenarios, const std::vector
     limit_time(0);
     batched.index = index;
     batched.seconds = since(start);
+    batched.with_simgrid = simgrid_is_loaded();
     done(batched);
   }
 }

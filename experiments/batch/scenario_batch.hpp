@@ -37,6 +37,7 @@ struct BatchedScenario {
   bool killed = false;  ///< its process was: by somebody, or for its memory
   bool wrong = false;   ///< nothing came of it: to be tried alone, by a process of its own
   double seconds = 0;
+  bool with_simgrid = false;  ///< its process has loaded SimGrid
   std::string inputs = "{}";  ///< JSON object: files that were read, and their fingerprints
 };
 

@@ -9,6 +9,7 @@
 
 #include "experiments/batch/scenario_outcome.hpp"
 #include "sim/fingerprint.hpp"
+#include "sim/simgrid/simgrid.hpp"
 
 namespace epocast {
 namespace {
@@ -132,6 +133,7 @@ void run_batches(const std::vector<Scenario>& scenarios, const std::vector<std::
   work.message = [&](int number, const std::string& text) {
     BatchedScenario batched = unpack_batched(text);
     queue.reported(number, batched);
+    if (batched.with_simgrid) load_simgrid();  // for all that come
     if (batched.wrong) return queue.again(batched.index);
     sink.ended(std::move(batched));
   };

@@ -15,8 +15,8 @@ namespace epocast {
 /// gives each flow a rate of its own, each is one of SimGrid's.
 class Channels {
  public:
-  /// REQUIRES: a sealed platform. Both outlive this.
-  Channels(const ::simgrid::s4u::Engine& engine, SimPlatform& platform);
+  /// Of a platform, which outlives this, with SimGrid.
+  explicit Channels(SimPlatform& platform);
   ~Channels();
   Channels(const Channels&) = delete;
   Channels& operator=(const Channels&) = delete;
@@ -28,8 +28,7 @@ class Channels {
   /// [B/s].
   void tell_simgrid(double date, const std::map<int, double>& degraded);
 
-  /// SimGrid has ended what it was told of a channel, whose number is the comm's data, and still uses the comm. Calls
-  /// ended(token) for each flow.
+  /// SimGrid has ended what it was told of a channel, by the channel's number. Calls ended(token) for each flow.
   void finish(std::size_t number, double date, const std::function<void(std::uint64_t)>& ended);
 
  private:

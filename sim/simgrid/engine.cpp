@@ -1,20 +1,12 @@
 #include "sim/simgrid/engine.hpp"
 
-#include <simgrid/forward.h>  // version.h does not compile alone
-#include <simgrid/version.h>
-#include <xbt/graph.h>
-
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <cstdio>
 #include <exception>
 #include <limits>
 #include <map>
 #include <optional>
-#include <simgrid/kernel/Timer.hpp>
-#include <simgrid/kernel/resource/Action.hpp>
-#include <simgrid/s4u.hpp>
 #include <stdexcept>
 #include <unordered_map>
 #include <utility>
@@ -28,45 +20,7 @@
 #include "sim/simgrid/single_bottleneck.hpp"
 #include "sim/simgrid/timer_queue.hpp"
 
-#if SIMGRID_VERSION < 33300
-/// Stands in for the function of this name in libsimgrid, which calls it through the dynamic symbol table. 3.32
-/// detaches every host-to-host comm, so that nobody needs to own it. That puts it on a list which is scanned from end
-/// to end when any comm ends: quadratic in the number of concurrent flows (8192: 8 us per flow instead of 2). Our comms
-/// are owned. Where the linker does not replace the function, results are the same and flows are slower. A program that
-/// links this file cannot use SimGrid's detached comms otherwise.
-namespace simgrid::kernel::activity {
-class XBT_PUBLIC CommImpl {
- public:
-  CommImpl& detach();
-};
-CommImpl& CommImpl::detach() { return *this; }
-}  // namespace simgrid::kernel::activity
-
-/// As above. Loading a network asks before each connection whether it has it already, and 3.32 looks for it among all
-/// that leave its source: quadratic in the ports of a switch (16,384: a sixth of a plan's time). Either end will do.
-xbt_edge_t xbt_graph_get_edge(const s_xbt_graph_t*, const s_xbt_node_t* src, const s_xbt_node_t* dst) {
-  const s_xbt_dynar_t* const fewer = xbt_dynar_length(dst->in) < xbt_dynar_length(src->out) ? dst->in : src->out;
-  for (unsigned long i = 0; i < xbt_dynar_length(fewer); ++i) {
-    const xbt_edge_t edge = xbt_dynar_get_as(fewer, i, xbt_edge_t);
-    if (edge->src == src && edge->dst == dst) return edge;
-  }
-  return nullptr;
-}
-
-/// SimGrid's clock, which it exports without a header. Nothing else in it remembers dates once no flow, timer or actor
-/// is left.
-namespace simgrid::kernel {
-class XBT_PUBLIC EngineImpl {
- public:
-  static double now_;
-};
-}  // namespace simgrid::kernel
-#endif
-
 namespace epocast {
-
-namespace s4u = ::simgrid::s4u;
-using ::simgrid::kernel::timer::Timer;
 
 constexpr double kSmallestTolerance = 1e-12;  // s
 
@@ -74,14 +28,16 @@ namespace {
 std::function<bool()> restart_current;  // of the engine there is, if any
 }
 
-struct SimEngine::Impl {
+struct SimEngine::Impl final : SimGrid::Listener {
   struct Start {  // of a flow at SimGrid
     int src, dst;
     double bytes;
     std::uint64_t token;
   };
   Impl(const std::string& path, std::shared_ptr<const NetworkGraph> graph, NetworkCorrection correction);
-  ~Impl();
+  ~Impl() { restart_current = nullptr; }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
 
   bool awake() const { return channels.has_value(); }
   void wake();
@@ -89,24 +45,22 @@ struct SimEngine::Impl {
   void arm();
   void disarm();
   void go_on();
-  void on_simgrid_timer();
+  void on_timer() override;
+  void on_flow_stopped() override { ++ending_flows; }
+  void on_flow_done(std::size_t channel) override;
   void fire();
   void start_at_simgrid(const Start& start) { channels->start(start.src, start.dst, start.bytes, start.token); }
-  void finish_comm(std::size_t channel);
   void collect(double date);
   void watch(std::size_t index);
-  static void set_precision(double seconds);
-  static bool turn_back_clock();
   bool restart();
   template <typename Action>
   void deliver(Action&& action);
 
-  static Impl* current;  // SimGrid's signals are global and cannot be disconnected
-
   std::shared_ptr<const NetworkGraph> graph;
   std::optional<SimPlatform> platform;
-  std::optional<Channels> channels;  // once SimGrid takes part
-  Listener* listener = nullptr;
+  SimGrid* simgrid = nullptr;        // once it takes part
+  std::optional<Channels> channels;  // likewise
+  SimEngine::Listener* listener = nullptr;
 
   TimerQueue timers;
   std::vector<SharedLink> shared_links;
@@ -116,8 +70,7 @@ struct SimEngine::Impl {
   double background_date = std::numeric_limits<double>::infinity();
   std::function<double(double)> background;
   std::map<int, double> degraded;  // links that carry less than they should now, and how much [B/s]
-  Timer* armed = nullptr;          // the one SimGrid timer, set to the first date of all these
-  double armed_date = 0;
+  std::optional<double> armed;     // date of SimGrid's timer: the first of all these
 
   double clock = 0;           // [s] never behind SimGrid's; ahead of it only while SimGrid has no flow
   std::vector<Start> starts;  // of now, for when SimGrid's clock has come here
@@ -130,64 +83,33 @@ struct SimEngine::Impl {
   };
   std::vector<Event> batch;  // what happens now
   bool firing = false;
-  std::size_t ending_comms = 0;  // that SimGrid has ended, but not yet told us
+  std::size_t ending_flows = 0;  // that SimGrid has ended, but not yet told us
   double precision_until = 0;    // [s] SimGrid's own tolerance is set for dates up to this one
 
   std::size_t flows_under_way = 0;  // at SimGrid, or in `starts`
   std::exception_ptr failure;
 };
 
-SimEngine::Impl* SimEngine::Impl::current = nullptr;
-
 SimEngine::Impl::Impl(const std::string& path, std::shared_ptr<const NetworkGraph> given, NetworkCorrection correction)
     : graph(std::move(given)) {
   static bool used = false;
   if (std::exchange(used, true)) throw std::logic_error("SimEngine: only one engine can ever be made in a process");
-  current = this;
   platform.emplace(path, graph.get(), correction);
   restart_current = [this] { return restart(); };
 }
 
 /// From here on SimGrid takes part: it has the clock while it has flows. REQUIRES: not awake().
 void SimEngine::Impl::wake() {
-  s4u::Engine& engine = platform->simgrid();
-  // Flows that would end within this time [s] after an event end with it; the default is 1e-9. It has to exceed the
-  // rounding error of the clock in a step that more than doubles the clock, or the flow that ends the step is lost
-  // (run() tells). 1e-12 is safe for steps from any date to 4000 s, and then for those that do not double the clock.
-  set_precision(tolerance(precision_until));
-#if SIMGRID_VERSION < 33300
-  using SignalSource = s4u::Activity;
-#else
-  using SignalSource = s4u::Comm;
-#endif
-  SignalSource::on_completion_cb(
-      [](const SignalSource& comm) { current->finish_comm(reinterpret_cast<std::size_t>(comm.get_data<void>())); });
-  // Flows end while SimGrid advances its clock, timers fire next, and then it tells who has ended.
-  s4u::Link::on_communication_state_change_cb(
-      [](const ::simgrid::kernel::resource::NetworkAction&, ::simgrid::kernel::resource::Action::State before) {
-        if (before == ::simgrid::kernel::resource::Action::State::STARTED) ++current->ending_comms;
-      });
-  channels.emplace(engine, *platform);
+  simgrid = &platform->simgrid();
+  // The default is 1e-9. It has to exceed the rounding error of the clock in a step that more than doubles the clock,
+  // or the flow that ends the step is lost (run() tells). 1e-12 is safe for steps from any date to 4000 s, and then for
+  // those that do not double the clock.
+  simgrid->set_precision(tolerance(precision_until));
+  simgrid->listen(*this);
+  channels.emplace(*platform);
   for (const auto& [link, bandwidth] : degraded) platform->set_bandwidth(link, bandwidth);
   if (clock > 0) return;  // they wait until SimGrid's clock has come so far
   for (const Start& start : std::exchange(starts, {})) start_at_simgrid(start);
-}
-
-SimEngine::Impl::~Impl() { restart_current = nullptr; }
-
-void SimEngine::Impl::set_precision(double seconds) {
-  char setting[64];
-  std::snprintf(setting, sizeof setting, "%s:%.17g", SIMGRID_VERSION < 33300 ? "surf/precision" : "precision/timing",
-                seconds);
-  s4u::Engine::set_config(setting);
-}
-
-/// SimGrid's, to zero. False where that is not to be had.
-bool SimEngine::Impl::turn_back_clock() {
-#if SIMGRID_VERSION < 33300
-  ::simgrid::kernel::EngineImpl::now_ = 0;
-#endif
-  return s4u::Engine::get_clock() == 0;
 }
 
 double SimEngine::Impl::next_date() {
@@ -203,19 +125,19 @@ double SimEngine::Impl::next_date() {
 void SimEngine::Impl::arm() {
   if (firing || !awake()) return;  // go_on() comes next
   const double date = starts.empty() ? next_date() : clock;
-  if (armed != nullptr) {
+  if (armed) {
     // What is armed too early does no harm, but nothing may follow the last event.
-    if (armed_date <= date && date < std::numeric_limits<double>::infinity()) return;
+    if (*armed <= date && date < std::numeric_limits<double>::infinity()) return;
     disarm();
   }
   if (date == std::numeric_limits<double>::infinity()) return;
-  armed_date = date;
-  armed = Timer::set(date, [this] { on_simgrid_timer(); });
+  armed = date;
+  simgrid->set_timer(date);
 }
 
 void SimEngine::Impl::disarm() {
-  if (armed != nullptr) armed->remove();
-  armed = nullptr;
+  if (armed) simgrid->remove_timer();
+  armed.reset();
 }
 
 /// A step of SimGrid costs more than most of what happens at a date. While it has no flow, we go on without it; it
@@ -233,12 +155,12 @@ void SimEngine::Impl::go_on() {
   arm();
 }
 
-void SimEngine::Impl::on_simgrid_timer() {
-  armed = nullptr;
-  clock = std::max(clock, s4u::Engine::get_clock());  // which may round up what it jumps to
+void SimEngine::Impl::on_timer() {
+  armed.reset();
+  clock = std::max(clock, simgrid->clock());  // which may round up what it jumps to
   for (const Start& start : starts) start_at_simgrid(start);
   starts.clear();
-  if (ending_comms > 0) return;  // the last of them goes on, still at this date
+  if (ending_flows > 0) return;  // the last of them goes on, still at this date
   fire();
   go_on();
 }
@@ -271,7 +193,7 @@ void SimEngine::Impl::fire() {
   const double date = clock;
   if (date > precision_until) {
     precision_until = 2 * date;
-    if (awake()) set_precision(tolerance(precision_until));
+    if (awake()) simgrid->set_precision(tolerance(precision_until));
   }
   firing = true;
   if (background_date <= date + tolerance(date)) deliver([&] { background_date = background(date); });
@@ -294,14 +216,14 @@ void SimEngine::Impl::fire() {
   firing = false;
 }
 
-void SimEngine::Impl::finish_comm(std::size_t channel) {
-  clock = std::max(clock, s4u::Engine::get_clock());
-  --ending_comms;
+void SimEngine::Impl::on_flow_done(std::size_t channel) {
+  clock = std::max(clock, simgrid->clock());
+  --ending_flows;
   channels->finish(channel, clock, [&](std::uint64_t token) {
     --flows_under_way;
     batch.push_back({listener->order(token, true), token, true});
   });
-  if (ending_comms > 0) return;
+  if (ending_flows > 0) return;
   fire();
   go_on();
 }
@@ -371,7 +293,7 @@ void SimEngine::start_flow(int src, int dst, double bytes, std::uint64_t token) 
   }
   ++impl_->flows_under_way;
   const Impl::Start start{src, dst, bytes, token};
-  if (!impl_->awake() || s4u::Engine::get_clock() < impl_->clock)
+  if (!impl_->awake() || impl_->simgrid->clock() < impl_->clock)
     impl_->starts.push_back(start);
   else
     impl_->start_at_simgrid(start);
@@ -414,7 +336,7 @@ void SimEngine::set_background(double date, std::function<double(double)> happen
 void SimEngine::run() {
   assert(impl_->listener != nullptr);
   impl_->go_on();  // as far as it goes without SimGrid, awake or not, or a second run would be rounded otherwise
-  if (impl_->awake()) impl_->platform->simgrid().run();
+  if (impl_->awake()) impl_->simgrid->run();
   if (impl_->failure) std::rethrow_exception(std::exchange(impl_->failure, nullptr));
   if (impl_->flows_under_way > 0)
     throw std::runtime_error("SimGrid has stopped with flows under way (a step of its clock was too long)");
@@ -422,7 +344,7 @@ void SimEngine::run() {
 
 bool SimEngine::Impl::restart() {
   const bool idle = flows_under_way == 0 && timers.empty() && shared_link_ends.empty() && batch.empty();
-  if (!idle || failure || (awake() && !turn_back_clock())) return false;
+  if (!idle || failure || (awake() && !simgrid->turn_back_clock())) return false;
   disarm();
   clock = 0;
   if (awake())
@@ -434,7 +356,7 @@ bool SimEngine::Impl::restart() {
   shared_link_of.clear();
   class_flows.reset();
   precision_until = 0;
-  if (awake()) set_precision(kSmallestTolerance);
+  if (awake()) simgrid->set_precision(kSmallestTolerance);
   return true;
 }
 

@@ -35,8 +35,8 @@ struct NetworkCorrection {
   double message_overhead = 0;  ///< added to every route's latency [s]
 };
 
-/// Platform, clock, timers and contended network flows: all that epocast takes from SimGrid, and the only place that
-/// includes its headers.
+/// Platform, clock, timers and contended network flows. Flows that compete in a way that needs a solver are SimGrid's,
+/// and so are the routes of platforms that are not described by a NetworkGraph (simgrid.hpp).
 ///
 /// Time model: a flow moves its bytes at the max-min fair rate of the links on its route and has no latency of its own.
 /// The caller charges Route::latency with a timer before the flow, because SimGrid would share a link in inverse

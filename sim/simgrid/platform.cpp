@@ -1,46 +1,15 @@
 #include "sim/simgrid/platform.hpp"
 
-#include <xbt/log.h>
-
 #include <algorithm>
-#include <csignal>
 #include <filesystem>
 #include <iterator>
 #include <limits>
-#include <simgrid/s4u.hpp>
 #include <stdexcept>
-#include <unordered_set>
 #include <utility>
 
 #include "sim/simgrid/redundant_links.hpp"
 
 namespace epocast {
-
-namespace s4u = ::simgrid::s4u;
-
-namespace {
-
-LinkSharing sharing_of(const s4u::Link& link) {
-  switch (link.get_sharing_policy()) {
-    case s4u::Link::SharingPolicy::SHARED: return LinkSharing::kShared;
-    case s4u::Link::SharingPolicy::FATPIPE: return LinkSharing::kFatpipe;
-    default: return LinkSharing::kOther;
-  }
-}
-
-s4u::Engine* start_simgrid() {
-  xbt_log_control_set("root.thresh:critical root.fmt:%m%n");
-  const auto interrupt_handler = std::signal(SIGINT, SIG_DFL);
-  auto* const engine = new s4u::Engine("epocast");
-  std::signal(SIGINT, interrupt_handler);  // SimGrid's own prints its actors and exits with 1
-  // CM02 without the TCP corrections is bytes/bandwidth exactly. All this has to come before the platform.
-  s4u::Engine::set_config("network/model:CM02");
-  s4u::Engine::set_config("network/crosstraffic:0");
-  s4u::Engine::set_config("network/TCP-gamma:0");
-  return engine;
-}
-
-}  // namespace
 
 SimPlatform::SimPlatform(std::string path, const NetworkGraph* graph, NetworkCorrection correction)
     : path_(std::move(path)), graph_(graph), correction_(correction) {
@@ -61,74 +30,44 @@ void SimPlatform::take(const NetworkGraph& graph) {
   shortest_.emplace();
   for (const NetworkGraph::Way& way : graph.ways) shortest_->connect(way.from, way.to, way.link);
   for (int host = 0; host < host_count(); ++host) shortest_->mark_end(static_cast<std::uint32_t>(host));
-  redundant_ = find_redundant_links(*shortest_, capacities);
+  redundant_ = find_redundant_links(*shortest_, capacities, graph.turning_point >= 0);
 }
 
-s4u::Engine& SimPlatform::simgrid() {
-  if (engine_ == nullptr) load();
-  return *engine_;
+SimGrid& SimPlatform::simgrid() {
+  if (simgrid_ == nullptr) load();
+  return *simgrid_;
 }
 
 void SimPlatform::load() {
   // SimGrid exits on a directory, and crashes on a platform without any zone.
   if (!std::filesystem::is_regular_file(path_)) throw std::runtime_error(path_ + ": no such file");
-  engine_ = start_simgrid();
-  static std::vector<s4u::Host*> created;
-  s4u::Host::on_creation_cb([](s4u::Host& host) { created.push_back(&host); });
-  try {
-    engine_->load_platform(path_);
-  } catch (const std::exception& error) {
-    std::string message = error.what();
-    constexpr std::string_view kPrefix = "Parse error at ";
-    if (message.starts_with(kPrefix)) message.erase(0, kPrefix.size());
-    throw std::runtime_error(message);
-  }
-  take_hosts(created);
+  SimGrid& simgrid = load_simgrid();
+  simgrid.load(path_);
+  simgrid_ = &simgrid;
+  take_hosts();
   take_links();
-  engine_->seal_platform();
 }
 
-void SimPlatform::take_hosts(const std::vector<s4u::Host*>& created) {
-  std::vector<std::string> names;
-  std::unordered_set<const s4u::Host*> known;
-  for (s4u::Host* host : created) {
-    if (!known.insert(host).second) continue;  // some kinds of zones announce their hosts twice
-    host_handles_.push_back(host);
-    names.push_back(host->get_name());
-  }
-  if (names.empty()) throw std::runtime_error(path_ + ": a platform without hosts");
-  if (graph_ != nullptr && names != hosts_) throw std::logic_error(path_ + ": SimGrid reads other hosts");
+void SimPlatform::take_hosts() {
+  if (graph_ != nullptr && simgrid_->hosts() != hosts_) throw std::logic_error(path_ + ": SimGrid reads other hosts");
   if (graph_ != nullptr) return;
-  hosts_ = std::move(names);
+  hosts_ = simgrid_->hosts();
   index_hosts();
 }
 
 void SimPlatform::take_links() {
-  std::vector<std::pair<std::string_view, s4u::Link*>> by_name;  // asking for a name is slow
-  for (s4u::Link* link : engine_->get_all_links()) by_name.emplace_back(link->get_name(), link);
-  // They come in that order zone by zone.
-  const auto rest = std::ranges::is_sorted_until(by_name);
-  std::ranges::sort(rest, by_name.end());
-  std::ranges::inplace_merge(by_name, rest);
-  if (graph_ != nullptr && by_name.size() != links_.size())
-    throw std::logic_error(path_ + ": SimGrid reads other links");
-  link_index_.reserve(by_name.size());
-  for (const auto& [name, link] : by_name) {
-    const std::size_t number = link_handles_.size();
-    if (!(link->get_bandwidth() > 0 && link->get_latency() >= 0))
-      throw std::runtime_error("link " + std::string(name) + ": bandwidth is not positive or latency is negative");
-    const Link read{&link->get_name(), link->get_latency(), link->get_bandwidth() * correction_.efficiency,
-                    sharing_of(*link)};
+  const std::vector<SimGrid::Link>& read = simgrid_->links();
+  if (graph_ != nullptr && read.size() != links_.size()) throw std::logic_error(path_ + ": SimGrid reads other links");
+  for (std::size_t number = 0; number < read.size(); ++number) {
+    const auto& [name, latency, bandwidth, sharing] = read[number];
+    const Link link{&name, latency, bandwidth * correction_.efficiency, sharing};
     if (graph_ == nullptr) {
-      links_.push_back(read);
-    } else if (const Link& known = links_[number]; name != *known.name || read.latency != known.latency ||
-                                                   read.bandwidth != known.bandwidth || read.sharing != known.sharing) {
-      throw std::logic_error(path_ + ": SimGrid reads link " + std::string(name) + " otherwise");
+      links_.push_back(link);
+    } else if (const Link& known = links_[number]; name != *known.name || latency != known.latency ||
+                                                   link.bandwidth != known.bandwidth || sharing != known.sharing) {
+      throw std::logic_error(path_ + ": SimGrid reads link " + name + " otherwise");
     }
-    link_index_.emplace(link, static_cast<int>(number));
-    link_handles_.push_back(link);
-    link->set_latency(0);  // the caller charges it
-    link->set_bandwidth(links_[number].bandwidth * kQuantaPerByte);
+    set_bandwidth(static_cast<int>(number), link.bandwidth);
   }
 }
 
@@ -150,30 +89,33 @@ Route SimPlatform::make_route(std::vector<int> links) const {
 }
 
 Route SimPlatform::route_by_simgrid(int src, int dst) {
-  simgrid();
-  std::vector<s4u::Link*> handles;
-  double extra_latency = 0;
-  const auto fail = [&](const std::string& problem) {
-    throw std::runtime_error("route from " + host_name(src) + " to " + host_name(dst) + ": " + problem);
-  };
   try {
-    handle(src)->route_to(handle(dst), handles, &extra_latency);
+    return make_route(simgrid().route(src, dst));
   } catch (const std::exception& error) {
-    fail(error.what());
+    throw std::runtime_error("route from " + host_name(src) + " to " + host_name(dst) + ": " + error.what());
   }
-  if (handles.empty()) fail("no link");
-  if (extra_latency != 0) fail("latency that belongs to no link");  // Vivaldi coordinates; flows would pay it
-  std::vector<int> links;
-  for (const s4u::Link* link : handles) links.push_back(link_index_.at(link));
-  return make_route(std::move(links));
+}
+
+std::optional<std::vector<int>> SimPlatform::way(int from, int to) {
+  return shortest_->find(static_cast<std::uint32_t>(from), static_cast<std::uint32_t>(to));
+}
+
+std::optional<std::vector<int>> SimPlatform::way_to_itself(int host) {
+  const int turning_point = graph_->turning_point;
+  if (turning_point < 0) return std::nullopt;
+  auto there = way(host, turning_point);
+  const auto back = way(turning_point, host);
+  if (!there || !back) return std::nullopt;
+  there->insert(there->end(), back->begin(), back->end());
+  return there;
 }
 
 const Route& SimPlatform::route(int src, int dst) {
   const std::uint64_t key = pair_key(src, dst);
   if (const Route* const known = routes_.find(key)) return *known;
   if (graph_ != nullptr && src == dst && graph_->loopback >= 0) return routes_.add(key, make_route({graph_->loopback}));
-  if (shortest_ && src != dst)
-    if (auto found = shortest_->find(static_cast<std::uint32_t>(src), static_cast<std::uint32_t>(dst))) {
+  if (shortest_)
+    if (auto found = src == dst ? way_to_itself(src) : way(src, dst)) {
       Route route = make_route(std::move(*found));
       std::ranges::copy_if(route.links, std::back_inserter(route.narrow),
                            [this](int link) { return !redundant_[static_cast<std::size_t>(link)]; });
@@ -184,7 +126,7 @@ const Route& SimPlatform::route(int src, int dst) {
 }
 
 void SimPlatform::set_bandwidth(int link, double bandwidth) {
-  link_handles_.at(static_cast<std::size_t>(link))->set_bandwidth(bandwidth * kQuantaPerByte);
+  simgrid_->set_bandwidth(link, bandwidth * kQuantaPerByte);
 }
 
 int SimPlatform::find_host(std::string_view name) const {

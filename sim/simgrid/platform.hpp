@@ -12,12 +12,7 @@
 #include "sim/simgrid/engine.hpp"
 #include "sim/simgrid/route_table.hpp"
 #include "sim/simgrid/shortest_routes.hpp"
-
-namespace simgrid::s4u {
-class Engine;
-class Host;
-class Link;
-}  // namespace simgrid::s4u
+#include "sim/simgrid/simgrid.hpp"
 
 namespace epocast {
 
@@ -55,19 +50,20 @@ class SimPlatform {
   const Route& route(int src, int dst);
   Route route_by_simgrid(int src, int dst);
 
-  /// SimGrid with this platform loaded and sealed; the first call does that, and throws as the constructor does.
-  ::simgrid::s4u::Engine& simgrid();
-  /// REQUIRES: simgrid() has been called.
-  ::simgrid::s4u::Host* handle(int host) const { return host_handles_.at(static_cast<std::size_t>(host)); }
-  /// B/s from now on. REQUIRES: likewise.
+  /// SimGrid with this platform loaded; the first call does that, and throws as the constructor does.
+  SimGrid& simgrid();
+  /// B/s from now on. REQUIRES: simgrid() has been called.
   void set_bandwidth(int link, double bandwidth);
 
  private:
   void take(const NetworkGraph& graph);
   void load();
-  void take_hosts(const std::vector<::simgrid::s4u::Host*>& created);
+  void take_hosts();
   void take_links();
   void index_hosts();
+  /// The links of the graph from one point to another, and from a host over a switch to itself; none if there are none.
+  std::optional<std::vector<int>> way(int from, int to);
+  std::optional<std::vector<int>> way_to_itself(int host);
   Route make_route(std::vector<int> links) const;
 
   std::string path_;
@@ -80,10 +76,7 @@ class SimPlatform {
   std::optional<ShortestRoutes> shortest_;                ///< of the graph
   std::vector<bool> redundant_;                           ///< by link, with shortest_: see find_redundant_links()
 
-  ::simgrid::s4u::Engine* engine_ = nullptr;  ///< never deleted: SimGrid would take its network apart, for nobody
-  std::vector<::simgrid::s4u::Host*> host_handles_;
-  std::vector<::simgrid::s4u::Link*> link_handles_;
-  std::unordered_map<const ::simgrid::s4u::Link*, int> link_index_;
+  SimGrid* simgrid_ = nullptr;  ///< once it is loaded
 };
 
 }  // namespace epocast

@@ -15,10 +15,10 @@ struct Crossing {
   std::uint32_t from = 0, to = 0;
 };
 
-class Search {
+class LinkSearch {
  public:
-  Search(const ShortestRoutes& routes, const std::vector<LinkCapacity>& links)
-      : routes_(routes), links_(links), crossings_(links.size()), counted_(links.size(), 0) {
+  LinkSearch(const ShortestRoutes& routes, const std::vector<LinkCapacity>& links, bool turning)
+      : routes_(routes), links_(links), turning_(turning), crossings_(links.size()), counted_(links.size(), 0) {
     const ShortestRoutes::Ways& out = routes.out();
     for (std::uint32_t from = 0; from < out.size(); ++from)
       for (const auto& [to, link] : out[from]) crossings_[static_cast<std::size_t>(link)].push_back({from, to});
@@ -66,8 +66,8 @@ class Search {
       const std::uint32_t here = near ? crossing.from : crossing.to, there = near ? crossing.to : crossing.from;
       if (routes_.is_end(here)) return std::nullopt;
       for (const auto& [point, other] : (near ? routes_.in() : routes_.out())[here]) {
-        // No route turns back; and what a link hands to itself has come to it before.
-        if (point != there && other != link && !count(count, other)) return std::nullopt;
+        // Few routes turn back; and what a link hands to itself has come to it before.
+        if ((point != there || turning_) && other != link && !count(count, other)) return std::nullopt;
       }
     }
     if (found.empty()) return std::nullopt;  // nothing goes on from here
@@ -76,6 +76,7 @@ class Search {
 
   const ShortestRoutes& routes_;
   const std::vector<LinkCapacity>& links_;
+  bool turning_;
   std::vector<std::vector<Crossing>> crossings_;  ///< by link
   std::vector<std::vector<int>> substitutes_;     ///< by redundant link
   std::vector<std::uint32_t> counted_;            ///< by link: the search that has counted it
@@ -84,8 +85,9 @@ class Search {
 
 }  // namespace
 
-std::vector<bool> find_redundant_links(const ShortestRoutes& routes, const std::vector<LinkCapacity>& links) {
-  return Search(routes, links).find();
+std::vector<bool> find_redundant_links(const ShortestRoutes& routes, const std::vector<LinkCapacity>& links,
+                                       bool turning) {
+  return LinkSearch(routes, links, turning).find();
 }
 
 }  // namespace epocast

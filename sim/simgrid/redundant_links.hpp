@@ -17,7 +17,9 @@ struct LinkCapacity {
 /// that together carry no more than it does: as the uplink of a leaf switch that is as fast as its ports together.
 /// Without all of these, rates under max-min fairness are what they are with them.
 ///
-/// `links`: by number. Only points where no route begins or ends tell what crosses their links.
-std::vector<bool> find_redundant_links(const ShortestRoutes& routes, const std::vector<LinkCapacity>& links);
+/// `links`: by number. Only points where no route begins or ends tell what crosses their links. `turning`: hosts reach
+/// themselves over a switch, where those routes go back to where they came from, as no others do.
+std::vector<bool> find_redundant_links(const ShortestRoutes& routes, const std::vector<LinkCapacity>& links,
+                                       bool turning = false);
 
 }  // namespace epocast

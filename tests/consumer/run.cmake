@@ -87,4 +87,7 @@ if(EXISTS ${work}/prefix/bin/epocast)
   if(NOT output MATCHES "skylake_opa")
     message(FATAL_ERROR "the installed program does not find its data: ${output}")
   endif()
+  # SimGrid tries the platform: the program finds its module.
+  run(${BUILD_DIR} ${CMAKE_COMMAND} -E env --unset=EPOCAST_DATA ${work}/prefix/bin/epocast validate
+      ${work}/prefix/share/epocast/experiments/studies/vgg16_skylake.yaml)
 endif()

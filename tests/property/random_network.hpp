@@ -43,6 +43,35 @@ inline std::string random_tree(std::uint64_t seed) {
   return network_xml(points, links, routes);
 }
 
+/// The hosts of a <cluster> with these attributes, inside a zone of its own and others around it.
+inline std::string cluster_xml(const std::string& attributes, const std::string& beside = "") {
+  return fmt::format(R"(<?xml version="1.0"?>
+<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
+<platform version="4.1"><zone id="net" routing="Full">
+<prop id="epocast.device_model" value="synthetic"/><prop id="epocast.memory" value="16 GB"/>
+<prop id="epocast.memory_bandwidth" value="500 GB/s"/>
+<cluster id="c" speed="1Tf" {}/>{}</zone></platform>)",
+                     attributes, beside);
+}
+
+/// A random star: names, numbers with gaps, one or many hosts, with or without a backbone.
+inline std::string random_star(std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const auto below = [&](int n) { return static_cast<int>(random() % static_cast<std::uint64_t>(n)); };
+  const int first = below(3) * 9, hosts = 1 + below(12);
+  std::string attributes =
+      fmt::format(R"(prefix="{}" suffix="{}" radical="{}-{}{}" bw="{}MBps" lat="{}us")", below(2) == 0 ? "n-" : "7",
+                  below(2) == 0 ? "" : "-x", first, first + hosts - 1,
+                  below(2) == 0 ? fmt::format(",{}", first + hosts + 3) : "", 1 + below(9), below(4));
+  if (below(2) == 0) attributes += R"( sharing_policy="SPLITDUPLEX")";
+  if (below(2) == 0) attributes += R"( router_id="middle")";
+  if (below(2) == 0) {
+    attributes += fmt::format(R"( bb_bw="{}MBps" bb_lat="{}us")", 1 + below(40), below(3));
+    if (below(2) == 0) attributes += R"( bb_sharing_policy="FATPIPE")";
+  }
+  return cluster_xml(attributes);
+}
+
 /// A random network of hosts and switches, some of whose routes are equally short.
 inline std::string random_network(std::uint64_t seed) {
   std::mt19937_64 random(seed);

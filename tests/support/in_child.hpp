@@ -12,6 +12,7 @@
 #include "experiments/fork_pool.hpp"
 #include "sim/simgrid/engine.hpp"
 #include "sim/simgrid/restart.hpp"
+#include "sim/simgrid/simgrid.hpp"
 
 namespace epocast::testing {
 
@@ -25,6 +26,7 @@ struct JobShare {
 /// what it returned. Throws std::runtime_error with the message of the first job that threw or died.
 inline void run_shares(int jobs, int share, const std::function<std::string(int)>& job,
                        const std::function<bool()>& may_go_on, const std::function<void(std::string)>& done) {
+  if (jobs > 2) load_simgrid();  // once for all, or each child would
   std::vector<JobShare> shares;
   for (int i = 0; i < jobs; i += share) shares.push_back({i, std::min(jobs, i + share)});
   std::size_t started = 0;

@@ -12,6 +12,7 @@
 
 #include "platforms/platform_loader.hpp"
 #include "sim/simgrid/engine.hpp"
+#include "sim/simgrid/simgrid.hpp"
 #include "tests/property/random_network.hpp"
 #include "tests/support/in_child.hpp"
 #include "tests/support/simulate.hpp"
@@ -81,7 +82,15 @@ TEST_CASE("other platforms are SimGrid's to tell") {
   const std::string plain = testing::network_xml(kHosts, kLinks, kRoutes);
   CHECK(network(testing::network_xml(kHosts, kLinks, kRoutes, "Floyd")) == nullptr);
   CHECK(network(replaced(plain, R"(<link_ctn id="lb"/>)", R"(<link_ctn id="lb"/><link_ctn id="lb"/>)")) == nullptr);
-  CHECK(load_platform(kPlatforms / "skylake_opa.xml").network == nullptr);  // a <cluster>
+  CHECK(load_platform(kPlatforms / "cori_knl.xml").network == nullptr);  // several stars
+  const std::string star = R"(prefix="h" suffix="" radical="0-2" bw="1GBps" lat="1us")";
+  CHECK(network(testing::cluster_xml(star)) != nullptr);
+  CHECK(network(testing::cluster_xml(star + R"( bb_bw="2GBps" bb_lat="1us")")) != nullptr);
+  for (const char* more : {R"( bb_bw="2GBps")", R"( limiter_link="2GBps")", R"( loopback_bw="2GBps" loopback_lat="0")",
+                           R"( sharing_policy="SHARED")", R"( sharing_policy="FATPIPE")"})
+    CHECK(network(testing::cluster_xml(star + more)) == nullptr);
+  // SimGrid dies of a second link of one name.
+  CHECK(network(testing::cluster_xml(star, R"(<link id="c_link_0_UP" bandwidth="1GBps" latency="0"/>)")) == nullptr);
   // What SimGrid may read in another way is known, but loaded at once.
   CHECK_FALSE(network(replaced(plain, "synthetic", "a &amp; b"))->sure);
   CHECK_FALSE(network(replaced(plain, "https://simgrid.org", "http://simgrid.gforge.inria.fr/simgrid"))->sure);
@@ -105,6 +114,25 @@ TEST_CASE("SimGrid reads the file only for flows that compete, and has to read t
   CHECK_THAT(problem_after(rename, true), Catch::EndsWith(": SimGrid reads other hosts"));
 }
 
+TEST_CASE("of several workers in a star SimGrid learns only if their flows compete") {
+  const testing::Star star(4, 1e9, 1e-3);
+  const auto needed = [&](const std::vector<std::pair<int, int>>& flows) {
+    return testing::in_child([&]() -> std::string {
+      SimEngine engine(star.cluster());
+      Silent silent;
+      engine.set_listener(silent);
+      engine.declare_flows(flows);
+      for (const auto& [from, to] : flows) engine.start_flow(from, to, 1e9, 1);
+      engine.run();
+      return fmt::format("{:g} s{}", engine.now(), simgrid_is_loaded() ? ", with SimGrid" : "");
+    });
+  };
+  if (simgrid_is_loaded()) return;  // by a test before this one, for its children
+  CHECK(needed({{0, 1}, {1, 2}, {2, 3}, {3, 0}}) == "1 s");
+  CHECK(needed({{0, 3}, {1, 3}, {2, 3}}) == "3 s");
+  CHECK(needed({{0, 1}, {0, 2}, {3, 2}}) == "2 s, with SimGrid");
+}
+
 TEST_CASE("SimGrid reads of every platform that ships what epocast reads") {
   std::vector<Cluster> all;
   for (const PlatformInfo& info : list_platforms(kPlatforms))
@@ -120,7 +148,7 @@ TEST_CASE("SimGrid reads of every platform that ships what epocast reads") {
     CHECK(testing::in_child([&] {
             SimEngine engine(cluster);
             const int last = engine.host_count() - 1;
-            for (const int to : {0, 1, last})
+            for (const int to : {0, 1, last})  // with the way to itself
               if (engine.route(0, to).links != engine.route_by_simgrid(0, to).links) return "another route";
             return "the same";
           }) == "the same");
