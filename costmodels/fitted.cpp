@@ -38,12 +38,28 @@ bool knows_kind(const Chosen& chosen) {
 // where backward was not measured.
 constexpr double kAttentionBackwardRate = 0.86;
 
+/// Where every access is counted (layer_kernels.hpp), a kind's fit holds for any pass: that of the pass, of both
+/// gradients together, or of the forward pass. A loss that was not measured takes a softmax's rate.
+Chosen choose_by_accesses(const ComputeCalibration& calibration, MemoryShape memory, KernelPass pass) {
+  const auto choice = [&](KernelPass fitted) {
+    const double share = fitted == KernelPass::backward ? 0.5 : 1;
+    return Chosen{calibration.find("memory", fitted), kernel_work({memory, fitted}), share};
+  };
+  if (const Chosen own = choice(pass); knows_kind(own)) return own;
+  if (pass != KernelPass::forward)
+    if (const Chosen both = choice(KernelPass::backward); knows_kind(both)) return both;
+  const Chosen forward = choice(KernelPass::forward);
+  if (knows_kind(forward) || memory.op != "loss") return forward;
+  memory.op = "softmax";
+  return choose_by_accesses(calibration, memory, pass);
+}
+
 /// The fit for a kernel; none if there is none, not even one of both gradients together (of memory-bound layers, some
 /// kinds' gradients may be measured apart and others', such as normalisation's, together).
 Chosen choose(const ComputeCalibration& calibration, KernelShape shape) {
-  // Where every access is counted (layer_kernels.hpp), it does not matter in which pass.
-  if (std::holds_alternative<MemoryShape>(shape.of) && bytes_per_value(calibration.rates.precision) < 4)
-    shape.pass = KernelPass::forward;
+  if (auto* memory = std::get_if<MemoryShape>(&shape.of);
+      memory != nullptr && bytes_per_value(calibration.rates.precision) < 4)
+    return choose_by_accesses(calibration, *memory, shape.pass);
   const Chosen own{calibration.find(shape.family(), shape.pass), kernel_work(shape), 1};
   if (knows_kind(own)) return own;
   if (std::holds_alternative<AttentionShape>(shape.of)) {

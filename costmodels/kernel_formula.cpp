@@ -44,16 +44,16 @@ constexpr std::array<Tile, 6> kTiles{Tile{256, 128}, {128, 256}, {128, 128}, {12
 constexpr std::array<double, 8> kCuts{1, 2, 3, 4, 6, 8, 12, 16};
 constexpr double kStepDepth = 32;       // of k; tiles are loaded in slices of 32 or more
 constexpr double kPartialSumBytes = 4;  // fp32
-constexpr double kResultBytes = 2;
 constexpr double kQuantiseBytes = 3;  // a 16-bit value read, an 8-bit one written
 
 double tiles_time(std::span<const double> c, double class_factor, const KernelWork& w, const DeviceRates& rates) {
   const double overhead = c[0], efficiency = c[1], memory_efficiency = c[2], fill = c[3];
   const double on_chip = c[4], whole = c[5], split = c[6], quantise = c[7];
-  const double operand_bytes = rates.precision == Precision::fp8 ? 1 : bytes_per_value(rates.precision);
+  const double result_bytes = bytes_per_value(rates.precision);  // fp8: 2, as only operands are rounded
+  const double operand_bytes = rates.precision == Precision::fp8 ? 1 : result_bytes;
   const double of_unit = rates.peak_rate.value / rates.units * efficiency * class_factor;
   const double bandwidth = rates.memory_bandwidth.value * memory_efficiency;
-  const double bytes = w.count * (operand_bytes * (w.m + w.n) * w.k + kResultBytes * w.m * w.n);
+  const double bytes = w.count * (operand_bytes * (w.m + w.n) * w.k + result_bytes * w.m * w.n);
   const double whole_share = whole / (1 + whole);
   double least = std::numeric_limits<double>::max();
   for (const Tile& tile : kTiles) {
@@ -95,7 +95,7 @@ double moved_bytes(const KernelWork& work, const DeviceRates& rates) {
 
 KernelFormula kernel_formula(const std::string& family, Precision precision) {
   if (family == "attention") return KernelFormula::attention;
-  return family == "gemm" && bytes_per_value(precision) < 4 ? KernelFormula::tiles : KernelFormula::roofs;
+  return family == "gemm" && precision != Precision::fp32 ? KernelFormula::tiles : KernelFormula::roofs;
 }
 
 std::vector<FitParameter> kernel_parameters(const std::string& family, Precision precision) {

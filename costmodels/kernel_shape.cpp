@@ -220,6 +220,14 @@ const char* to_string(KernelPass pass) {
 
 std::vector<std::string> kernel_pass_names() { return {"forward", "backward_data", "backward_weights", "backward"}; }
 
+KernelPass parse_kernel_pass(std::string_view name) {
+  const std::vector<std::string> names = kernel_pass_names();
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end())
+    throw std::invalid_argument(fmt::format("unknown pass '{}'{}", name, name_hint(name, names)));
+  return static_cast<KernelPass>(found - names.begin());
+}
+
 std::vector<std::string> kernel_families() { return {"convolution", "gemm", "recurrent", "memory", "attention"}; }
 
 const char* KernelShape::family() const {
@@ -256,11 +264,7 @@ std::string KernelShape::text() const {
 
 KernelShape parse_kernel_shape(std::string_view family, std::string_view pass, std::string_view text) {
   KernelShape shape;
-  const std::vector<std::string> names = kernel_pass_names();
-  const auto found = std::find(names.begin(), names.end(), pass);
-  if (found == names.end())
-    throw std::invalid_argument(fmt::format("unknown pass '{}'{}", pass, name_hint(pass, names)));
-  shape.pass = static_cast<KernelPass>(found - names.begin());
+  shape.pass = parse_kernel_pass(pass);
   Fields fields(text);
   shape.of = parse_dimensions(family, fields);
   fields.check_all_read();

@@ -20,6 +20,8 @@ enum class KernelPass {
 };
 const char* to_string(KernelPass pass);
 std::vector<std::string> kernel_pass_names();
+/// Throws std::invalid_argument with the nearest name as a hint.
+KernelPass parse_kernel_pass(std::string_view name);
 
 /// Direct convolution of a batch.
 struct ConvolutionShape {

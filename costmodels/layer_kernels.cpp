@@ -247,7 +247,7 @@ std::vector<LayerKernel> memory_kernels(const Layer& layer, std::int64_t batch, 
       return {memory("add", inputs + outputs, pass)};  // backward: of the two gradients of what was branched off
     case LayerKind::softmax:
       if (weights) return {};
-      return {memory("softmax", (forward ? kLossForwardAccesses : kLossBackwardAccesses) * outputs, pass)};
+      return {memory("loss", (forward ? kLossForwardAccesses : kLossBackwardAccesses) * outputs, pass)};
     default: break;
   }
   const auto whole = layer_kernel(layer, batch, pass);

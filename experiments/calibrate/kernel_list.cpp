@@ -41,44 +41,82 @@ std::optional<KernelShape> step_kernel(const Model& model, int index, std::int64
     if (shape) shape->pass = KernelPass::backward;
     return shape;
   }
-  for (const KernelPass known : {KernelPass::forward, KernelPass::backward_data, KernelPass::backward_weights}) {
-    if (pass != to_string(known)) continue;
-    // A layer that is one product is measured as such, for others of its shape; what is several kernels, as a whole.
-    const std::vector<LayerKernel> parts = layer_kernels(layer, batch, known);
-    if (parts.size() == 1 && parts.front().repeats == 1) return parts.front().shape;
-    return layer_kernel(layer, batch, known);
-  }
-  return std::nullopt;
+  const KernelPass known = parse_kernel_pass(pass);
+  // A layer that is one product is measured as such, for others of its shape; what is several kernels, as a whole.
+  const std::vector<LayerKernel> parts = layer_kernels(layer, batch, known);
+  if (parts.size() == 1 && parts.front().repeats == 1) return parts.front().shape;
+  return layer_kernel(layer, batch, known);
 }
 
+namespace {
+
+constexpr const char* kColumns =
+    "operator,pass,shape,precision,kind,variant,batch,inputs,channels,height,width,depth,input_values,out_channels,"
+    "out_height,out_width,out_depth,kernel_height,kernel_width,kernel_depth,stride,dilation,groups,padding_height,"
+    "padding_width,padding_depth,neighbours,heads,steps,parameters\n";
+
+/// One row: how measurements call the kernel, what it is, and the sizes of the layer that it is of.
+std::string row_of(const KernelShape& kernel, const std::string& kind, const std::string& variant, const Layer& l,
+                   std::int64_t batch, std::int64_t inputs, Precision precision) {
+  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
+                     kernel.family(), to_string(kernel.pass), kernel.text(), to_string(precision), kind, variant, batch,
+                     inputs, l.input.channels, l.input.height, l.input.width, l.input.depth, l.input_values,
+                     l.output.channels, l.output.height, l.output.width, l.output.depth, l.kernel_height,
+                     l.kernel_width, l.kernel_depth, l.stride, l.dilation, l.groups, l.padding_height, l.padding_width,
+                     l.padding_depth, l.neighbours, l.heads, l.steps, l.parameter_count());
+}
+
+/// As a program can run it: of a position and those before it, a step counts what the mean position sees.
+KernelShape runnable(KernelShape kernel) {
+  if (auto* attention = std::get_if<AttentionShape>(&kernel.of); attention != nullptr && attention->causal)
+    attention->keys = attention->queries;
+  return kernel;
+}
+
+/// What a kernel of a layer is, for the program that runs it: the layer's kind, or one of the kernels that a layer in
+/// narrow formats consists of, whose shape tells all.
+std::string kind_of(const KernelShape& kernel, const Layer& layer) {
+  if (std::holds_alternative<GemmShape>(kernel.of)) return "product";
+  if (std::holds_alternative<AttentionShape>(kernel.of)) return "fused_attention";
+  if (std::holds_alternative<RecurrentShape>(kernel.of)) return "recurrence";
+  if (const auto* memory = std::get_if<MemoryShape>(&kernel.of)) {
+    if (layer.kind == LayerKind::attention) return "scores_" + memory->op;
+    if (layer.kind == LayerKind::linear) return memory->op;
+  }
+  return to_string(layer.kind);
+}
+
+}  // namespace
+
 void write_kernel_list(std::ostream& out, const std::vector<Model>& models, const std::vector<std::int64_t>& batches,
-                       Optimizer optimizer) {
-  out << "operator,pass,shape,kind,variant,batch,inputs,channels,height,width,depth,input_values,out_channels,out_"
-         "height,"
-         "out_width,out_depth,kernel_height,kernel_width,kernel_depth,stride,dilation,groups,padding_height,padding_"
-         "width,"
-         "padding_depth,neighbours,heads,steps,parameters\n";
+                       Optimizer optimizer, Precision precision) {
+  out << kColumns;
   std::set<std::string> seen;
+  const bool narrow = bytes_per_value(precision) < bytes_per_value(Precision::fp32);
   for (const Model& model : models)
     for (const std::int64_t batch : batches)
       for (int i = 0; i < static_cast<int>(model.layers.size()); ++i)
         for (const char* pass : {"forward", "backward_data", "backward_weights", "gradient_sum", "update"}) {
-          const auto kernel = step_kernel(model, i, batch, pass, optimizer);
-          if (!kernel) continue;
           const Layer& l = model.layers[static_cast<std::size_t>(i)];
-          const bool is_layer = std::string(pass) != "update" && std::string(pass) != "gradient_sum";
+          const std::string name = pass;
           // Of sums and updates the number of values tells all.
-          const std::string row = fmt::format(
-              "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
-              kernel->family(), to_string(kernel->pass), kernel->text(), is_layer ? to_string(l.kind) : pass,
-              is_layer ? l.variant : std::string(), batch,
-              std::string(pass) == "gradient_sum" ? readers(model, i) : static_cast<std::int64_t>(l.inputs.size()),
-              l.input.channels, l.input.height, l.input.width, l.input.depth, l.input_values, l.output.channels,
-              l.output.height, l.output.width, l.output.depth, l.kernel_height, l.kernel_width, l.kernel_depth,
-              l.stride, l.dilation, l.groups, l.padding_height, l.padding_width, l.padding_depth, l.neighbours, l.heads,
-              l.steps, l.parameter_count());
-          const std::string key = is_layer ? row : std::string(pass) + kernel->text();
-          if (seen.insert(key).second) out << row;
+          const bool is_layer = name != "update" && name != "gradient_sum";
+          const auto inputs = static_cast<std::int64_t>(l.inputs.size());
+          if (narrow && is_layer) {
+            const KernelPass known = parse_kernel_pass(name);
+            for (const LayerKernel& part :
+                 layer_kernels(l, batch, known, {.traffic = Traffic::kernels, .fused_attention = true})) {
+              const std::string row =
+                  row_of(runnable(part.shape), kind_of(part.shape, l), l.variant, l, batch, inputs, precision);
+              if (seen.insert(row).second) out << row;
+            }
+            continue;
+          }
+          const auto kernel = step_kernel(model, i, batch, name, optimizer);
+          if (!kernel) continue;
+          const std::string row = row_of(*kernel, is_layer ? to_string(l.kind) : name, is_layer ? l.variant : "", l,
+                                         batch, name == "gradient_sum" ? readers(model, i) : inputs, precision);
+          if (seen.insert(is_layer ? row : name + kernel->text()).second) out << row;
         }
 }
 

@@ -9,6 +9,7 @@
 #include "costmodels/kernel_measurements.hpp"
 #include "sim/memory.hpp"
 #include "sim/model.hpp"
+#include "sim/precision.hpp"
 #include "sim/quantity.hpp"
 
 namespace epocast {
@@ -18,11 +19,12 @@ struct MeasureOptions {
   std::vector<std::int64_t> batches;
   int threads = 0;  ///< 0: as many as CPUs may be used
   Optimizer optimizer = Optimizer::sgd;
-  bool steps = false;   ///< execute whole steps too, between the rounds over kernels
-  bool rates = true;    ///< measure peak rate and memory bandwidth
-  int least = 7;        ///< repetitions
-  int most = 60;        ///< repetitions
-  Seconds budget{600};  ///< for all models and batch sizes; then fewer repetitions have to do
+  Precision precision = Precision::fp32;  ///< others: with PyTorch
+  bool steps = false;                     ///< execute whole steps too, between the rounds over kernels
+  bool rates = true;                      ///< measure peak rate and memory bandwidth
+  int least = 7;                          ///< repetitions
+  int most = 60;                          ///< repetitions
+  Seconds budget{600};                    ///< for all models and batch sizes; then fewer repetitions have to do
 };
 
 /// One kernel of a step, or a whole step.

@@ -28,7 +28,7 @@ KernelMeasurements measure_pytorch_kernels(const std::vector<Model>& models, con
       "python3", script, "-", "-o", "-", "--budget", fmt::format("{} s", options.budget.value)};
   if (options.threads > 0) command.insert(command.end(), {"--threads", std::to_string(options.threads)});
   std::ostringstream kernels;
-  write_kernel_list(kernels, models, options.batches, options.optimizer);
+  write_kernel_list(kernels, models, options.batches, options.optimizer, options.precision);
   std::istringstream measured(output_of("pytorch_kernels.py", command, kernels.str()));
   return read_kernel_measurements(CsvTable::read(measured, "pytorch_kernels.py"));
 }

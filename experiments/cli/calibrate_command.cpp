@@ -207,6 +207,7 @@ int calibrate(CalibrateArguments arguments, const Registries& registries) {
     std::error_code ignored;  // of a name too long for a file
     if (std::filesystem::is_regular_file(shipped, ignored)) arguments.import.model = shipped;
   }
+  arguments.measure.precision = arguments.import.precision;
   if (arguments.kind == "compute") return calibrate_compute(arguments);
   if (arguments.kind == "network") return calibrate_network(arguments);
   throw ConfigError("cannot calibrate '" + arguments.kind + "'" +
@@ -232,7 +233,9 @@ void add_calibrate_command(CLI::App& app, CommandContext& context) {
       ->allow_extra_args(false);
   command->add_option("--device", arguments->import.device,
                       "which device, where a table has several; or its name, where the file lacks it");
-  command->add_option("--precision", arguments->import.precision, "which rows of a table to use, where it has several")
+  command
+      ->add_option("--precision", arguments->import.precision,
+                   "which rows of a table to use, where it has several; or to time kernels in")
       ->capture_default_str()
       ->check(CLI::IsMember(precision_names()));
   add_measure_options(*command, arguments->measure);

@@ -62,6 +62,9 @@ MeasureOptions measure_options(const MeasureArguments& arguments) {
   if (!arguments.batches.empty()) options.batches = arguments.batches;
   if (arguments.threads > 0) options.threads = arguments.threads;
   options.optimizer = parse_optimizer(arguments.optimizer);
+  options.precision = parse_precision(arguments.precision);
+  if (options.precision == Precision::fp8)
+    throw ConfigError("--precision: kernels of fp8 are not timed here; give measurements of them with --from");
   if (!arguments.budget.empty()) options.budget = parse_budget(arguments.budget);
   if (options.models.empty() || options.batches.empty())
     throw ConfigError(
@@ -121,8 +124,9 @@ void check_not_measuring(const MeasureArguments& arguments) {
 int list_kernels(const MeasureArguments& arguments) {
   const MeasureOptions options = measure_options(arguments);
   const std::vector<Model> models = load_models(options.models);
-  write_file(arguments.kernel_list,
-             [&](std::ostream& out) { write_kernel_list(out, models, options.batches, options.optimizer); });
+  write_file(arguments.kernel_list, [&](std::ostream& out) {
+    write_kernel_list(out, models, options.batches, options.optimizer, options.precision);
+  });
   return kDone;
 }
 
@@ -147,6 +151,8 @@ KernelMeasurements measure_kernels(const MeasureArguments& arguments) {
   if (arguments.layer_timings.empty() &&
       (arguments.kernels.empty() ? pytorch_is_installed() : arguments.kernels == "pytorch"))
     return measure_pytorch_kernels(models, options);
+  if (options.precision != Precision::fp32)
+    throw ConfigError("--precision: oneDNN's kernels are timed in fp32; others need PyTorch on a GPU");
   const MeasuredKernels measured = measure_steps(options);
   if (!arguments.layer_timings.empty())
     write_file(arguments.layer_timings, to_layer_timings(measured, models.front(), options.models.front()));

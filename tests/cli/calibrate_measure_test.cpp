@@ -207,9 +207,9 @@ layers:
       std::string pass = fields[1];
       // Gradients that PyTorch computes together are one pass there.
       const bool both = name == "kernels.csv" && pass != "forward" &&
-                        (fields[3] == "batch_norm" || fields[3] == "layer_norm" || fields[3] == "lstm");
+                        (fields[4] == "batch_norm" || fields[4] == "layer_norm" || fields[4] == "lstm");
       if (both) pass = "backward";
-      if (name == "kernels.csv" && fields[3] == "attention") continue;  // additive, in gnmt
+      if (name == "kernels.csv" && fields[4] == "attention") continue;  // additive, in gnmt
       rows.insert(fields[0] + " " + pass + " " + fields[2]);
     }
     return rows;
@@ -219,6 +219,36 @@ layers:
   CHECK(read_file(folder.path() / "left.txt") == "left out: attention: it has no kernel of its own in PyTorch\n");
   // What the script writes, epocast reads.
   run_good({"calibrate", "compute", "--from", "dry.csv", "-o", "dry.yaml"}, folder);
+
+  // In 16 bits a layer is the kernels that mixed precision runs, each distinct one once; gradients that PyTorch
+  // computes together are one kernel, which moves what both do (it counts its values twice).
+  for (const std::string precision : {"bf16", "tf32"}) {
+    CAPTURE(precision);
+    run_good(
+        {"calibrate", "compute", "--model",
+         "net.yaml,{name: gpt, layers: 1, hidden: 64, heads: 4, sequence: 32, vocabulary: 128, fused: true, pairs: "
+         "causal}",
+         "--batch", "2", "--precision", precision, "--kernel-list", "kernels.csv"},
+        folder);
+    REQUIRE(std::system(
+                (in_folder + "python3 -B '" + script + "' kernels.csv --dry-run -o dry.csv 2>/dev/null").c_str()) == 0);
+    const std::string timed = read_file(folder.path() / "dry.csv");
+    CHECK_THAT(timed, Catch::Contains("# precision: " + precision + "\n"));
+    if (precision == "bf16") {
+      // 2 sequences of 32 positions and 64 features: 2 accesses forward; of both gradients 3 and 2, halved.
+      CHECK_THAT(timed, Catch::Contains("\nmemory,forward,op=layer_norm values=8192,") &&
+                            Catch::Contains("\nmemory,backward,op=layer_norm values=10240,") &&
+                            !Catch::Contains("backward_data,op=layer_norm"));
+      CHECK_THAT(timed, Catch::Contains("\ngemm,backward_weights,m=64 n=192 k=64 ta=0 tb=1,") &&
+                            Catch::Contains("\nattention,backward,batch=2 heads=4 kv_heads=4 queries=32 keys=32 "));
+    }
+    run_good({"calibrate", "compute", "--from", "dry.csv", "-o", precision + ".yaml"}, folder);
+    CHECK_THAT(read_file(folder.path() / (precision + ".yaml")), Catch::Contains("precision: " + precision + "\n"));
+  }
+  const std::vector<std::string> fp8 = {"--precision", "fp8", "--kernel-list", "fp8.csv"};
+  CHECK_THAT(calibrate(folder, fp8).err, Catch::StartsWith("--precision: kernels of fp8 are not timed here"));
+  CHECK_THAT(calibrate(folder, {"--precision", "bf16", "--kernels", "onednn"}).err,
+             Catch::StartsWith("--precision: oneDNN's kernels are timed in fp32"));
 
   folder.write("cut.csv", read_file(folder.path() / "kernels.csv").substr(0, 900));
   CHECK(std::system((in_folder + "python3 -B '" + script + "' cut.csv --dry-run -o cut.out 2>/dev/null").c_str()) != 0);

@@ -7,9 +7,11 @@
 
 `epocast calibrate compute --kernels pytorch` does the three in one.
 
-fp32 without TF32. Before each timed run a buffer of twice the last caches is overwritten, so that operands come from
-memory as in a step of a large network. Each kernel is run until the median's standard error is below 1 %, 10 to 100
-times, fewer if --budget would not last for all kernels. On CPUs, time in which other programs had the CPU is left out.
+The list says the precision: fp32 (without TF32), tf32, fp16 or bf16. In 16 bits, images lie with their channels last,
+norms scale in fp32, and updates are of fp32 weights. Before each timed run a buffer of twice the last caches is
+overwritten, so that operands come from memory as in a step of a large network. Each kernel is run until the median's
+standard error is below 1 %, 10 to 100 times, fewer if --budget would not last for all kernels. On CPUs, time in which
+other programs had the CPU is left out.
 Kinds that are not timed (e3d_lstm, rearrange, attention with additive scores, lstm with feedback) are named on stderr.
 """
 
@@ -17,6 +19,7 @@ import argparse
 import csv
 import datetime
 import glob
+import inspect
 import os
 import re
 import signal
@@ -26,8 +29,8 @@ import tempfile
 import time
 
 # Kinds whose gradients PyTorch computes together: one measurement of the pass `backward`.
-BOTH_GRADIENTS = {"batch_norm", "layer_norm", "lstm"}
-NOT_TIMED = {"e3d_lstm", "rearrange"}
+BOTH_GRADIENTS = {"batch_norm", "layer_norm", "lstm", "fused_attention"}
+NOT_TIMED = {"e3d_lstm", "rearrange", "recurrence", "scores_attention", "experts"}
 NUMBERS = """batch inputs channels height width depth input_values out_channels out_height out_width out_depth
 kernel_height kernel_width kernel_depth stride dilation groups padding_height padding_width padding_depth neighbours heads steps
 parameters""".split()
@@ -46,22 +49,44 @@ def read_kernels(path):
             table = list(csv.DictReader(file))
     except OSError as error:
         fail(f"{path}: {error.strerror}")
-    needed = {"operator", "pass", "shape", "kind", "variant", *NUMBERS}
+    needed = {"operator", "pass", "shape", "precision", "kind", "variant", *NUMBERS}
     if not table or not needed <= table[0].keys():
         fail(f"{path}: is no list of `epocast calibrate compute --kernel-list`")
-    rows, seen = [], set()
+    if len({row["precision"] for row in table}) > 1:
+        fail(f"{path}: has kernels of several precisions; measure one list for each")
+    rows, seen = [], {}
     for line, row in enumerate(table, 2):
         try:
             row.update({key: int(row[key]) for key in NUMBERS})
         except (TypeError, ValueError):
             fail(f"{path}:{line}: is cut off, or holds something else than whole numbers")
-        if row["kind"] in BOTH_GRADIENTS and row["pass"] != "forward":
+        both = row["kind"] in BOTH_GRADIENTS and row["pass"] != "forward"
+        if both:
             row["pass"] = "backward"
-        key = tuple(row.values())
+        # Gradients that are computed together move different numbers of values in narrow formats.
+        of_pass = both and row["operator"] == "memory"
+        key = tuple(value for name, value in row.items() if not (of_pass and name == "shape"))
         if key not in seen:
-            seen.add(key)
+            seen[key] = row
+            row["shapes"] = [row["shape"]]
             rows.append(row)
+        elif of_pass and row["shape"] not in seen[key]["shapes"]:
+            seen[key]["shapes"].append(row["shape"])
+    for row in rows:
+        row["shape"] = joined(row.pop("shapes"))
     return rows
+
+
+def precision_of(rows):
+    return rows[0]["precision"] if rows else "fp32"
+
+
+def joined(shapes):
+    """Of both gradients in one: half of what each moves, since the pass `backward` counts its values twice."""
+    if len(shapes) == 1:
+        return shapes[0]
+    values = sum(int(shape.split("values=")[1]) for shape in shapes)
+    return shapes[0].split("values=")[0] + f"values={(values + 1) // 2}"
 
 
 def is_timed(row):
@@ -73,12 +98,21 @@ def is_timed(row):
 class Maker:
     """Makes, for a row, the function to time."""
 
-    def __init__(self, torch, device):
+    def __init__(self, torch, device, precision):
         self.torch, self.device = torch, device
+        self.dtype = {"fp16": torch.float16, "bf16": torch.bfloat16}.get(precision, torch.float32)
+        self.narrow = self.dtype != torch.float32
         torch.manual_seed(1)
 
-    def tensor(self, *shape, gradient=True):
-        return self.torch.randn(*shape, device=self.device, requires_grad=gradient)
+    def tensor(self, *shape, gradient=True, dtype=None):
+        out = self.torch.randn(*shape, device=self.device, dtype=dtype or self.dtype)
+        if self.narrow and len(shape) == 4:
+            out = out.contiguous(memory_format=self.torch.channels_last)
+        return out.requires_grad_(gradient)
+
+    def scale(self, *shape):
+        """Parameters of norms, which stay in fp32."""
+        return self.tensor(*shape, dtype=self.torch.float32)
 
     def function(self, row):
         kind = row["kind"]
@@ -88,6 +122,14 @@ class Maker:
             return lambda: sum(parts[1:], start=parts[0])
         if kind == "update":
             return self.update(row)
+        if kind == "product":
+            return self.product_of(row)
+        if kind == "bias":
+            return self.bias(row)
+        if self.narrow and kind == "softmax":
+            kind = "loss"
+        if row["variant"] in ("rms", "rotary"):
+            kind = {"rms": "rms_norm"}.get(row["variant"], row["variant"])
         forward, wanted_data, wanted_weights = getattr(self, kind)(row)
         if row["pass"] == "forward":
             return forward
@@ -99,13 +141,14 @@ class Maker:
 
     def update(self, row):
         torch = self.torch
-        parameter = torch.nn.Parameter(self.tensor(row["parameters"], gradient=False))
-        parameter.grad = self.tensor(row["parameters"], gradient=False)
+        parameter = torch.nn.Parameter(self.tensor(row["parameters"], gradient=False, dtype=torch.float32))
+        parameter.grad = self.tensor(row["parameters"], gradient=False, dtype=torch.float32)
         name = row["shape"].split()[0].removeprefix("op=update_")
-        optimizer = {"sgd": lambda p: torch.optim.SGD(p, 1e-6),
-                     "momentum": lambda p: torch.optim.SGD(p, 1e-6, momentum=0.9),
-                     "adam": lambda p: torch.optim.Adam(p, 1e-6)}[name]([parameter])
-        return optimizer.step
+        kind, options = {"sgd": (torch.optim.SGD, {}), "momentum": (torch.optim.SGD, {"momentum": 0.9}),
+                         "adam": (torch.optim.Adam, {})}[name]
+        if self.device == "cuda" and "fused" in inspect.signature(kind).parameters:
+            options["fused"] = True
+        return kind([parameter], lr=1e-6, **options).step
 
     def image(self, row):
         """The input, with the depth first if there is one."""
@@ -156,6 +199,74 @@ class Maker:
         x, weight = self.tensor(rows, inputs), self.tensor(outputs, inputs)
         return (lambda: self.torch.nn.functional.linear(x, weight)), [x], [weight]
 
+    def product_of(self, row):
+        """C (m x n) = A (m x k) B (k x n) column by column, as the shape says: row by row its transpose."""
+        size = {key: int(value) for key, value in (word.split("=") for word in row["shape"].split())}
+        m, n, k, count = size["m"], size["n"], size["k"], size.get("count", 1)
+        side = [] if count == 1 else [count]
+        a = self.tensor(*side, m, k, gradient=False).transpose(-1, -2) if size["ta"] else \
+            self.tensor(*side, k, m, gradient=False)
+        b = self.tensor(*side, k, n, gradient=False).transpose(-1, -2) if size["tb"] else \
+            self.tensor(*side, n, k, gradient=False)
+        return lambda: b @ a
+
+    def fused_attention(self, row):
+        size = {key: int(value) for key, value in (word.split("=") for word in row["shape"].split())}
+        functional = self.torch.nn.functional
+
+        def part(heads, length, features):
+            rows = self.torch.randn(size["batch"], length, heads, features, device=self.device, dtype=self.dtype)
+            return rows.transpose(1, 2).requires_grad_()
+
+        query = part(size["heads"], size["queries"], size["key_features"])
+        key = part(size["kv_heads"], size["keys"], size["key_features"])
+        value = part(size["kv_heads"], size["keys"], size["value_features"])
+        shared = size["kv_heads"] != size["heads"]
+        return (lambda: functional.scaled_dot_product_attention(
+            query, key, value, is_causal=size["causal"] == 1, enable_gqa=shared)), [query, key, value], []
+
+    def rms_norm(self, row):
+        x, scale = self.sequence(row), self.tensor(row["channels"])
+        norm = getattr(self.torch.nn.functional, "rms_norm", None)  # since PyTorch 2.4
+        if norm:
+            return (lambda: norm(x, (row["channels"],), scale)), [x], [scale]
+        return (lambda: x * self.torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6) * scale), [x], [scale]
+
+    def rotary(self, row):
+        """As models of Hugging Face's transformers do: x cos + rotate_half(x) sin."""
+        torch, features = self.torch, row["channels"] // max(1, row["heads"])
+        turned = self.sequence(row)
+        cos, sin = (self.tensor(row["width"], features // 2, gradient=False).repeat(1, 2) for _ in range(2))
+
+        def turn():
+            x = turned.view(row["batch"], row["width"], -1, features).transpose(1, 2)
+            half = torch.cat((-x[..., features // 2:], x[..., :features // 2]), -1)
+            return x * cos + half * sin
+
+        return turn, [turned], []
+
+    def bias(self, row):
+        """The gradient of a bias: the sum over all positions."""
+        gradient = self.tensor(row["batch"] * row["out_width"] * row["out_height"] * row["out_depth"],
+                               row["out_channels"], gradient=False)
+        return lambda: gradient.sum(0)
+
+    def loss(self, row):
+        """Cross-entropy in fp32 of logits in 16 bits."""
+        torch, positions = self.torch, row["batch"] * row["width"] * row["height"]
+        x = self.tensor(positions, row["channels"])
+        wanted = torch.randint(row["channels"], (positions,), device=self.device)
+        return (lambda: torch.nn.functional.cross_entropy(x.float(), wanted)), [x], []
+
+    def scores_softmax(self, row):
+        values = int(row["shape"].split("values=")[1]) // (2 if row["pass"] == "forward" else 3)
+        x = self.tensor(max(1, values // row["width"]), row["width"])
+        return (lambda: self.torch.softmax(x, 1)), [x], []
+
+    def scores_dropout(self, row):
+        x = self.tensor(2 * int(row["shape"].split("values=")[1]) // 5)
+        return (lambda: self.torch.nn.functional.dropout(x, 0.1)), [x], []
+
     def fully_connected(self, row):
         return self.product(row["batch"], row["input_values"], row["out_channels"])
 
@@ -174,7 +285,7 @@ class Maker:
         if row["variant"] == "frozen":
             x, fixed = self.image(row), self.tensor(row["channels"], *[1] * (3 if row["depth"] > 1 else 2), gradient=False)
             return (lambda: x * fixed + fixed), [x], []
-        x, scale, shift = self.image(row), self.tensor(row["channels"]), self.tensor(row["channels"])
+        x, scale, shift = self.image(row), self.scale(row["channels"]), self.scale(row["channels"])
         norm = self.torch.nn.functional.batch_norm
         return (lambda: norm(x, None, None, scale, shift, training=True)), [x], [scale, shift]
 
@@ -195,7 +306,13 @@ class Maker:
         if row["variant"] == "gated_tanh":
             value, gate = x.chunk(2, dim=1)
             return (lambda: self.torch.tanh(value) * self.torch.sigmoid(gate)), [x], []
-        function = {"gelu": self.torch.nn.functional.gelu}.get(row["variant"]) or getattr(self.torch, row["variant"])
+        if row["variant"] == "swiglu":
+            gate, value = self.sequence(row).chunk(2, dim=-1)
+            gate, value = gate.detach().requires_grad_(), value.detach().requires_grad_()
+            return (lambda: self.torch.nn.functional.silu(gate) * value), [gate, value], []
+        functional = self.torch.nn.functional
+        named = {"gelu": functional.gelu, "silu": functional.silu, "leaky_relu": functional.leaky_relu}
+        function = named.get(row["variant"]) or getattr(self.torch, row["variant"])
         return (lambda: function(x)), [x], []
 
     def softmax(self, row):
@@ -330,17 +447,19 @@ def rate_of(clock, function, amount, seconds):
     return amount / best
 
 
-def header(torch, device, clock, arguments):
+def header(torch, device, clock, precision, arguments):
     name = torch.cuda.get_device_name() if device == "cuda" else arguments.name or "CPU"
     units = torch.cuda.get_device_properties(0).multi_processor_count if device == "cuda" else torch.get_num_threads()
-    side = 4096 if device == "cuda" else 2048
-    a, b = (torch.randn(side, side, device=device) for _ in range(2))
+    side = 8192 if device == "cuda" and precision != "fp32" else 4096 if device == "cuda" else 2048
+    kind = {"fp16": torch.float16, "bf16": torch.bfloat16}.get(precision, torch.float32)
+    a, b = (torch.randn(side, side, device=device, dtype=kind) for _ in range(2))
     share = 0.02 * arguments.budget  # for each rate
     x, y = (torch.zeros(256 << 20, dtype=torch.int8, device=device) for _ in range(2))
     peak = arguments.peak_rate or f"{rate_of(clock, lambda: a @ b, 2 * side ** 3, share) / 1e9:.6g} GFLOP/s"
     bandwidth = arguments.memory_bandwidth or f"{rate_of(clock, lambda: x.copy_(y), 2 * (256 << 20), share) / 1e9:.6g} GB/s"
     library = f"PyTorch {torch.__version__}" + (f", cuDNN {torch.backends.cudnn.version()}" if device == "cuda" else "")
-    return {"device": arguments.name or name, "source": "workloads/microbench/pytorch_kernels.py", "precision": "fp32",
+    return {"device": arguments.name or name, "source": "workloads/microbench/pytorch_kernels.py",
+            "precision": precision,
             "library": library, "date": datetime.date.today().isoformat(), "threads": torch.get_num_threads(),
             "peak_rate": peak, "memory_bandwidth": bandwidth, "units": units,
             "note": "medians; caches flushed before each run; until the median is known to 1 % or the time is up"}
@@ -390,13 +509,16 @@ def measure(rows, arguments):
         import torch
     except ImportError:
         fail("PyTorch is not installed; --dry-run shows what would be timed")
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    precision = precision_of(rows)
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = precision == "tf32"
     torch.backends.cudnn.benchmark = True
     if arguments.threads:
         torch.set_num_threads(arguments.threads)
     device = arguments.device or ("cuda" if torch.cuda.is_available() else "cpu")
-    clock, maker = Clock(torch, device), Maker(torch, device)
-    head, begin, out = header(torch, device, clock, arguments), time.monotonic(), []
+    if device == "cpu" and precision != "fp32":
+        fail(f"{precision} is timed on GPUs only; write the list in fp32")
+    clock, maker = Clock(torch, device), Maker(torch, device, precision)
+    head, begin, out = header(torch, device, clock, precision, arguments), time.monotonic(), []
     for index, row in enumerate(rows):
         now = time.monotonic()
         if now > stop:
@@ -424,7 +546,8 @@ def main():
     parser.add_argument("--name", help="of the device, for the file")
     parser.add_argument("--threads", type=int, help="of a CPU")
     parser.add_argument("--budget", type=duration, default=600.0, help="how long it may take; default: 10min")
-    parser.add_argument("--peak-rate", help="fp32 peak, as in '15.7 TFLOP/s'; default: measured with a large product")
+    parser.add_argument("--peak-rate",
+                        help="peak in the list's precision, as in '15.7 TFLOP/s'; default: measured with a large product")
     parser.add_argument("--memory-bandwidth", help="as in '900 GB/s'; default: measured with a large copy")
     parser.add_argument("--dry-run", action="store_true", help="needs no PyTorch: give every kernel 1 s")
     arguments = parser.parse_args()
@@ -436,8 +559,8 @@ def main():
         print(f"left out: {kind}: it has no kernel of its own in PyTorch", file=sys.stderr)
     rows = [row for row in rows if is_timed(row)]
     if arguments.dry_run:
-        head = {"device": arguments.name or "none (dry run)", "source": "dry run", "library": "PyTorch", "precision": "fp32",
-                "peak_rate": "1 GFLOP/s", "memory_bandwidth": "1 GB/s", "units": 1}
+        head = {"device": arguments.name or "none (dry run)", "source": "dry run", "library": "PyTorch",
+                "precision": precision_of(rows), "peak_rate": "1 GFLOP/s", "memory_bandwidth": "1 GB/s", "units": 1}
         write(arguments.output, head, [(row, [1.0, 1.0]) for row in rows])
     else:
         write(arguments.output, *measure(rows, arguments))
