@@ -10,7 +10,8 @@
 //     T_bytes = bytes / (bandwidth * memory_efficiency)
 // A kernel without FLOP takes T_bytes / class factor.
 //
-// tiles (products in tf32, fp16, bf16 and fp8, which libraries compute tile by tile on the multiprocessors' matrix units):
+// tiles (products in tf32, fp16, bf16 and fp8, which libraries compute tile by tile on the multiprocessors' matrix
+// units):
 //     time = overhead + min over tiles a x b and cuts s of k of (T_tiles^4 + T_bytes^4)^(1/4) + T_quantise
 //     T_tiles = waves * (ceil32(k / s) * step + fill)
 //     step = ((2 a b / (peak / units * efficiency * class factor))^4 + ((a + b) operand bytes / (on_chip /
