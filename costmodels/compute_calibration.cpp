@@ -111,6 +111,11 @@ KernelFit read_fit(const ConfigNode& node, const DeviceRates& rates) {
   return fit;
 }
 
+/// Formats whose kernels are the same but for the rate of products and the bytes of a value.
+bool on_matrix_units(Precision precision) {
+  return precision == Precision::tf32 || precision == Precision::fp16 || precision == Precision::bf16;
+}
+
 }  // namespace
 
 const KernelFit* ComputeCalibration::find(const std::string& family, KernelPass pass) const {
@@ -141,10 +146,11 @@ ComputeCalibration read_compute_calibration(const ConfigNode& root) {
     if (base.has("scaled_from"))
       throw root.at("scaled_from").error("is itself scaled from another; name the measured one");
     ComputeCalibration measured = read_compute_calibration(base);
-    if (measured.rates.precision != out.rates.precision)
+    if (measured.rates.precision != out.rates.precision &&
+        !(on_matrix_units(measured.rates.precision) && on_matrix_units(out.rates.precision)))
       throw root.at("precision")
           .error(std::string("must be ") + to_string(measured.rates.precision) +
-                 ", in which 'scaled_from' was measured");
+                 ", in which 'scaled_from' was measured; tf32, fp16 and bf16 may stand for each other");
     out.fits = std::move(measured.fits);  // efficiencies and residuals stay, rates change
   } else {
     for (const ConfigNode& fit : root.at("fits").items()) out.fits.push_back(read_fit(fit, out.rates));

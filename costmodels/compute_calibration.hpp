@@ -5,9 +5,9 @@
 //     calibration: compute
 //     device: NVIDIA V100 (DGX-1)
 //     source: ...                    # of the measurements; also library, date, confidence
-//     precision: fp32                # or fp16, bf16, fp8: of what the fits hold for; peak_rate is of products in it
-//     rates: {peak_rate: 15700 GFLOP/s, memory_bandwidth: 900 GB/s, units: 80}
-//     fits:                          # one per operator and pass; see kernel_formula.hpp for the formulas
+//     precision: fp32                # or tf32, fp16, bf16, fp8: of what the fits hold for; peak_rate is of products in
+//     it rates: {peak_rate: 15700 GFLOP/s, memory_bandwidth: 900 GB/s, units: 80} fits:                          # one
+//     per operator and pass; see kernel_formula.hpp for the formulas
 //       - operator: convolution
 //         pass: forward
 //         quality: {points: 94, shapes: 90, roofline_error: 0.284, physical_error: 0.0845, error: 0.088, error_90:
@@ -24,7 +24,8 @@
 //     scaled_from: p100              # a calibration in the same folder
 //     expected_error: 0.3            # median, as found where both devices were measured
 //
-// and `device`, `source`, `confidence`, `precision` and `rates` of its own.
+// and `device`, `source`, `confidence`, `precision` and `rates` of its own. So does a format that was not measured:
+// tf32 from bf16, at the rate of its products and with values of four bytes.
 
 #include <filesystem>
 #include <string>

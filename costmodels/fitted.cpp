@@ -58,7 +58,7 @@ Chosen choose_by_accesses(const ComputeCalibration& calibration, MemoryShape mem
 /// kinds' gradients may be measured apart and others', such as normalisation's, together).
 Chosen choose(const ComputeCalibration& calibration, KernelShape shape) {
   if (auto* memory = std::get_if<MemoryShape>(&shape.of);
-      memory != nullptr && bytes_per_value(calibration.rates.precision) < 4)
+      memory != nullptr && calibration.rates.precision != Precision::fp32)
     return choose_by_accesses(calibration, *memory, shape.pass);
   const Chosen own{calibration.find(shape.family(), shape.pass), kernel_work(shape), 1};
   if (knows_kind(own)) return own;
@@ -81,12 +81,12 @@ Chosen choose(const ComputeCalibration& calibration, KernelShape shape) {
 std::vector<LayerKernel> kernels_of(const ComputeCalibration& calibration, const Layer& layer, std::int64_t batch,
                                     KernelPass pass) {
   const auto whole = layer_kernel(layer, batch, pass);
-  const bool half = bytes_per_value(calibration.rates.precision) < 4;
-  if (!whole && !half) return {};
-  if (!half && knows_kind(choose(calibration, *whole))) return {{*whole, 1}};
-  return layer_kernels(layer, batch, pass,
-                       {.traffic = half ? Traffic::kernels : Traffic::layers,
-                        .fused_attention = calibration.find("attention", KernelPass::forward) != nullptr});
+  const bool in_parts = calibration.rates.precision != Precision::fp32;
+  if (!whole && !in_parts) return {};
+  if (!in_parts && knows_kind(choose(calibration, *whole))) return {{*whole, 1}};
+  return layer_kernels(
+      layer, batch, pass,
+      kernel_style(calibration.rates.precision, calibration.find("attention", KernelPass::forward) != nullptr));
 }
 
 bool computes(const KernelShape& shape) { return std::string(shape.family()) != "memory"; }

@@ -21,10 +21,8 @@ struct Clocks {
 }  // namespace
 
 double HostLaunches::kernels(const Layer& layer, std::int64_t batch, KernelPass pass, Precision precision) {
-  const bool half = bytes_per_value(precision) < 4;
   double sum = 0;
-  for (const LayerKernel& kernel : layer_kernels(
-           layer, batch, pass, {.traffic = half ? Traffic::kernels : Traffic::layers, .fused_attention = true}))
+  for (const LayerKernel& kernel : layer_kernels(layer, batch, pass, kernel_style(precision, true)))
     sum += kernel.repeats;
   return sum;
 }

@@ -44,7 +44,7 @@ constexpr std::array<Tile, 6> kTiles{Tile{256, 128}, {128, 256}, {128, 128}, {12
 constexpr std::array<double, 8> kCuts{1, 2, 3, 4, 6, 8, 12, 16};
 constexpr double kStepDepth = 32;       // of k; tiles are loaded in slices of 32 or more
 constexpr double kPartialSumBytes = 4;  // fp32
-constexpr double kQuantiseBytes = 3;  // a 16-bit value read, an 8-bit one written
+constexpr double kQuantiseBytes = 3;    // a 16-bit value read, an 8-bit one written
 
 double tiles_time(std::span<const double> c, double class_factor, const KernelWork& w, const DeviceRates& rates) {
   const double overhead = c[0], efficiency = c[1], memory_efficiency = c[2], fill = c[3];

@@ -9,22 +9,27 @@ namespace {
 
 // FLOP per score of attention: scale 1, softmax 5 (as in the layer's own count).
 constexpr double kScoreForward = 6;
-// Accesses of 16-bit values: a tensor read, one written, and its mask of a byte per value.
-constexpr double kMaskAccesses = 0.5;
-constexpr double kDropoutAccesses = 2 + kMaskAccesses;
-// Of each logit, in units of 2 bytes: cast to fp32 (2 + 4 bytes), maximum 4, subtract 8, exponential 8, sum 4, divide
-// 8; backward: two scalings in fp32 16, cast 4 + 2.
-constexpr double kLossForwardAccesses = 19;
-constexpr double kLossBackwardAccesses = 11;
+// Of each logit, in bytes: maximum 4, subtract 8, exponential 8, sum 4, divide 8; backward: two scalings 16.
+constexpr double kLossForwardBytes = 32;
+constexpr double kLossBackwardBytes = 16;
 // Megatron-LM's fused softmax works on four matrices of scores at a time (megatron/model/fused_softmax.py,
-// is_kernel_available); others are cast to fp32, scaled, masked, normalised and cast back one by one: in accesses of 2
-// bytes 3, 4, 4, 4 and 3, and backward 3, 6, 4, 4 and 3.
+// is_kernel_available); others are cast to fp32, scaled, masked, normalised and cast back one by one. Bytes of a score
+// in each step but the casts; backward the first reads the softmax, too.
 constexpr std::int64_t kFusedSoftmaxMatrices = 4;
-constexpr double kSoftmaxStepsForward[] = {3, 4, 4, 4, 3};
-constexpr double kSoftmaxStepsBackward[] = {3, 6, 4, 4, 3};
+constexpr double kSoftmaxStepsForward[] = {8, 8, 8};
+constexpr double kSoftmaxStepsBackward[] = {12, 8, 8};
+constexpr double kWideBytes = 4;  // fp32
 
 double d(std::int64_t x) { return static_cast<double>(x); }
 std::int64_t at_least_one(double x) { return std::max<std::int64_t>(1, std::llround(std::ceil(x - 1e-9))); }
+
+bool casts(const KernelStyle& style) { return style.value_bytes < kWideBytes; }
+/// Bytes of a cast to fp32, or from it.
+double cast_bytes(const KernelStyle& style) { return casts(style) ? style.value_bytes + kWideBytes : 0; }
+/// Accesses of a mask, which has a byte per value.
+double mask_accesses(const KernelStyle& style) { return 1 / style.value_bytes; }
+/// A tensor read, one written, and its mask.
+double dropout_accesses(const KernelStyle& style) { return 2 + mask_accesses(style); }
 
 LayerKernel memory(const char* op, double values, KernelPass pass, double repeats = 1) {
   return {{MemoryShape{op, at_least_one(values)}, pass}, repeats};
@@ -112,8 +117,10 @@ void add_softmax(std::vector<LayerKernel>& out, double scores, std::int64_t matr
     out.push_back(memory("softmax", (forward ? 2 : 3) * scores, pass));
     return;
   }
-  for (const double accesses : forward ? kSoftmaxStepsForward : kSoftmaxStepsBackward)
-    out.push_back(memory("softmax", accesses * scores, pass));
+  const auto step = [&](double bytes) { out.push_back(memory("softmax", bytes / style.value_bytes * scores, pass)); };
+  if (casts(style)) step(cast_bytes(style));
+  for (const double bytes : forward ? kSoftmaxStepsForward : kSoftmaxStepsBackward) step(bytes);
+  if (casts(style)) step(cast_bytes(style));
 }
 
 /// Query by query, as each reads the softmaxes of those before: a convolution over them and a product to features, the
@@ -150,7 +157,7 @@ std::vector<LayerKernel> attention(const Layer& layer, std::int64_t batch, Kerne
   if (pass == KernelPass::forward) {
     out.push_back(a.additive ? memory("attention", 2 * terms, pass) : a.scores(batch, pass));
     if (!a.fused) add_softmax(out, scores, batch * a.heads, pass, style);
-    if (a.dropout) out.push_back(memory("dropout", kDropoutAccesses * scores, pass));
+    if (a.dropout) out.push_back(memory("dropout", dropout_accesses(style) * scores, pass));
     out.push_back(a.sum(batch, pass));
     return out;
   }
@@ -160,7 +167,7 @@ std::vector<LayerKernel> attention(const Layer& layer, std::int64_t batch, Kerne
   }
   if (a.additive) out.push_back(memory("attention", 3 * terms, pass));
   if (a.fused) out.push_back(a.scores(batch, pass));  // once more, instead of from memory
-  if (a.dropout) out.push_back(memory("dropout", kDropoutAccesses * scores, pass));
+  if (a.dropout) out.push_back(memory("dropout", dropout_accesses(style) * scores, pass));
   if (!a.fused) add_softmax(out, scores, batch * a.heads, pass, style);
   return out;
 }
@@ -218,7 +225,8 @@ std::vector<LayerKernel> e3d_lstm(const Layer& layer, std::int64_t batch, Kernel
 }
 
 /// Values that the kernels of a layer without products read and write in one pass, by kind.
-std::vector<LayerKernel> memory_kernels(const Layer& layer, std::int64_t batch, KernelPass pass) {
+std::vector<LayerKernel> memory_kernels(const Layer& layer, std::int64_t batch, KernelPass pass,
+                                        const KernelStyle& style) {
   const double inputs = d(batch) * d(layer.input_values);
   const double outputs = d(batch) * d(layer.output.values());
   const bool forward = pass == KernelPass::forward;
@@ -239,15 +247,17 @@ std::vector<LayerKernel> memory_kernels(const Layer& layer, std::int64_t batch, 
                      forward ? inputs + outputs : 2 * inputs + outputs, pass)};
     case LayerKind::dropout:
       if (weights || (forward && layer.variant == "in_sum")) return {};
-      return {memory("dropout", kDropoutAccesses * outputs, pass)};
+      return {memory("dropout", dropout_accesses(style) * outputs, pass)};
     case LayerKind::add:
       if (weights) return {};
       if (forward && layer.variant == "in_sum")
-        return {memory("add", inputs + outputs + kMaskAccesses * outputs, pass)};
+        return {memory("add", inputs + outputs + mask_accesses(style) * outputs, pass)};
       return {memory("add", inputs + outputs, pass)};  // backward: of the two gradients of what was branched off
-    case LayerKind::softmax:
+    case LayerKind::softmax: {
       if (weights) return {};
-      return {memory("loss", (forward ? kLossForwardAccesses : kLossBackwardAccesses) * outputs, pass)};
+      const double bytes = (forward ? kLossForwardBytes : kLossBackwardBytes) + cast_bytes(style);
+      return {memory("loss", bytes / style.value_bytes * outputs, pass)};
+    }
     default: break;
   }
   const auto whole = layer_kernel(layer, batch, pass);
@@ -270,6 +280,12 @@ std::vector<LayerKernel> linear(const Layer& layer, std::int64_t batch, KernelPa
 }
 
 }  // namespace
+
+KernelStyle kernel_style(Precision precision, bool fused_attention) {
+  return {.traffic = precision == Precision::fp32 ? Traffic::layers : Traffic::kernels,
+          .fused_attention = fused_attention,
+          .value_bytes = bytes_per_value(precision)};
+}
 
 ConvolutionShape convolution_shape(const Layer& l, std::int64_t batch) {
   const Shape& in = is_transposed(l) ? l.output : l.input;
@@ -315,7 +331,7 @@ std::vector<LayerKernel> layer_kernels(const Layer& layer, std::int64_t batch, K
   const bool counts_accesses = style.traffic == Traffic::kernels;
   // Gradients that meet where branches part: no work of the layer, but traffic.
   if (counts_accesses && layer.kind == LayerKind::add && layer.needs_gradient)
-    return memory_kernels(layer, batch, pass);
+    return memory_kernels(layer, batch, pass, style);
   const auto whole = layer_kernel(layer, batch, pass);
   if (!whole) return {};
   switch (layer.kind) {
@@ -325,7 +341,8 @@ std::vector<LayerKernel> layer_kernels(const Layer& layer, std::int64_t batch, K
     case LayerKind::linear: return linear(layer, batch, pass, style);
     default: break;
   }
-  if (counts_accesses && std::string_view(whole->family()) == "memory") return memory_kernels(layer, batch, pass);
+  if (counts_accesses && std::string_view(whole->family()) == "memory")
+    return memory_kernels(layer, batch, pass, style);
   return {{*whole, 1}};
 }
 

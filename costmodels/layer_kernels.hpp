@@ -12,11 +12,12 @@
 // its gates (Wang et al. 2019).
 //
 // Traffic::layers counts what a layer reads and writes, input and output once each: so fp32 kernels were measured.
-// Traffic::kernels counts every access of the kernels that mixed-precision training runs: gradients of activations and
+// Traffic::kernels counts every access of the kernels that training on matrix units runs: gradients of activations and
 // norms read two tensors and write one, where branches join gradients are added, masks of dropout have a byte per
 // value, gradients of biases read all outputs, and the loss of a sequence makes the passes of Megatron's
 // vocabulary-parallel cross-entropy in fp32 (Shoeybi et al. 2019; megatron/core/tensor_parallel/cross_entropy.py):
-// cast, maximum, subtract, exponential, sum, divide; backward: scale twice and cast.
+// cast, maximum, subtract, exponential, sum, divide; backward: scale twice and cast. Casts fall away where all is
+// stored in fp32 (tf32).
 //
 // Scope and limits: products have the FLOP that the model's layer counts (tests/unit/layer_kernels_test.cpp); sums over
 // gates and the like are memory traffic, or contained in a measured recurrent kernel. Causal attention computes its
@@ -25,6 +26,7 @@
 #include <vector>
 
 #include "costmodels/kernel_shape.hpp"
+#include "sim/precision.hpp"
 
 namespace epocast {
 
@@ -39,7 +41,11 @@ enum class Traffic { layers, kernels };
 struct KernelStyle {
   Traffic traffic = Traffic::layers;
   bool fused_attention = false;  ///< a fused attention layer is one kernel in each pass, KernelPass::backward included
+  double value_bytes = 2;        ///< of an access, with Traffic::kernels: 2 or 4
 };
+
+/// In fp32 layers move what they read and write; in all other formats kernels do.
+KernelStyle kernel_style(Precision precision, bool fused_attention);
 
 /// The convolution of a batch that a convolutional layer is. Slices that a kernel covers count as further channels: the
 /// same products. A transposed layer is a convolution from its output to its input.

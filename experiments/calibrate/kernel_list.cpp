@@ -73,8 +73,8 @@ KernelShape runnable(KernelShape kernel) {
   return kernel;
 }
 
-/// What a kernel of a layer is, for the program that runs it: the layer's kind, or one of the kernels that a layer in
-/// narrow formats consists of, whose shape tells all.
+/// What a kernel of a layer is, for the program that runs it: the layer's kind, or one of the kernels that a layer on
+/// matrix units consists of, whose shape tells all.
 std::string kind_of(const KernelShape& kernel, const Layer& layer) {
   if (std::holds_alternative<GemmShape>(kernel.of)) return "product";
   if (std::holds_alternative<AttentionShape>(kernel.of)) return "fused_attention";
@@ -92,7 +92,7 @@ void write_kernel_list(std::ostream& out, const std::vector<Model>& models, cons
                        Optimizer optimizer, Precision precision) {
   out << kColumns;
   std::set<std::string> seen;
-  const bool narrow = bytes_per_value(precision) < bytes_per_value(Precision::fp32);
+  const bool in_parts = precision != Precision::fp32;
   for (const Model& model : models)
     for (const std::int64_t batch : batches)
       for (int i = 0; i < static_cast<int>(model.layers.size()); ++i)
@@ -102,10 +102,9 @@ void write_kernel_list(std::ostream& out, const std::vector<Model>& models, cons
           // Of sums and updates the number of values tells all.
           const bool is_layer = name != "update" && name != "gradient_sum";
           const auto inputs = static_cast<std::int64_t>(l.inputs.size());
-          if (narrow && is_layer) {
+          if (in_parts && is_layer) {
             const KernelPass known = parse_kernel_pass(name);
-            for (const LayerKernel& part :
-                 layer_kernels(l, batch, known, {.traffic = Traffic::kernels, .fused_attention = true})) {
+            for (const LayerKernel& part : layer_kernels(l, batch, known, kernel_style(precision, true))) {
               const std::string row =
                   row_of(runnable(part.shape), kind_of(part.shape, l), l.variant, l, batch, inputs, precision);
               if (seen.insert(row).second) out << row;

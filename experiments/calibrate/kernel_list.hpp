@@ -21,8 +21,8 @@ std::optional<KernelShape> step_kernel(const Model& model, int layer, std::int64
 
 /// Writes a table with a row for each distinct kernel: operator, pass and shape as measurements have them, then all
 /// that a program needs to run it. Layers that differ only in what their shape does not tell (padding, which function)
-/// have rows of their own. In fp32 and tf32 a layer is one kernel in each pass; in narrower formats it is the kernels
-/// that mixed-precision training runs (layer_kernels.hpp, Traffic::kernels, fused attention).
+/// have rows of their own. In fp32 a layer is one kernel in each pass; in other formats it is the kernels that training
+/// on matrix units runs (layer_kernels.hpp, Traffic::kernels, fused attention).
 void write_kernel_list(std::ostream& out, const std::vector<Model>& models, const std::vector<std::int64_t>& batches,
                        Optimizer optimizer, Precision precision = Precision::fp32);
 

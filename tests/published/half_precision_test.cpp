@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <string>
 
+#include "costmodels/compute_calibration.hpp"
 #include "costmodels/kernel_fit.hpp"
 #include "costmodels/kernel_measurements.hpp"
 
@@ -57,6 +58,18 @@ TEST_CASE("bf16 products of other software stacks, and fused attention on them",
 
 TEST_CASE("fused attention of heads that were left out: within 10 %, 90 % of them within 25 %") {
   for (const std::string table : {"a100_bf16", "h100_bf16"}) check(table, "attention", 0.10, 0.25);
+}
+
+TEST_CASE("tf32 products are those of bf16 at their own rate: the one that was measured is within 10 %") {
+  // PyTorch's torch.mm of fp32 matrices on an A100 SXM4 40GB, which ran at 127 TFLOP/s, so with TF32: 8.652 ms of
+  // kernel (FlagOpen/FlagPerf 1b5a030398ab, operation/benchmarks/mm/nvidia/A100_40_SXM/FP32_README.md).
+  const auto file = std::filesystem::path(EPOCAST_SOURCE_DIR) / "costmodels" / "calibrations" / "a100_tf32.yaml";
+  const ComputeCalibration tf32 = load_compute_calibration(file);
+  CHECK(tf32.rates.precision == Precision::tf32);
+  const KernelShape square = parse_kernel_shape("gemm", "forward", "m=8192 n=8192 k=8192 ta=0 tb=0");
+  const double ms = 1e3 * tf32.find("gemm", KernelPass::forward)->time(kernel_work(square), tf32.rates);
+  WARN(fmt::format("8192 x 8192 x 8192 in tf32: {:.3f} ms, measured 8.652 ms ({:+.1f} %)", ms, 100 * (ms / 8.652 - 1)));
+  CHECK(ms == Approx(8.652).epsilon(0.1));
 }
 
 }  // namespace epocast::half_precision_test

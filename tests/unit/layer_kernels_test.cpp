@@ -90,6 +90,28 @@ TEST_CASE("a dropout in the kernel of the sum behind it writes a mask only", "[l
   }
 }
 
+TEST_CASE("accesses are of a format's values: casts and masks weigh otherwise in four bytes", "[layer_kernels]") {
+  // 6 features at 5 positions of 4 samples, as above; 20 losses over 6 logits.
+  const Model m = model_of(
+      "  - {linear: below, units: 6}\n  - {dropout: d, mask: true}\n  - {add: sum, inputs: [d, below]}\n  - {softmax: "
+      "p}\n");
+  const auto in = [&](Precision precision, const std::string& layer, KernelPass pass) {
+    for (const Layer& l : m.layers)
+      if (l.name == layer) return text(layer_kernels(l, 4, pass, kernel_style(precision, true)));
+    return std::string("no layer " + layer);
+  };
+  // A mask is half of an access of two bytes and a quarter of one of four.
+  CHECK(in(Precision::bf16, "d", KernelPass::forward) == "memory op=dropout values=300\n");
+  CHECK(in(Precision::tf32, "d", KernelPass::forward) == "memory op=dropout values=270\n");
+  // Loss: 32 bytes of a logit, and 6 to cast it; backward 16 and 6.
+  CHECK(in(Precision::bf16, "p", KernelPass::forward) == "memory op=loss values=2280\n");  // 38 / 2 x 120
+  CHECK(in(Precision::tf32, "p", KernelPass::forward) == "memory op=loss values=960\n");   // 32 / 4 x 120
+  CHECK(in(Precision::bf16, "p", KernelPass::backward_data) == "memory op=loss values=1320\n");
+  CHECK(in(Precision::tf32, "p", KernelPass::backward_data) == "memory op=loss values=480\n");
+  // In fp32 a layer moves what it reads and writes.
+  CHECK(in(Precision::fp32, "p", KernelPass::forward) == "memory op=softmax values=240\n");
+}
+
 TEST_CASE("an LSTM is a product of its inputs and a recurrence", "[layer_kernels]") {
   // 6 inputs, 8 units, 5 steps, 4 samples: 32 gates from 20 vectors.
   const Model m = model_of("  - {lstm: below, units: 6}\n  - {lstm: l, units: 8}\n");

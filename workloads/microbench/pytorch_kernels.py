@@ -63,7 +63,7 @@ def read_kernels(path):
         both = row["kind"] in BOTH_GRADIENTS and row["pass"] != "forward"
         if both:
             row["pass"] = "backward"
-        # Gradients that are computed together move different numbers of values in narrow formats.
+        # Gradients that are computed together move different numbers of values where every access is counted.
         of_pass = both and row["operator"] == "memory"
         key = tuple(value for name, value in row.items() if not (of_pass and name == "shape"))
         if key not in seen:
@@ -102,6 +102,7 @@ class Maker:
         self.torch, self.device = torch, device
         self.dtype = {"fp16": torch.float16, "bf16": torch.bfloat16}.get(precision, torch.float32)
         self.narrow = self.dtype != torch.float32
+        self.in_parts = precision != "fp32"  # layers are several kernels each
         torch.manual_seed(1)
 
     def tensor(self, *shape, gradient=True, dtype=None):
@@ -126,7 +127,7 @@ class Maker:
             return self.product_of(row)
         if kind == "bias":
             return self.bias(row)
-        if self.narrow and kind == "softmax":
+        if self.in_parts and kind == "softmax":
             kind = "loss"
         if row["variant"] in ("rms", "rotary"):
             kind = {"rms": "rms_norm"}.get(row["variant"], row["variant"])
@@ -252,7 +253,7 @@ class Maker:
         return lambda: gradient.sum(0)
 
     def loss(self, row):
-        """Cross-entropy in fp32 of logits in 16 bits."""
+        """Cross-entropy in fp32 of logits."""
         torch, positions = self.torch, row["batch"] * row["width"] * row["height"]
         x = self.tensor(positions, row["channels"])
         wanted = torch.randint(row["channels"], (positions,), device=self.device)
@@ -264,7 +265,7 @@ class Maker:
         return (lambda: self.torch.softmax(x, 1)), [x], []
 
     def scores_dropout(self, row):
-        x = self.tensor(2 * int(row["shape"].split("values=")[1]) // 5)
+        x = self.tensor(int(int(row["shape"].split("values=")[1]) / (2 + 8 / self.torch.finfo(self.dtype).bits)))
         return (lambda: self.torch.nn.functional.dropout(x, 0.1)), [x], []
 
     def fully_connected(self, row):
