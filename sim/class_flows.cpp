@@ -6,19 +6,38 @@
 namespace epocast {
 
 void ClassFlows::start(double now, std::uint32_t flow_class, double bytes, std::uint64_t token) {
+  const FlowClass& own = classes_.classes[flow_class];
+  bool meets = false;
+  for (const FlowClass::Crossing& crossing : own.crossings) meets |= ++on_orbit_[crossing.orbit].under_way > 1;
   Flow flow{.flow_class = flow_class, .token = token, .left = bytes, .since = now};
-  if (classes_.classes[flow_class].crossings.empty()) {  // meets nobody
-    flow.rate = classes_.classes[flow_class].most;
+  changed_ = now;
+  if (meets) {
+    disturb(own);
+  } else {
+    flow.rate = alone(own);
     flow.end = now + bytes / flow.rate;
+    next_end_ = std::min(next_end_, flow.end);
   }
   flows_.push_back(flow);
-  disturb(flow_class);
-  changed_ = now;
 }
 
-void ClassFlows::disturb(std::uint32_t flow_class) {
+/// The rate of a flow that meets no other [B/s].
+double ClassFlows::alone(const FlowClass& own) const {
+  double rate = own.most;
+  for (const FlowClass::Crossing& c : own.crossings) rate = std::min(rate, classes_.bandwidth[c.orbit] / c.flows);
+  return rate;
+}
+
+void ClassFlows::leave(std::uint32_t flow_class) {
+  const FlowClass& own = classes_.classes[flow_class];
+  bool meets = false;
+  for (const FlowClass::Crossing& crossing : own.crossings) meets |= --on_orbit_[crossing.orbit].under_way > 0;
+  if (meets) disturb(own);
+}
+
+void ClassFlows::disturb(const FlowClass& own) {
   settled_ = false;
-  for (const FlowClass::Crossing& crossing : classes_.classes[flow_class].crossings)
+  for (const FlowClass::Crossing& crossing : own.crossings)
     if (!std::exchange(on_orbit_[crossing.orbit].disturbed, true)) disturbed_.push_back(crossing.orbit);
 }
 
@@ -30,24 +49,28 @@ double ClassFlows::next_end() {
 /// Finds the rates of all flows that what began or ended can have changed.
 void ClassFlows::settle() {
   // What is disturbed spreads over flows: in few rounds, as few flows are under way.
-  std::vector<std::uint32_t> touched;
-  std::vector<bool> is_touched(flows_.size(), false);
+  touched_.clear();
+  is_touched_.assign(flows_.size(), false);
   for (bool spreads = true; spreads;) {
     spreads = false;
     for (std::uint32_t f = 0; f < flows_.size(); ++f) {
-      if (is_touched[f]) continue;
+      if (is_touched_[f]) continue;
       const auto& crossings = of(flows_[f]).crossings;
       if (std::ranges::none_of(crossings, [&](const auto& c) { return on_orbit_[c.orbit].disturbed; })) continue;
-      is_touched[f] = spreads = true;
-      touched.push_back(f);
+      is_touched_[f] = spreads = true;
+      touched_.push_back(f);
       for (const FlowClass::Crossing& c : crossings)
         if (!std::exchange(on_orbit_[c.orbit].disturbed, true)) disturbed_.push_back(c.orbit);
     }
   }
-  share(touched);
+  share(touched_);
   for (const std::uint32_t orbit : disturbed_) on_orbit_[orbit].disturbed = false;
   disturbed_.clear();
   settled_ = true;
+  find_next_end();
+}
+
+void ClassFlows::find_next_end() {
   next_end_ = std::numeric_limits<double>::infinity();
   for (const Flow& flow : flows_) next_end_ = std::min(next_end_, flow.end);
 }

@@ -29,7 +29,7 @@ class ClassFlows {
     std::size_t kept = 0;
     for (std::size_t f = 0; f < flows_.size(); ++f) {
       if (flows_[f].end <= now + tolerance) {
-        disturb(flows_[f].flow_class);
+        leave(flows_[f].flow_class);
         ended(flows_[f].token);
       } else {
         flows_[kept++] = flows_[f];
@@ -37,6 +37,7 @@ class ClassFlows {
     }
     flows_.resize(kept);
     changed_ = now;
+    if (settled_) find_next_end();
   }
 
  private:
@@ -51,19 +52,25 @@ class ClassFlows {
   /// What a link of an orbit carries while rates are found.
   struct Orbit {
     bool disturbed = false;
-    double free = 0;   ///< B/s
-    double flows = 0;  ///< whose rates are not known yet
+    int under_way = 0;  ///< flows that cross it
+    double free = 0;    ///< B/s
+    double flows = 0;   ///< whose rates are not known yet
   };
 
   const FlowClass& of(const Flow& flow) const { return classes_.classes[flow.flow_class]; }
-  void disturb(std::uint32_t flow_class);
+  void disturb(const FlowClass& own);
+  void leave(std::uint32_t flow_class);
+  double alone(const FlowClass& own) const;
   void settle();
+  void find_next_end();
   void share(const std::vector<std::uint32_t>& flows);
 
   FlowClasses classes_;
   std::vector<Flow> flows_;
   std::vector<Orbit> on_orbit_;
   std::vector<std::uint32_t> disturbed_;  ///< orbits where flows began or ended since rates were found
+  std::vector<std::uint32_t> touched_;    ///< by settle(); kept for its memory
+  std::vector<bool> is_touched_;          ///< likewise
   double changed_ = 0;                    ///< s
   bool settled_ = true;
   double next_end_ = std::numeric_limits<double>::infinity();
