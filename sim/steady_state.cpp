@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace epocast {
 namespace {
@@ -42,12 +43,13 @@ bool SteadyStateDetector::record(std::uint64_t instance, std::int64_t iteration,
     if (row.iteration < iteration) {
       row.iteration = iteration;
       row.ended = 0;
-      row.end.resize(instances_);
+      row.end.assign(instances_, std::numeric_limits<double>::quiet_NaN());
     }
     if (row.iteration == iteration) {
       row.end[instance] = time;
       ++row.ended;
       row.frontier = frontier_;
+      row.last = time;
     }
   }
   // Each instance ends its iterations in order, so the first one in the line is the first to be complete.
@@ -76,6 +78,21 @@ bool SteadyStateDetector::covers_leaders(std::int64_t streak, std::int64_t neede
   return moment != nullptr && moment->frontier <= completed_;
 }
 
+bool SteadyStateDetector::leaders_repeat(double shift) const {
+  const Row *last = row(completed_ - 1), *before = row(completed_ - 2);
+  if (frontier_ > completed_ + 1 || last == nullptr || before == nullptr || before->frontier > completed_) return false;
+  const Row& next = rows_[static_cast<std::size_t>(completed_) % rows_.size()];
+  const bool begun = next.iteration == completed_;
+  const double allowed = tolerance(shift, last->last);
+  for (std::uint64_t i = 0; i < instances_; ++i) {
+    const double now = begun ? next.end[i] : std::numeric_limits<double>::quiet_NaN();
+    const bool repeats =
+        std::isnan(now) ? last->end[i] >= before->last - allowed : std::abs(now - last->end[i] - shift) <= allowed;
+    if (!repeats) return false;
+  }
+  return true;
+}
+
 bool SteadyStateDetector::outlives_rounding(double since, std::int64_t needed) const {
   const Row* first = row(std::max(completed_ - needed, oldest_kept()));
   return first != nullptr && std::ilogb(since) < std::ilogb(*std::min_element(first->end.begin(), first->end.end()));
@@ -102,7 +119,7 @@ std::optional<Period> SteadyStateDetector::find_period() {
     // Where instances lead, one period more: the last one is then periodic in all that happens in it, not only in its
     // ends.
     const std::int64_t with_leaders = needed + (frontier_ > completed_ ? length : 0);
-    if (!covers_leaders(streak, with_leaders)) continue;
+    if (!covers_leaders(streak, with_leaders) && !(length == 1 && leaders_repeat(*shift))) continue;
     if (length == 1 || outlives_rounding(since_[static_cast<std::size_t>(length)], with_leaders))
       return Period{length, *shift};
   }

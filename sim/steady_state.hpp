@@ -22,8 +22,10 @@ struct Period {
 /// exactly one shift later than `length` iterations before: from then on all events repeat, since nothing they depend
 /// on differs. Instances may run ahead of others (the first stage of a pipeline, workers of an asynchronous server). So
 /// the comparison must also cover all iterations that any instance had ended at some moment since when all of this
-/// holds; or else the rows could be from before the leaders met the rest in a queue or on a link. "Exactly" is 1e-11 of
-/// the shift, far above rounding and far below the 1e-9 that extrapolation promises.
+/// holds; or else the rows could be from before the leaders met the rest in a queue or on a link. Leaders that are
+/// ahead by one iteration only may as well have done, when the others end theirs, exactly what they had done one shift
+/// before: all that has happened since then is a copy of what happened before. "Exactly" is 1e-11 of the shift, far
+/// above rounding and far below the 1e-9 that extrapolation promises.
 ///
 /// A period of several iterations comes from instances that do not wait for each other and meet in turn. Which of two
 /// that meet is first may then rest on rounding alone, and such a loop repeats to the last bit until the clock passes a
@@ -53,7 +55,8 @@ class SteadyStateDetector {
     std::int64_t iteration = -1;
     std::uint64_t ended = 0;
     std::int64_t frontier = 0;  ///< iterations that the leading instance had ended when the last one ended this
-    std::vector<double> end;
+    double last = 0;            ///< date of the latest end [s]
+    std::vector<double> end;    ///< [s]; NaN: not yet
   };
   const Row* row(std::int64_t iteration) const;
   /// The shift between two complete rows if it is the same for all instances.
@@ -61,6 +64,9 @@ class SteadyStateDetector {
   /// Whether the last `streak` rows say all that the future depends on, `needed` of them being what one moment
   /// remembers.
   bool covers_leaders(std::int64_t streak, std::int64_t needed) const;
+  /// Whether leaders have done in the next iteration what they had done `shift` s before, when the one before was
+  /// complete; then the period is one iteration.
+  bool leaders_repeat(double shift) const;
   /// Whether the clock has rounded otherwise since the streak that began at date `since` [s] than in all of its last
   /// `needed` rows.
   bool outlives_rounding(double since, std::int64_t needed) const;

@@ -167,6 +167,24 @@ TEST_CASE("a producer that runs ahead must be seen to repeat beside its consumer
   CHECK(found->period.iteration() == Approx(1.5).epsilon(1e-12));
 }
 
+TEST_CASE("a leader that is one iteration ahead need only have done what it had done one shift before",
+          "[steady_state]") {
+  // Instance 0 ends iteration k at k s, instance 1 at k + 1.5 s. When it ends iteration 1, at 2.5 s, 0 has ended
+  // iteration 2, one shift after iteration 1: all since 1.5 s is a copy.
+  const auto after = [](const Rule& rule) {
+    const auto found = watch(2, 1, 20, rule);
+    return found && found->period.length == 1 && found->period.shift == Approx(1) ? found->after : -1;
+  };
+  const Rule steady = [](std::uint64_t i, std::int64_t k) { return real(k) + (i == 0 ? 0 : 1.5); };
+  CHECK(after(steady) == 2);
+  // 0's iteration 2 comes late: the rows of iterations 1 and 2 differ, and those of 2 and 3; 3 and 4 do not.
+  const Rule late = [&](std::uint64_t i, std::int64_t k) { return steady(i, k) + (i == 0 && k == 2 ? 0.2 : 0); };
+  CHECK(after(late) == 5);
+  // Two iterations ahead it is seen to repeat as others are, one period more.
+  const Rule far = [](std::uint64_t i, std::int64_t k) { return real(k) + (i == 0 ? 0 : 2.5); };
+  CHECK(after(far) == 5);
+}
+
 TEST_CASE("an instance far ahead of the others ends the comparison, not the count", "[steady_state]") {
   // Instance 0 is free-running and 100 times as fast: it leaves the 64 iterations that are kept. Iterations are
   // complete when instance 1 has ended them, and all of them count.
