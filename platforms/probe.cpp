@@ -24,6 +24,7 @@
 #include "sim/error.hpp"
 #include "sim/process.hpp"
 #include "sim/simgrid/engine.hpp"
+#include "sim/simgrid/simgrid.hpp"
 
 namespace epocast {
 
@@ -169,6 +170,7 @@ std::string remedy(std::string_view message) {
 }
 
 void probe(const std::filesystem::path& file, const Cluster* cluster, Seconds time_limit) {
+  load_simgrid();  // or its absence would look like the platform's fault
   Child child(file, cluster);
   std::string text;
   const bool ended = child.read_all(std::chrono::duration<double>(time_limit.value), text);

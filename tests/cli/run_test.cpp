@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -377,6 +378,28 @@ TEST_CASE("a scenario that kills its process leaves the others' results alone") 
   CHECK(number(csv, 0, "iteration_s") > number(csv, 2, "iteration_s"));  // the slower network
   CHECK(csv.rows[1].at("platform") == "deadly.xml");
   CHECK(csv.rows[1].at("iteration_s").empty());
+}
+
+TEST_CASE("SimGrid is loaded only when flows compete, and missed only then") {
+  const TemporaryFolder folder;
+  folder.write("epocast-simgrid.so", "no module");  // found before the program's own
+  folder.write("study.yaml",
+               "study: a\nplatform: skylake_10gbe\nmodel: mlp_mnist\nworkers: 4\nstrategy: data_parallel\n"
+               "sweep: {strategy: [data_parallel, {name: parameter_server, mode: async, servers: 2}]}\n");
+  ::setenv("LD_LIBRARY_PATH", folder.path().c_str(), 1);
+  const ProgramRun run = run_program({"run", "study.yaml", "--format", "csv"}, folder.path());
+  const ProgramRun tried = run_program({"validate", "study.yaml"}, folder.path());
+  ::unsetenv("LD_LIBRARY_PATH");
+  CAPTURE(run.err, tried.err);
+  CHECK(run.exit_code == 3);
+  CHECK_THAT(run.err, Catch::StartsWith("internal error: cannot load SimGrid (") &&
+                          Catch::Contains("epocast-simgrid.so") && Catch::Contains("[strategy=parameter_server"));
+  const Csv csv = read_csv(run.out);
+  REQUIRE(csv.rows.size() == 2);
+  CHECK(number(csv, 0, "iteration_s") > 0);
+  CHECK(csv.rows[1].at("iteration_s").empty());
+  CHECK(tried.exit_code == 3);  // it asks SimGrid in any case
+  CHECK_THAT(tried.err, Catch::Contains("cannot load SimGrid ("));
 }
 
 TEST_CASE("a scenario with bad input keeps its place and axes among good ones") {
