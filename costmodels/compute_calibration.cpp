@@ -139,7 +139,7 @@ ComputeCalibration read_compute_calibration(const ConfigNode& root) {
                parse_name(root.at("precision"), parse_precision)};
   if (root.has("scaled_from")) {
     out.scaled_from = root.at("scaled_from").as_string();
-    out.expected_error = root.at("expected_error").as_double({0, 10});
+    if (root.has("expected_error")) out.expected_error = root.at("expected_error").as_double({0, 10});
     const auto folder = std::filesystem::path(root.where().file).parent_path();
     const auto file = find_data_file(root.at("scaled_from"), {"calibration", folder, ".yaml"});
     const ConfigNode base = ConfigNode::load_file(file);

@@ -5,15 +5,23 @@
 //     calibration: compute
 //     device: NVIDIA V100 (DGX-1)
 //     source: ...                    # of the measurements; also library, date, confidence
-//     precision: fp32                # or tf32, fp16, bf16, fp8: of what the fits hold for; peak_rate is of products in
-//     it rates: {peak_rate: 15700 GFLOP/s, memory_bandwidth: 900 GB/s, units: 80} fits:                          # one
-//     per operator and pass; see kernel_formula.hpp for the formulas
+//     precision: fp32                # or tf32, fp16, bf16, fp8: of the fits; peak_rate is of products in it
+//     rates: {peak_rate: 15700 GFLOP/s, memory_bandwidth: 900 GB/s, units: 80}
+//
+//     fits:                          # one per operator and pass; see kernel_formula.hpp for the formulas
 //       - operator: convolution
+//
 //         pass: forward
-//         quality: {points: 94, shapes: 90, roofline_error: 0.284, physical_error: 0.0845, error: 0.088, error_90:
-//         0.207} parameters: {overhead: [1.6e-05, 1.3e-05, 2.1e-05], ...}      # value, ends of the 95 % interval;
-//         overhead in s class_factors: {1x1: [0.985, 0.7, 1.4], ...} interpolation: {amplitude: 0.12, noise: 0.034,
-//         lengths: [0.56, 1.6, 0.95, 2.8, 2.1, 1.3]} points:                    # the measurements: shape, time in s
+//
+//         quality: {points: 94, shapes: 90, roofline_error: 0.284, physical_error: 0.0845, error: 0.088, ...}
+//
+//         parameters: {overhead: [1.6e-05, 1.3e-05, 2.1e-05], ...}      # value, ends of the 95 % interval; s
+//
+//         class_factors: {1x1: [0.985, 0.7, 1.4], ...}
+//
+//         interpolation: {amplitude: 0.12, noise: 0.034, lengths: [0.56, 1.6, 0.95, 2.8, 2.1, 1.3]}
+//
+//         points:                    # the measurements: shape, time in s
 //           - [n=8 c=64 h=56 w=56 k=64 r=3 s=3 oh=56 ow=56 stride=1, 0.000106]
 //
 // A fit with `borrowed_from: NAME` instead of quality, interpolation and points is another device's, in proportion
@@ -22,12 +30,13 @@
 // A device that was not measured borrows another's fits at its own rates:
 //
 //     scaled_from: p100              # a calibration in the same folder
-//     expected_error: 0.3            # median, as found where both devices were measured
+//     expected_error: 0.3            # median, as found where both devices were measured; left out if they never were
 //
 // and `device`, `source`, `confidence`, `precision` and `rates` of its own. So does a format that was not measured:
 // tf32 from bf16, at the rate of its products and with values of four bytes.
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,8 +50,8 @@ struct ComputeCalibration {
   std::string confidence;  ///< for people: how sure it is, and of what
   DeviceRates rates;
   std::vector<KernelFit> fits;
-  std::string scaled_from;    ///< empty if measured on this device
-  double expected_error = 0;  ///< median relative error of a scaled calibration
+  std::string scaled_from;               ///< empty if measured on this device
+  std::optional<double> expected_error;  ///< median relative error of a scaled calibration, where it is known
 
   /// The fit for an operator family and pass, or null. A gemm fit serves all passes.
   const KernelFit* find(const std::string& family, KernelPass pass) const;

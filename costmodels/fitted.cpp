@@ -157,8 +157,9 @@ std::vector<std::string> Fitted::caveats(std::int64_t batch) const {
   std::vector<std::string> out;
   if (!calibration_.scaled_from.empty())
     out.push_back(fmt::format(
-        "calibration '{}' is scaled from '{}' by nominal rates, not measured: expect errors of about {:.0f} %", name_,
-        calibration_.scaled_from, 100 * calibration_.expected_error));
+        "calibration '{}' is scaled from '{}' by nominal rates, not measured: {}", name_, calibration_.scaled_from,
+        calibration_.expected_error ? fmt::format("expect errors of about {:.0f} %", 100 * *calibration_.expected_error)
+                                    : "how large its errors are is not known"));
   const FlopPerSecond peak = device_.matrix_rate(calibration_.rates.precision);
   const double ratio = peak.value / calibration_.rates.peak_rate.value;
   if (ratio > 0 && std::abs(std::log(ratio)) > std::log(1.25))

@@ -101,22 +101,32 @@ class GraphReader {
   std::unordered_map<std::string_view, int> link_index_;
 };
 
-/// The innermost zone, if those around it have nothing but the next one.
-const Zone* only_zone(const Topology& topology) {
-  for (const Zone& zone : topology.zones) {
-    if (&zone == &topology.zones.back()) break;
-    for (const pugi::xml_node child : zone.node.children())
-      if (std::string_view(child.name()) != "prop" && child != (&zone + 1)->node) return nullptr;
-  }
-  return &topology.zones.back();
+/// The innermost zone, if those around it have nothing but the next one: `zones` has parents before children.
+const Zone* only_zone(const std::vector<Zone>& zones) {
+  for (std::size_t outer = 0; outer + 1 < zones.size(); ++outer)
+    for (const pugi::xml_node child : zones[outer].node.children())
+      if (std::string_view(child.name()) != "prop" && child != zones[outer + 1].node) return nullptr;
+  return &zones.back();
 }
 
-/// Two links for each host, between it and a switch; or two switches with a backbone from the first to the second.
+bool is_star(const Zone& zone) {
+  return std::string_view(zone.node.name()) == "cluster" &&
+         std::string_view(zone.node.attribute("topology").as_string("FLAT")) == "FLAT";
+}
+
+/// Whether a star has nothing but a pair of links for each host and a backbone that is described in full.
+bool is_plain(pugi::xml_node star) {
+  for (const char* attribute : {"limiter_link", "loopback_bw", "loopback_lat"})
+    if (!star.attribute(attribute).empty()) return false;
+  return std::string_view(star.attribute("sharing_policy").as_string("SPLITDUPLEX")) == "SPLITDUPLEX" &&
+         star.attribute("bb_bw").empty() == star.attribute("bb_lat").empty();
+}
+
+/// Two links for each host, between it and a switch; or two switches with a backbone from the first to the second. Null
+/// for others than plain ones.
 std::shared_ptr<const NetworkGraph> read_star(const Topology& topology, const Zone& zone, bool sure) {
   const pugi::xml_node node = zone.node;
-  for (const char* attribute : {"limiter_link", "loopback_bw", "loopback_lat"})
-    if (!node.attribute(attribute).empty()) return nullptr;
-  if (std::string_view(node.attribute("sharing_policy").as_string("SPLITDUPLEX")) != "SPLITDUPLEX") return nullptr;
+  if (!is_plain(node)) return nullptr;
   NetworkGraph graph;
   graph.sure = sure;
   const double bandwidth = parse_simgrid_bandwidth(node.attribute("bw").value()).value;
@@ -134,7 +144,6 @@ std::shared_ptr<const NetworkGraph> read_star(const Topology& topology, const Zo
   graph.links.push_back(kLoopback);
   const std::string backbone = zone.name + "_backbone";
   const bool has_backbone = !node.attribute("bb_bw").empty();
-  if (has_backbone == node.attribute("bb_lat").empty()) return nullptr;
   if (has_backbone)
     graph.links.push_back({backbone, parse_simgrid_latency(node.attribute("bb_lat").value()).value,
                            parse_simgrid_bandwidth(node.attribute("bb_bw").value()).value,
@@ -152,15 +161,10 @@ std::shared_ptr<const NetworkGraph> read_star(const Topology& topology, const Zo
   return std::make_shared<NetworkGraph>(std::move(graph));
 }
 
-bool is_star(const Zone& zone) {
-  return std::string_view(zone.node.name()) == "cluster" &&
-         std::string_view(zone.node.attribute("topology").as_string("FLAT")) == "FLAT";
-}
-
 }  // namespace
 
 std::shared_ptr<const NetworkGraph> read_network_graph(const XmlSource& xml, const Topology& topology) {
-  if (const Zone* const zone = only_zone(topology); zone != nullptr && is_star(*zone))
+  if (const Zone* const zone = only_zone(topology.zones); zone != nullptr && is_star(*zone))
     return read_star(topology, *zone, reads_alike(xml));
   if (topology.zones.size() != 1 || !is_dijkstra(topology.zones.front())) return nullptr;
   return GraphReader(topology).read(reads_alike(xml));

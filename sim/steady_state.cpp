@@ -49,7 +49,6 @@ bool SteadyStateDetector::record(std::uint64_t instance, std::int64_t iteration,
       row.end[instance] = time;
       ++row.ended;
       row.frontier = frontier_;
-      row.last = time;
     }
   }
   // Each instance ends its iterations in order, so the first one in the line is the first to be complete.
@@ -83,11 +82,12 @@ bool SteadyStateDetector::leaders_repeat(double shift) const {
   if (frontier_ > completed_ + 1 || last == nullptr || before == nullptr || before->frontier > completed_) return false;
   const Row& next = rows_[static_cast<std::size_t>(completed_) % rows_.size()];
   const bool begun = next.iteration == completed_;
-  const double allowed = tolerance(shift, last->last);
+  const double ended_before = std::ranges::max(before->end);
+  const double allowed = tolerance(shift, ended_before + shift);
   for (std::uint64_t i = 0; i < instances_; ++i) {
     const double now = begun ? next.end[i] : std::numeric_limits<double>::quiet_NaN();
     const bool repeats =
-        std::isnan(now) ? last->end[i] >= before->last - allowed : std::abs(now - last->end[i] - shift) <= allowed;
+        std::isnan(now) ? last->end[i] >= ended_before - allowed : std::abs(now - last->end[i] - shift) <= allowed;
     if (!repeats) return false;
   }
   return true;

@@ -55,7 +55,6 @@ class SteadyStateDetector {
     std::int64_t iteration = -1;
     std::uint64_t ended = 0;
     std::int64_t frontier = 0;  ///< iterations that the leading instance had ended when the last one ended this
-    double last = 0;            ///< date of the latest end [s]
     std::vector<double> end;    ///< [s]; NaN: not yet
   };
   const Row* row(std::int64_t iteration) const;

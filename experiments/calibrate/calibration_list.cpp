@@ -21,7 +21,8 @@ std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share);
 void add(Rows& rows, const std::string& name, const ComputeCalibration& c) {
   const std::string precision = to_string(c.rates.precision);
   if (!c.scaled_from.empty()) {
-    rows.push_back({name, c.device, precision, "all", "scaled from " + c.scaled_from, percent(c.expected_error), ""});
+    rows.push_back({name, c.device, precision, "all", "scaled from " + c.scaled_from,
+                    c.expected_error ? percent(*c.expected_error) : "not known", ""});
     return;
   }
   for (const KernelFit& fit : c.fits) {

@@ -15,7 +15,7 @@ struct MeasureArguments {
   std::vector<std::int64_t> batches;
   int threads = 0;
   std::string optimizer = "sgd";
-  std::string precision = "fp32";  ///< that of --from is an option of its own
+  std::string precision = "fp32";  ///< to time kernels in
   bool check = false;
   std::string kernels;  ///< "pytorch", "onednn"; empty: PyTorch's where it is installed
   std::string budget;   ///< empty: 10 min

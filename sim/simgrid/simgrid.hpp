@@ -10,7 +10,7 @@
 namespace epocast {
 
 /// All that epocast takes from SimGrid: a platform's hosts, links and routes, a clock with one timer, and flows that
-/// compete. Its libraries take 45 ms and 22 MB to load, more than most runs do without them; so what includes its
+/// compete. Its libraries take 20 ms and 28 MB to load, more than most runs do without them; so what includes its
 /// headers is in a module of its own, and this is all that anybody else sees of it.
 ///
 /// Flows carry numbers that are the caller's. Volumes are whole [quanta], rates and bandwidths in quanta/s: SimGrid

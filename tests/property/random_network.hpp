@@ -43,15 +43,9 @@ inline std::string random_tree(std::uint64_t seed) {
   return network_xml(points, links, routes);
 }
 
-/// The hosts of a <cluster> with these attributes, inside a zone of its own and others around it.
-inline std::string cluster_xml(const std::string& attributes, const std::string& beside = "") {
-  return fmt::format(R"(<?xml version="1.0"?>
-<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
-<platform version="4.1"><zone id="net" routing="Full">
-<prop id="epocast.device_model" value="synthetic"/><prop id="epocast.memory" value="16 GB"/>
-<prop id="epocast.memory_bandwidth" value="500 GB/s"/>
-<cluster id="c" speed="1Tf" {}/>{}</zone></platform>)",
-                     attributes, beside);
+/// The platform of a <cluster> with these attributes, and what stands behind it.
+inline std::string cluster_xml(const std::string& attributes, const std::string& behind = "") {
+  return network_xml(fmt::format(R"(<cluster id="c" speed="1Tf" {}/>)", attributes), behind, "", "Full");
 }
 
 /// A random star: names, numbers with gaps, one or many hosts, with or without a backbone.
