@@ -28,7 +28,8 @@ int allow_reading(void* /*unused*/, int action, const char* /*table*/, const cha
 }  // namespace
 
 Database::Database(const std::filesystem::path& file, Access access) : file_(file) {
-  const int flags = access == Access::read     ? SQLITE_OPEN_READONLY
+  // Who reads may have to put back first what a writer left half done when it was killed.
+  const int flags = access == Access::read     ? SQLITE_OPEN_READWRITE
                     : access == Access::create ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
                                                : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_MEMORY;
   const int code = sqlite3_open_v2(access == Access::memory ? ":memory:" : file.c_str(), &handle_, flags, nullptr);
@@ -44,6 +45,7 @@ Database::Database(const std::filesystem::path& file, Access access) : file_(fil
   sqlite3_busy_timeout(handle_, kPatience);
   sqlite3_db_config(handle_, SQLITE_DBCONFIG_DQS_DML, 0, nullptr);  // "x" is a name, never a text
   sqlite3_db_config(handle_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  if (access == Access::read) sqlite3_exec(handle_, "PRAGMA query_only = 1", nullptr, nullptr, nullptr);
 }
 
 Database::~Database() { sqlite3_close_v2(handle_); }
@@ -56,6 +58,11 @@ void Database::fail(int code) const {
       throw ConfigError(Location{name}, "",
                         "the disk is full; what was stored before is safe: make room, then run the same again");
     case SQLITE_READONLY:
+      if (code == SQLITE_READONLY_ROLLBACK || code == SQLITE_READONLY_RECOVERY)
+        throw ConfigError(Location{name}, "",
+                          "a writer was killed, and what it left half done has to be put back first; allow writing to "
+                          "the file and its folder, or copy it to where you may, with its -journal or -wal");
+      [[fallthrough]];
     case SQLITE_PERM:
       throw ConfigError(Location{name}, "", "cannot be written (" + what + "); use another --store, or allow writing");
     case SQLITE_CANTOPEN:

@@ -19,7 +19,7 @@ class Database {
  public:
   enum class Access {
     create,  ///< read and write; made if there is none
-    read,    ///< no statement can change anything
+    read,    ///< no statement can change anything; what a killed writer left half done is put back
     memory,  ///< a new one without a file
   };
   Database(const std::filesystem::path& file, Access access);
