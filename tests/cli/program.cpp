@@ -170,8 +170,9 @@ std::vector<int> processes_of_session(int session) {
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
     const std::string name = entry.path().filename();
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    std::ifstream in(entry.path() / "stat");
-    std::string text((std::istreambuf_iterator<char>(in)), {});
+    std::ostringstream stat;
+    stat << std::ifstream(entry.path() / "stat").rdbuf();  // fails, but throws nothing, if the process ends meanwhile
+    const std::string text = stat.str();
     const std::size_t end = text.rfind(')');  // of the program's name, which may hold anything
     if (end == std::string::npos) continue;   // it has ended meanwhile
     std::istringstream fields(text.substr(end + 1));
