@@ -22,6 +22,7 @@ foreach(folder workloads/models costmodels/timings costmodels/calibrations costm
 endforeach()
 
 install(PROGRAMS workloads/microbench/pytorch_kernels.py DESTINATION ${EPOCAST_DATA_DIR}/workloads/microbench)
+install(FILES workloads/microbench/pytorch_functions.py DESTINATION ${EPOCAST_DATA_DIR}/workloads/microbench)
 
 install(FILES LICENSE NOTICE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 

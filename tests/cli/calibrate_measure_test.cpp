@@ -197,8 +197,8 @@ layers:
            folder);
   const std::string script = fs::path(EPOCAST_SOURCE_DIR) / "workloads/microbench/pytorch_kernels.py";
   const std::string in_folder = "cd '" + folder.path().string() + "' && ";
-  REQUIRE(std::system(
-              (in_folder + "python3 -B '" + script + "' kernels.csv --dry-run -o dry.csv 2>left.txt").c_str()) == 0);
+  REQUIRE(std::system((in_folder + "python3 '" + script + "' kernels.csv --dry-run -o dry.csv 2>left.txt").c_str()) ==
+          0);
   const auto rows_of = [&](const std::string& name) {
     std::set<std::string> rows;
     for (const std::string& line : split(read_file(folder.path() / name), '\n')) {
@@ -231,7 +231,7 @@ layers:
          "--batch", "2", "--precision", precision, "--kernel-list", "kernels.csv"},
         folder);
     REQUIRE(std::system(
-                (in_folder + "python3 -B '" + script + "' kernels.csv --dry-run -o dry.csv 2>/dev/null").c_str()) == 0);
+                (in_folder + "python3 '" + script + "' kernels.csv --dry-run -o dry.csv 2>/dev/null").c_str()) == 0);
     const std::string timed = read_file(folder.path() / "dry.csv");
     CHECK_THAT(timed, Catch::Contains("# precision: " + precision + "\n"));
     if (precision == "bf16") {
@@ -251,7 +251,7 @@ layers:
              Catch::StartsWith("--precision: oneDNN's kernels are timed in fp32"));
 
   folder.write("cut.csv", read_file(folder.path() / "kernels.csv").substr(0, 900));
-  CHECK(std::system((in_folder + "python3 -B '" + script + "' cut.csv --dry-run -o cut.out 2>/dev/null").c_str()) != 0);
+  CHECK(std::system((in_folder + "python3 '" + script + "' cut.csv --dry-run -o cut.out 2>/dev/null").c_str()) != 0);
   CHECK_FALSE(fs::exists(folder.path() / "cut.out"));
 }
 
