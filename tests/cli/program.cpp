@@ -131,31 +131,6 @@ ProgramRun run_forked(const std::vector<std::string>& arguments, const std::file
   return RunningProgram(arguments, folder, {.forked = true}).finish();
 }
 
-TemporaryFolder::TemporaryFolder() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "epocast-test-XXXXXX").string();
-  if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp " + pattern);
-  path_ = pattern;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
-std::filesystem::path TemporaryFolder::write(const std::string& name, std::string_view text) const {
-  const std::filesystem::path file = path_ / name;
-  std::filesystem::create_directories(file.parent_path());
-  std::ofstream(file, std::ios::binary) << text;
-  return file;
-}
-
-std::vector<std::string> TemporaryFolder::names() const {
-  std::vector<std::string> out;
-  for (const auto& entry : std::filesystem::directory_iterator(path_)) out.push_back(entry.path().filename().string());
-  std::sort(out.begin(), out.end());
-  return out;
-}
-
 ProgramRun run_good(const std::vector<std::string>& arguments, const TemporaryFolder& folder) {
   const ProgramRun run = run_program(arguments, folder.path());
   INFO(run.err);

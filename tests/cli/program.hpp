@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/cli/text.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace epocast::test {
 
@@ -61,22 +62,7 @@ ProgramRun run_program(const std::vector<std::string>& arguments, const std::fil
 /// The same in a fork of this process, for many short runs: loading the program takes longer than they do.
 ProgramRun run_forked(const std::vector<std::string>& arguments, const std::filesystem::path& folder);
 
-/// A folder that is removed with all that is in it.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  const std::filesystem::path& path() const { return path_; }
-  /// Writes a file in the folder; returns its path.
-  std::filesystem::path write(const std::string& name, std::string_view text) const;
-  std::vector<std::string> names() const;  ///< of the files in it, sorted
-
- private:
-  std::filesystem::path path_;
-};
+using testing::TemporaryFolder;
 
 /// Runs `epocast` in the folder and checks that it exits with 0 and says nothing but warnings on stderr.
 ProgramRun run_good(const std::vector<std::string>& arguments, const TemporaryFolder& folder);

@@ -20,6 +20,7 @@
 #include "experiments/reproduce/published_table.hpp"
 #include "experiments/reproduce/report.hpp"
 #include "sim/error.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace epocast::reproduce_command_test {
 
@@ -51,30 +52,27 @@ class ForgedData {
  public:
   /// `table` is below experiments/reproduce.
   ForgedData(const std::string& table, const std::string& line, const std::string& forged) {
-    const fs::path source = EPOCAST_SOURCE_DIR;
+    const fs::path source = EPOCAST_SOURCE_DIR, root = folder_.path();
     for (const char* folder : {"platforms", "workloads/models", "costmodels/timings", "costmodels/calibrations",
                                "experiments/reproduce/eserol2019", "experiments/reproduce/lee2020"}) {
-      fs::create_directories(folder_ / folder);
-      fs::copy(source / folder, folder_ / folder, fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+      fs::create_directories(root / folder);
+      fs::copy(source / folder, root / folder, fs::copy_options::recursive | fs::copy_options::overwrite_existing);
     }
-    const fs::path file = folder_ / "experiments/reproduce" / table;
+    const fs::path file = root / "experiments/reproduce" / table;
     std::stringstream text;
     text << std::ifstream(file).rdbuf();
     std::string content = text.str();
     const std::size_t at = content.find(line + "\n");
     REQUIRE(at != std::string::npos);
     std::ofstream(file) << content.replace(at, line.size(), forged);
-    setenv("EPOCAST_DATA", folder_.c_str(), 1);
+    setenv("EPOCAST_DATA", root.c_str(), 1);
   }
-  ~ForgedData() {
-    unsetenv("EPOCAST_DATA");
-    fs::remove_all(folder_);
-  }
+  ~ForgedData() { unsetenv("EPOCAST_DATA"); }
   ForgedData(const ForgedData&) = delete;
   ForgedData& operator=(const ForgedData&) = delete;
 
  private:
-  fs::path folder_ = fs::temp_directory_path() / ("epocast-forged-" + std::to_string(getpid()));
+  testing::TemporaryFolder folder_;
 };
 
 TargetRow row(std::string name, std::optional<double> published, double simulated, Role role) {

@@ -1,6 +1,4 @@
 // Hermans 2017 prints no measurements: its algorithms, followed by hand, against the simulation.
-#include <unistd.h>
-
 #include <catch2/catch.hpp>
 
 #include <filesystem>
@@ -12,6 +10,7 @@
 #include "experiments/fork_pool.hpp"
 #include "experiments/reproduce/hermans2017/targets.hpp"
 #include "experiments/reproduce/report.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace epocast::reproduce_hermans2017_test {
 
@@ -43,15 +42,14 @@ TEST_CASE("Hermans 2017: what the text prints and what it should be") {
 }
 
 TEST_CASE("Hermans 2017: every scheme is tried at each rate, on equal and on unequal workers, and kept") {
-  const std::filesystem::path folder =
-      std::filesystem::temp_directory_path() / ("epocast_hermans2017_" + std::to_string(getpid()));
+  const testing::TemporaryFolder files;
+  const std::filesystem::path folder = files.path();
   const Registries registries = builtin_registries();
   const TargetContext context{.registries = registries,
                               .parallel = available_processors(),
                               .effort = 0.1,
                               .keep = (folder / "kept.jsonl").string(),
                               .figures = folder.string()};
-  std::filesystem::create_directories(folder);
   const TargetResult first = reproduce(hermans2017::experiments(), context);
   std::map<std::string, double> accuracy;
   for (const TargetRow& row : first.rows)
@@ -69,8 +67,6 @@ TEST_CASE("Hermans 2017: every scheme is tried at each rate, on equal and on une
   std::size_t results = 0;
   for (std::string line; std::getline(kept, line);) results += line.empty() ? 0 : 1;
   CHECK(results == 28);
-  kept.close();
-  std::filesystem::remove_all(folder);
 }
 
 }  // namespace epocast::reproduce_hermans2017_test

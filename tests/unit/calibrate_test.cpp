@@ -1,7 +1,5 @@
 // What `epocast calibrate` writes: whole files or none, readable reports and plots, network calibrations that read
 // back.
-#include <unistd.h>
-
 #include <catch2/catch.hpp>
 
 #include <filesystem>
@@ -16,6 +14,7 @@
 #include "sim/error.hpp"
 #include "sim/file_output.hpp"
 #include "tests/support/error_message.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace epocast::calibrate_test {
 
@@ -85,8 +84,8 @@ TEST_CASE("reports name every fit, and plots hold every point") {
 }
 
 TEST_CASE("files appear whole or not at all") {
-  const fs::path folder = fs::temp_directory_path() / ("epocast_calibrate_" + std::to_string(getpid()));
-  fs::create_directory(folder);
+  const testing::TemporaryFolder files;
+  const fs::path folder = files.path();
   write_file(folder / "a", "text");
   std::ifstream in(folder / "a");
   CHECK(std::string(std::istreambuf_iterator<char>(in), {}) == "text");
@@ -96,7 +95,6 @@ TEST_CASE("files appear whole or not at all") {
   // What is still in the buffer fails only when the file is closed.
   CHECK_THAT(message([&] { write_file("/dev/full", "text"); }), Catch::Contains("No space left"));
   CHECK(std::distance(fs::directory_iterator(folder), fs::directory_iterator()) == 2);  // no partial files
-  fs::remove_all(folder);
 }
 
 }  // namespace epocast::calibrate_test

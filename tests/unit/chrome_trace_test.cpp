@@ -3,8 +3,6 @@
 // one slice and ends inside another.
 #include "experiments/chrome_trace.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -15,6 +13,7 @@
 #include <tuple>
 
 #include "sim/error.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace epocast::chrome_trace_test {
 
@@ -365,14 +364,13 @@ TEST_CASE("a trace without slices is still a trace", "[trace]") {
 
 TEST_CASE("a trace file is written whole or not at all", "[trace]") {
   namespace fs = std::filesystem;
-  const fs::path folder = fs::temp_directory_path() / ("epocast_trace_test." + std::to_string(::getpid()));
-  fs::create_directories(folder);
+  const testing::TemporaryFolder files;
+  const fs::path folder = files.path();
   const DataParallelStep step;
   ChromeTrace trace;
   trace.add(step.graph, cluster_of(3), result_of(step.intervals(3)), 0);
 
-  const fs::path file = folder / "trace.json";
-  std::ofstream(file) << "old";
+  const fs::path file = files.write("trace.json", "old");
   trace.write(file);
   std::ifstream in(file);
   CHECK(std::string(std::istreambuf_iterator<char>(in), {}) == trace.text());
@@ -387,7 +385,6 @@ TEST_CASE("a trace file is written whole or not at all", "[trace]") {
   fs::create_symlink(file, folder / "link.json");
   trace.write(folder / "link.json");
   CHECK(fs::is_symlink(folder / "link.json"));
-  fs::remove_all(folder);
 }
 
 }  // namespace epocast::chrome_trace_test

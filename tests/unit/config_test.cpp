@@ -1,7 +1,5 @@
 #include "sim/config.hpp"
 
-#include <unistd.h>
-
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -9,6 +7,8 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
+
+#include "tests/support/temporary_folder.hpp"
 
 namespace epocast::config_test {
 
@@ -362,16 +362,14 @@ TEST_CASE("flow text is one line that reads back as the same document", "[config
 }
 
 TEST_CASE("files that cannot be read are refused by name", "[config]") {
-  const auto folder = std::filesystem::temp_directory_path() / ("epocast_config_test_" + std::to_string(getpid()));
-  std::filesystem::create_directories(folder);
-  const auto file = folder / "study.yaml";
-  std::ofstream(file) << "workers: 4\n";
+  const testing::TemporaryFolder folder;
+  const auto file = folder.write("study.yaml", "workers: 4\n");
   CHECK(ConfigNode::load_file(file).at("workers").as_int() == 4);
   CHECK(ConfigNode::load_file(file).where().file == file.string());
-  CHECK(message([&] { ConfigNode::load_file(folder); }) == folder.string() + ": is a directory, not a file");
-  const auto absent = folder / "absent.yaml";
+  CHECK(message([&] { ConfigNode::load_file(folder.path()); }) ==
+        folder.path().string() + ": is a directory, not a file");
+  const auto absent = folder.path() / "absent.yaml";
   CHECK(message([&] { ConfigNode::load_file(absent); }) == absent.string() + ": no such file");
-  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("long and unprintable text is shortened in messages", "[config]") {

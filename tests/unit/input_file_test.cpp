@@ -10,36 +10,26 @@
 #include <fstream>
 
 #include "sim/error.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace epocast::input_file_test {
 
-namespace {
-
-struct Folder {
-  std::filesystem::path path = std::filesystem::temp_directory_path() / ("epocast-input-" + std::to_string(getpid()));
-  Folder() { std::filesystem::create_directory(path); }
-  ~Folder() { std::filesystem::remove_all(path); }
-};
-
-}  // namespace
-
 TEST_CASE("files are read whole, up to a limit", "[input_file]") {
-  const Folder folder;
-  const auto file = folder.path / "f";
+  const testing::TemporaryFolder folder;
   const std::string text(3 << 20, 'x');
-  std::ofstream(file) << text;
+  const auto file = folder.write("f", text);
   CHECK(read_input_file(file) == text);
   CHECK_THROWS_WITH(read_input_file(file, 2 << 20), file.string() + ": larger than 2 MiB");
 }
 
 TEST_CASE("what is no file is refused with a remedy", "[input_file]") {
-  const Folder folder;
+  const testing::TemporaryFolder folder;
   CHECK_THROWS_WITH(read_input_file(""), "a file's name is empty; give a file");
   CHECK_THROWS_WITH(read_input_file("/dev/zero"), "/dev/zero: is a device, not a file; give a file");
-  CHECK_THROWS_WITH(read_input_file(folder.path), folder.path.string() + ": is a directory, not a file");
-  CHECK_THROWS_WITH(read_input_file(folder.path / "none"), Catch::EndsWith("none: no such file"));
-  CHECK_THROWS_WITH(read_input_file(folder.path / std::string(300, 'n')), Catch::EndsWith("n: no such file"));
-  const auto pipe = folder.path / "pipe";
+  CHECK_THROWS_WITH(read_input_file(folder.path()), folder.path().string() + ": is a directory, not a file");
+  CHECK_THROWS_WITH(read_input_file(folder.path() / "none"), Catch::EndsWith("none: no such file"));
+  CHECK_THROWS_WITH(read_input_file(folder.path() / std::string(300, 'n')), Catch::EndsWith("n: no such file"));
+  const auto pipe = folder.path() / "pipe";
   REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
   CHECK_THROWS_WITH(read_input_file(pipe), pipe.string() + ": is a pipe to which nobody writes; give a file");
 }

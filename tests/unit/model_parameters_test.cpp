@@ -2,12 +2,10 @@
 // with its place.
 #include <catch2/catch.hpp>
 
-#include <unistd.h>
-
 #include <filesystem>
-#include <fstream>
 #include <string>
 
+#include "tests/support/temporary_folder.hpp"
 #include "workloads/integer_expression.hpp"
 #include "workloads/model_reader.hpp"
 
@@ -100,12 +98,9 @@ TEST_CASE("a study sets parameters, and the model's name tells") {
 }
 
 TEST_CASE("a file may be based on another") {
-  const auto folder =
-      std::filesystem::temp_directory_path() / ("epocast_model_variant_test_" + std::to_string(getpid()));
-  std::filesystem::create_directories(folder);
+  const testing::TemporaryFolder folder;
   const auto write = [&](const std::string& name, const std::string& text) {
-    std::ofstream(folder / name) << text;
-    return (folder / name).string();
+    return folder.write(name, text).string();
   };
   const std::string base =
       write("mine.yaml", "model: mine\ninput: {channels: 3}\nparameters: {n: 5}\nlayers: [{fc: f, units: $n}]\n");
@@ -126,7 +121,6 @@ TEST_CASE("a file may be based on another") {
   CHECK_THAT(fails("model: bad\nbased_on: mine\nlayers: [relu]\n"), Catch::Contains("unknown key 'layers'"));
   CHECK_THAT(fails("model: bad\nbased_on: mien\n"), Catch::Contains("bad.yaml:2:11"));
   CHECK_THAT(fails("model: bad\nbased_on: bad\n"), Catch::Contains("circle"));
-  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("mistakes in parameters are found with place and remedy") {

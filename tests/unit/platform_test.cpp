@@ -1,10 +1,7 @@
 #include "platforms/platform_loader.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -12,6 +9,7 @@
 
 #include "platforms/probe.hpp"
 #include "sim/error.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace epocast::platform_test {
 
@@ -54,25 +52,11 @@ std::vector<std::string> device_names(const Cluster& cluster) {
   return out;
 }
 
-// A file that is removed again.
-class TemporaryFile {
- public:
-  explicit TemporaryFile(const std::string& text)
-      : path_(std::filesystem::temp_directory_path() /
-              ("epocast_platform_test_" + std::to_string(::getpid()) + ".xml")) {
-    std::ofstream(path_) << text;
-  }
-  ~TemporaryFile() { std::filesystem::remove(path_); }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
-
 std::string probe_message(const std::string& text, Seconds limit = Seconds(60)) {
-  const TemporaryFile file(text);
+  const testing::TemporaryFolder folder;
+  const std::filesystem::path file = folder.write("platform.xml", text);
   try {
-    probe_platform(file.path(), limit);
+    probe_platform(file, limit);
   } catch (const ConfigError& error) {
     return error.what();
   }
@@ -210,9 +194,10 @@ TEST_CASE("valid shapes load, and SimGrid agrees") {
   };
   for (const Shape& shape : shapes) {
     CAPTURE(shape.what);
-    const TemporaryFile file(shape.text);
+    const testing::TemporaryFolder folder;
+    const std::filesystem::path file = folder.write("platform.xml", shape.text);
     Cluster cluster;
-    REQUIRE_NOTHROW(cluster = load_platform(file.path()));
+    REQUIRE_NOTHROW(cluster = load_platform(file));
     CHECK(device_names(cluster) == shape.devices);
     CHECK_NOTHROW(probe_platform(cluster));
   }
@@ -417,12 +402,10 @@ TEST_CASE("a platform is named in a study by its name or by a path beside the st
 }
 
 TEST_CASE("a broken file in the folder is listed with its problem") {
-  const auto folder = std::filesystem::temp_directory_path() / ("epocast_list_test_" + std::to_string(::getpid()));
-  std::filesystem::create_directory(folder);
-  std::ofstream(folder / "bad.xml") << "<platform";
-  std::ofstream(folder / "good.xml") << zone(kHosts + kLink + kRoute);
-  const std::vector<PlatformInfo> all = list_platforms(folder);
-  std::filesystem::remove_all(folder);
+  const testing::TemporaryFolder folder;
+  folder.write("bad.xml", "<platform");
+  folder.write("good.xml", zone(kHosts + kLink + kRoute));
+  const std::vector<PlatformInfo> all = list_platforms(folder.path());
   REQUIRE(all.size() == 2);
   CHECK(all[0].name == "bad");
   CHECK_THAT(all[0].problem, Catch::Contains("not well-formed XML"));
@@ -452,8 +435,9 @@ TEST_CASE("the probe stops SimGrid at the time limit") {
 }
 
 TEST_CASE("the probe notices when SimGrid sees other hosts") {
-  const TemporaryFile file(zone(kHosts + kLink + kRoute));
-  Cluster cluster = load_platform(file.path());
+  const testing::TemporaryFolder folder;
+  const std::filesystem::path file = folder.write("platform.xml", zone(kHosts + kLink + kRoute));
+  Cluster cluster = load_platform(file);
   std::swap(cluster.devices[0], cluster.devices[1]);
   CHECK_THROWS_WITH(probe_platform(cluster), Catch::EndsWith("host 0 is 'a' for SimGrid, 'b' for epocast"));
   cluster.devices.pop_back();

@@ -1,7 +1,5 @@
 // What a report says is what its rows say: units, order, text that stays text.
 
-#include <unistd.h>
-
 #include <catch2/catch.hpp>
 #include <filesystem>
 
@@ -9,7 +7,7 @@
 #include "experiments/report/report_page.hpp"
 #include "experiments/store/database.hpp"
 #include "sim/error.hpp"
-#include "sim/file_output.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace epocast::report_test {
 
@@ -17,26 +15,8 @@ using nlohmann::ordered_json;
 
 namespace {
 
-/// A folder of this process.
-class Files {
- public:
-  Files() { std::filesystem::create_directory(folder_); }
-  ~Files() { std::filesystem::remove_all(folder_); }
-  Files(const Files&) = delete;
-  Files& operator=(const Files&) = delete;
-
-  std::filesystem::path path(const std::string& name) const { return folder_ / name; }
-  std::filesystem::path write(const std::string& name, const std::string& text) const {
-    write_file(path(name), text);
-    return path(name);
-  }
-
- private:
-  std::filesystem::path folder_ = std::filesystem::temp_directory_path() / ("report_test." + std::to_string(getpid()));
-};
-
 ReportData read_text(const std::string& name, const std::string& text) {
-  const Files files;
+  const testing::TemporaryFolder files;
   return read_report_data({files.write(name, text)});
 }
 
@@ -169,16 +149,16 @@ TEST_CASE("memory of passes has a list for each purpose") {
 }
 
 TEST_CASE("a report of a store says what its study was, and refuses what it cannot read") {
-  const Files files;
+  const testing::TemporaryFolder files;
   {
-    ResultStore store(files.path("new.sqlite"), ResultStore::Use::write);
+    ResultStore store(files.path() / "new.sqlite", ResultStore::Use::write);
     const std::int64_t run = store.begin_run({.plan = "p",
                                               .study = "s",
                                               .program = "0.3.0",
                                               .started = "then",
                                               .scenarios = 1,
                                               .text = "study: s\nworkers: 2\n"});
-    CHECK(problem_of(files.path("new.sqlite")).starts_with("has no rows yet"));
+    CHECK(problem_of(files.path() / "new.sqlite").starts_with("has no rows yet"));
     ScenarioResult result;
     result.total_s = 2;
     store.add(run, {{0,
@@ -191,7 +171,7 @@ TEST_CASE("a report of a store says what its study was, and refuses what it cann
                       .columns = columns_of(result).dump(),
                       .currency = "$"}}});
   }
-  const ReportData data = read_report_data({files.path("new.sqlite")});
+  const ReportData data = read_report_data({files.path() / "new.sqlite"});
   CHECK(data.studies.at(0).run->text == "study: s\nworkers: 2\n");
   CHECK(data.studies.at(0).inputs.at("model.yaml") == "ab");
   CHECK(data.rows.at(0).values.at("total_s") == 2);
@@ -199,12 +179,12 @@ TEST_CASE("a report of a store says what its study was, and refuses what it cann
   CHECK(report_static(data, {}).find("workers: 2") != std::string::npos);
 
   // A store of before studies had their text.
-  Database(files.path("new.sqlite"), Database::Access::create).run("DROP TABLE studies");
-  CHECK(read_report_data({files.path("new.sqlite")}).studies.at(0).run->text.empty());
-  Database(files.path("new.sqlite"), Database::Access::create).run("PRAGMA user_version = 99");
-  CHECK(problem_of(files.path("new.sqlite")).starts_with("is a store of a newer epocast"));
-  Database(files.path("other.sqlite"), Database::Access::create).run("CREATE TABLE t(x)");
-  CHECK(problem_of(files.path("other.sqlite")).starts_with("is no store of epocast"));
+  Database(files.path() / "new.sqlite", Database::Access::create).run("DROP TABLE studies");
+  CHECK(read_report_data({files.path() / "new.sqlite"}).studies.at(0).run->text.empty());
+  Database(files.path() / "new.sqlite", Database::Access::create).run("PRAGMA user_version = 99");
+  CHECK(problem_of(files.path() / "new.sqlite").starts_with("is a store of a newer epocast"));
+  Database(files.path() / "other.sqlite", Database::Access::create).run("CREATE TABLE t(x)");
+  CHECK(problem_of(files.path() / "other.sqlite").starts_with("is no store of epocast"));
 }
 
 }  // namespace epocast::report_test

@@ -2,18 +2,17 @@
 
 #include "experiments/store/result_store.hpp"
 
-#include <unistd.h>
-
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <string>
 
+#include "tests/support/temporary_folder.hpp"
+
 namespace epocast::result_store_test {
 
 TEST_CASE("what a killed writer left half done does not keep a store from being read") {
-  const std::filesystem::path folder = "result_store_test." + std::to_string(getpid());
-  std::filesystem::create_directory(folder);
-  const std::filesystem::path store = folder / "s.sqlite", killed = folder / "killed.sqlite";
+  const testing::TemporaryFolder folder;
+  const std::filesystem::path store = folder.path() / "s.sqlite", killed = folder.path() / "killed.sqlite";
   ResultStore(store, ResultStore::Use::write).begin_run({.plan = "p", .study = "committed", .scenarios = 1});
   {
     Database writer(store, Database::Access::create);
@@ -33,7 +32,6 @@ TEST_CASE("what a killed writer left half done does not keep a store from being 
   REQUIRE(runs.size() == 1);
   CHECK(runs.front().study == "committed");
   CHECK_THROWS(reader.begin_run({.plan = "q", .study = "not to be", .scenarios = 1}));
-  std::filesystem::remove_all(folder);
 }
 
 }  // namespace epocast::result_store_test
