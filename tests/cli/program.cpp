@@ -6,7 +6,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cerrno>
 #include <csignal>
@@ -140,14 +139,18 @@ ProgramRun run_good(const std::vector<std::string>& arguments, const TemporaryFo
   return run;
 }
 
+std::string read_process_file(const std::filesystem::path& file) {
+  std::ostringstream text;
+  text << std::ifstream(file, std::ios::binary).rdbuf();  // an iterator throws if the process ends meanwhile
+  return text.str();
+}
+
 std::vector<int> processes_of_session(int session) {
   std::vector<int> found;
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
     const std::string name = entry.path().filename();
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    std::ostringstream stat;
-    stat << std::ifstream(entry.path() / "stat").rdbuf();  // fails, but throws nothing, if the process ends meanwhile
-    const std::string text = stat.str();
+    const std::string text = read_process_file(entry.path() / "stat");
     const std::size_t end = text.rfind(')');  // of the program's name, which may hold anything
     if (end == std::string::npos) continue;   // it has ended meanwhile
     std::istringstream fields(text.substr(end + 1));

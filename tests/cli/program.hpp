@@ -67,6 +67,9 @@ using testing::TemporaryFolder;
 /// Runs `epocast` in the folder and checks that it exits with 0 and says nothing but warnings on stderr.
 ProgramRun run_good(const std::vector<std::string>& arguments, const TemporaryFolder& folder);
 
+/// A file of /proc/PID; empty if the process has ended, before or while it is read.
+std::string read_process_file(const std::filesystem::path& file);
+
 /// Processes of a session, from /proc: those whose parent has died as well.
 std::vector<int> processes_of_session(int session);
 

@@ -57,8 +57,7 @@ bool leaves_a_process(const std::string& mark) {
     bool found = false;
     for (const auto& entry : fs::directory_iterator("/proc")) {
       if (entry.path().filename().string().find_first_not_of("0123456789") != std::string::npos) continue;
-      std::ifstream in(entry.path() / "environ", std::ios::binary);
-      const std::string environment{std::istreambuf_iterator<char>(in), {}};
+      const std::string environment = read_process_file(entry.path() / "environ");
       found =
           found || (environment.find(mark) != std::string::npos && entry.path().filename() != std::to_string(getpid()));
     }

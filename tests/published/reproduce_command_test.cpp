@@ -1,7 +1,6 @@
 // `epocast reproduce` must be able to fail: wrong numbers, wrong targets, wrong files.
 #include <catch2/catch.hpp>
 
-#include <unistd.h>
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>

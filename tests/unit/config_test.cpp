@@ -1,7 +1,6 @@
 #include "sim/config.hpp"
 
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <string>
 #include <vector>

@@ -3,11 +3,9 @@
 #include "sim/input_file.hpp"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <filesystem>
-#include <fstream>
 
 #include "sim/error.hpp"
 #include "tests/support/temporary_folder.hpp"
