@@ -263,7 +263,7 @@ NetworkFit fit_across_nodes(const std::vector<CollectiveTiming>& group) {
   return fit;
 }
 
-/// By groups that were left out. REQUIRES: its settings are related.
+/// By groups that were left out; of a single group nothing is known. REQUIRES: its settings are related.
 void test_across_nodes(NetworkFit& fit) {
   const std::vector<double> errors = left_out_errors(fit.op, fit.groups, fit.other_settings);
   std::vector<double> large, small;
@@ -286,7 +286,8 @@ void relate_settings(std::vector<NetworkFit>& fits) {
   for (NetworkFit& fit : fits) {
     fit.other_settings.clear();
     for (const NetworkFit& other : fits)
-      if (&other != &fit && other.op == fit.op && other.protocols) fit.other_settings.push_back(other.groups);
+      if (&other != &fit && other.op == fit.op && other.protocols) 
+        fit.other_settings.push_back({other.groups, same_but_for_version(fit.library, other.library)});
   }
 }
 

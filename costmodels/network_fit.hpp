@@ -57,7 +57,7 @@ struct NetworkFit {
   ResidualInterpolation residuals{{}, {}, {}};
   std::optional<ProtocolConstants> protocols;  ///< where groups of several nodes were measured; instead of all above
   GroupTimings groups;                         ///< measured, where there are protocols
-  std::vector<GroupTimings> other_settings;    ///< of the same operation on the same system; likewise
+  std::vector<OtherSetting> other_settings;    ///< of the same operation on the same system; likewise
   std::vector<CollectiveTiming> points;        ///< what it was fitted to
   NetworkQuality quality;
 

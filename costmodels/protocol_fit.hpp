@@ -13,23 +13,27 @@
 // nodes.
 //
 // Three protocols do not say all of a setting, of which often two groups were measured. Settings of one system share
-// its network and the library's choices, so measurements correct the formula:
+// its network and the library's choices, so measurements correct the formula. ln time is a mean of
 //
-//     time = formula^(1/5) measured^(4/5)
-//     ln measured = ln time of the nearest group measured in this setting
-//                   + mean over other settings of ln (time of the group / time of that nearest one), at equal bytes,
-//                     weighted by (time of the nearest here / there)^-2 or its inverse, whichever is less
+//     - the formula's, weighted by 0.1 for each group that it learnt from but the first: one group does not show how
+//     time
+//       grows with groups
+//     - for every other setting in which the group was measured, ln time there + e, weighted by exp(-4 |d|)
 //
-// Where the group itself was measured it is the nearest; where nothing tells, the formula stands alone. The two
-// constants were chosen on a coarse grid with the left-out groups in view: docs/calibration.md.
+//     d = ln (time here / time there) of the nearest group that was measured here, at equal bytes
+//     e = d (1 - (2 s / d)^2), and 0 if |d| < 2 s
+//
+// s is by how much, in ln time, logs of equal software on two machines of equal nodes differ: what differs by less
+// than twice as much is no difference (James and Stein 1961 shrink so). A group that was measured here takes what was
+// measured. The two weights were chosen on a coarse grid with the left-out groups in view: docs/calibration.md.
 //
 // Scope and limits: one operation of one library in one setting on one system, nodes with equally many ranks, nothing
 // else on the network. Validation: whole group shapes (ranks and nodes) left out,
 // tests/published/network_groups_test.cpp and docs/calibration.md.
 
 #include <array>
-#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "costmodels/robust_fit.hpp"
@@ -63,17 +67,32 @@ using GroupTimings = std::vector<GroupTiming>;
 /// Fits the constants to timings of one operation. REQUIRES at least one timing.
 ProtocolConstants fit_protocols(CollectiveOp op, const GroupTimings& timings);
 
-/// Seconds by measurements of this setting and others of the same system, as said above; none if they do not tell.
-std::optional<double> time_by_measurements(const GroupTimings& own, std::span<const GroupTimings> others,
-                                           GroupShape group, double bytes);
+/// Of the same operation on the same system in another setting.
+struct OtherSetting {
+  GroupTimings timings;
+  bool other_version = false;  ///< of the same setting in another version of the library
+};
+
+/// Whether two libraries have one name but for words that begin with a digit: "NCCL 2.18 over TCP", "NCCL 2.21 over
+/// TCP".
+bool same_but_for_version(const std::string& one, const std::string& other);
+
+struct WeightedTime {
+  Seconds time{0};
+  double weight = 0;  ///< infinite if the group was measured here; 0 if nothing tells
+};
+
+/// By measurements of this setting and others of the same system, as said above.
+WeightedTime time_by_measurements(CollectiveOp op, const GroupTimings& own, std::span<const OtherSetting> others,
+                                  GroupShape group, double bytes);
 
 /// The formula's time, corrected by measurements.
 Seconds corrected_time(const ProtocolConstants& constants, CollectiveOp op, const GroupTimings& own,
-                       std::span<const GroupTimings> others, GroupShape group, double bytes);
+                       std::span<const OtherSetting> others, GroupShape group, double bytes);
 
-/// Errors |predicted / measured - 1| of timings whose group shape was left out of what predicts it, in their order.
-/// `others`: of other settings, of which nothing is left out.
+/// Errors |predicted / measured - 1| of timings whose group shape was left out of what predicts it, in their order:
+/// out of this setting and of its other versions. Empty if there is but one group.
 std::vector<double> left_out_errors(CollectiveOp op, const GroupTimings& timings,
-                                    std::span<const GroupTimings> others = {});
+                                    std::span<const OtherSetting> others = {});
 
 }  // namespace epocast

@@ -38,7 +38,9 @@ void add(Rows& rows, const std::string& name, const ComputeCalibration& c) {
 void add(Rows& rows, const std::string& name, const NetworkCalibration& c) {
   for (const NetworkFit& fit : c.fits)
     rows.push_back({name, c.device, "", fmt::format("{}, {}", to_string(fit.op), fit.library),
-                    std::to_string(fit.quality.points), percent(fit.quality.error), percent(fit.quality.ninetieth)});
+                    std::to_string(fit.quality.points),
+                    fit.quality.held_out > 0 ? percent(fit.quality.error) : "untested",
+                    fit.quality.held_out > 0 ? percent(fit.quality.ninetieth) : ""});
 }
 
 /// Of rows as add() makes them.
