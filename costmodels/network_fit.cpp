@@ -286,7 +286,7 @@ void relate_settings(std::vector<NetworkFit>& fits) {
   for (NetworkFit& fit : fits) {
     fit.other_settings.clear();
     for (const NetworkFit& other : fits)
-      if (&other != &fit && other.op == fit.op && other.protocols) 
+      if (&other != &fit && other.op == fit.op && other.protocols)
         fit.other_settings.push_back({other.groups, same_but_for_version(fit.library, other.library)});
   }
 }
