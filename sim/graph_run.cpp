@@ -42,8 +42,9 @@ GraphRun::GraphRun(const CyclicTaskGraph& graph, const Cluster& cluster, SimEngi
       collectives_(engine, traffic_, kCollectiveTimer, kCollectiveFlow, folded ? &network.symmetry() : nullptr),
       activity_(compiled_, cluster.devices.size(), engine.now()),
       versions_(graph),
-      detector_(options.noise.any() ? SteadyStateDetector(compiled_.instances, compiled_.max_lag, 0)
-                                    : SteadyStateDetector(compiled_.instances, compiled_.max_lag)),
+      timed_(compiled_, options),
+      detector_(options.noise.any() ? SteadyStateDetector(timed_.count(), compiled_.max_lag, 0)
+                                    : SteadyStateDetector(timed_.count(), compiled_.max_lag)),
       observer_(activity_.accounts(), activity_.workers(cluster.devices.size()), engine.now()),
       service_order_(compiled_),
       durations_(compiled_, options, cluster.devices.size(), engine.now()),
@@ -70,7 +71,8 @@ void GraphRun::offer(Instance i) {
   InstanceState& own = state(i);
   if (!pool_.may_start(i, own.started)) return;
   readiness_.fire(i);
-  max_started_ = std::max<std::int64_t>(max_started_, ++own.started);
+  ++own.started;
+  if (timed_.contains(i)) max_started_ = std::max<std::int64_t>(max_started_, own.started);
   if (barriers_) barriers_->starts(i, engine_.now());
   own.firing = is_obsolete(i) ? Firing::void_outside_queue : Firing::real;
   if (own.firing != Firing::real) {
@@ -309,7 +311,6 @@ void GraphRun::finish(Instance i) {
 }
 
 void GraphRun::observe(Instance i, std::int64_t iteration, bool happened) {
-  const std::uint64_t id = compiled_.instance_id(i);
   const double now = engine_.now();
   if (happened && (options_.record_timeline || options_.intervals != nullptr)) {
     const Interval interval{i.task, i.rank, iteration, state(i).began - start_, now - start_};
@@ -327,8 +328,9 @@ void GraphRun::observe(Instance i, std::int64_t iteration, bool happened) {
     if (!options_.exact && sample_is_large_enough(pool_.completed())) pool_.stop_at(pool_.completed());
     return;
   }
+  if (!timed_.contains(i)) return;
   running_down_ |= iteration + 1 >= pool_.limit();
-  if (!detector_.record(id, iteration, now)) return;
+  if (!detector_.record(timed_.number_of(i), iteration, now)) return;
 
   iteration_ended(detector_.completed());
   if (period_ || running_down_) return;  // what the last ones do when others are done is no steady state
@@ -345,8 +347,8 @@ void GraphRun::observe(Instance i, std::int64_t iteration, bool happened) {
     }
     metrics_ = observer_.window(period_->length);
     pace_is_known_ = options_.only_pace;
-    // Nothing has started beyond max_started_ yet, so ending there changes nothing that has happened; whole periods
-    // between there and the real end can be added by arithmetic.
+    // Nothing that takes time has started beyond max_started_ yet, so ending there changes nothing that has happened;
+    // whole periods between there and the real end can be added by arithmetic.
     const std::int64_t missing = std::max<std::int64_t>(0, options_.iterations - max_started_);
     if (!options_.exact) pool_.stop_at(options_.iterations - missing / period_->length * period_->length);
   } else if (!options_.exact && sample_is_large_enough(detector_.completed() - calm_at_)) {

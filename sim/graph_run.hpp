@@ -28,6 +28,7 @@
 #include "sim/step_observer.hpp"
 #include "sim/step_pool.hpp"
 #include "sim/task_activity.hpp"
+#include "sim/timed_instances.hpp"
 #include "sim/traffic.hpp"
 #include "sim/worker_report.hpp"
 
@@ -94,6 +95,7 @@ class GraphRun final : SimEngine::Listener {
   CollectiveRunner collectives_;
   TaskActivity activity_;
   VersionCounter versions_;
+  TimedInstances timed_;
   SteadyStateDetector detector_;
   StepObserver observer_;
   ServiceOrder service_order_;

@@ -244,6 +244,31 @@ TEST_CASE("only the pace: a run ends when its period is known, and the next one 
   for (const std::size_t i : {0, 2}) CHECK(results[i].total == Approx((2 + 2 * iterations) * kMs).epsilon(1e-9));
 }
 
+TEST_CASE("a join that takes no time and runs ahead does not hide that all else repeats", "[executor]") {
+  // 1, 2 and 3 ms on two devices in turn: an iteration takes 6 ms. What the second task waits for, itself of the
+  // iteration before, is there at 0 ms and then at 3, 9, 15 ms: 3 ms after the first time and 6 ms from then on.
+  const Star star(2, 1e9, 0);
+  CyclicTaskGraph graph;
+  const GroupId a = graph.add_group("a", {0}), b = graph.add_group("b", {1});
+  const QueueId on_a = graph.add_queue("a", a, QueueRole::compute, Discipline::program_order);
+  const TaskId first = graph.compute(on_a, Seconds(1 * kMs), {"first", ""});
+  const TaskId second = graph.compute(graph.add_queue("b", b, QueueRole::compute, Discipline::program_order),
+                                      Seconds(2 * kMs), {"second", ""});
+  const TaskId third = graph.compute(on_a, Seconds(3 * kMs), {"third", ""});
+  const TaskId wait = graph.compute_for(b, QueueId::none, Seconds(0), {"wait", ""});
+  graph.after(first, second);
+  graph.after(second, third);
+  graph.after(second, wait, 1);
+  graph.after(wait, second);
+  const ExecutionResult result = simulate(star.cluster(), graph, {.iterations = 1000});
+  CHECK(result.iterations_simulated == 2);
+  CHECK(result.exact);
+  CHECK(result.total == Approx(6000 * kMs).epsilon(1e-12));
+  const ExecutionResult all = simulate(star.cluster(), graph, {.iterations = 1000, .exact = true});
+  CHECK(all.total == Approx(6000 * kMs).epsilon(1e-9));
+  CHECK(result.metrics.compute == Approx(all.metrics.compute).epsilon(1e-9));
+}
+
 TEST_CASE("a pipeline's first stage is not trusted before the last stage has joined it", "[executor]") {
   // Source -> eight relays -> sink, 10 ms each, nothing pushes back: the source is nine iterations ahead when the sink
   // starts. The sink then sends 8 MB through the uplink that the source's own 8 MB take in each of its 10 ms (2 ms
