@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/timed_instances.hpp"
 #include "tests/support/simulate.hpp"
 
 namespace epocast::executor_test {
@@ -260,6 +261,8 @@ TEST_CASE("a join that takes no time and runs ahead does not hide that all else 
   graph.after(second, third);
   graph.after(second, wait, 1);
   graph.after(wait, second);
+  const CompiledGraph compiled = compile(graph, false);
+  CHECK(TimedInstances(compiled, {}).count() == 3);
   const ExecutionResult result = simulate(star.cluster(), graph, {.iterations = 1000});
   CHECK(result.iterations_simulated == 2);
   CHECK(result.exact);
@@ -267,6 +270,28 @@ TEST_CASE("a join that takes no time and runs ahead does not hide that all else 
   const ExecutionResult all = simulate(star.cluster(), graph, {.iterations = 1000, .exact = true});
   CHECK(all.total == Approx(6000 * kMs).epsilon(1e-9));
   CHECK(result.metrics.compute == Approx(all.metrics.compute).epsilon(1e-9));
+}
+
+TEST_CASE("a join that takes no time adds the lags before and behind it", "[executor]") {
+  // The first of six stages of 2 ms may be two iterations ahead of the last, by way of a join: of one there is one lag
+  // on either side. Iterations 0 and 1 end at 12 and 14 ms, 2 and 3 at 24 and 26: a shift of 2 ms is not the period.
+  const Star star(7, 1e9, 0);
+  CyclicTaskGraph graph;
+  std::vector<TaskId> stages;
+  for (int d = 0; d < 6; ++d) {
+    const GroupId device = graph.add_group("device", {DeviceId(d)});
+    stages.push_back(graph.compute(graph.add_queue("queue", device, QueueRole::compute, Discipline::program_order),
+                                   Seconds(2 * kMs), {"stage", std::to_string(d)}));
+    if (d > 0) graph.after(stages[stages.size() - 2], stages.back());
+  }
+  const TaskId wait = graph.compute_for(graph.add_group("first", {0}), QueueId::none, Seconds(0), {"wait", ""});
+  graph.after(stages.back(), wait, 1);
+  graph.after(wait, stages.front(), 1);
+  const CompiledGraph compiled = compile(graph, false);
+  CHECK(TimedInstances(compiled, {}).count() == 7);  // the join is one of them
+  const ExecutionResult result = simulate(star.cluster(), graph, {.iterations = 1000});
+  CHECK(result.total == Approx(500 * 12 * kMs + 2 * kMs).epsilon(1e-9));
+  CHECK(result.iteration == Approx(6 * kMs).epsilon(1e-9));
 }
 
 TEST_CASE("a pipeline's first stage is not trusted before the last stage has joined it", "[executor]") {
