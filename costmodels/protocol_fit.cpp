@@ -69,6 +69,12 @@ std::optional<double> ln_time(const GroupTimings& timings, GroupShape group, dou
   return low + (high - low) * std::log(bytes / below->bytes) / std::log(above->bytes / below->bytes);
 }
 
+std::set<GroupShape> groups_of(const GroupTimings& timings) {
+  std::set<GroupShape> out;
+  for (const GroupTiming& t : timings) out.insert(t.group);
+  return out;
+}
+
 /// Of the groups measured, by ratios of nodes and of ranks. REQUIRES: not empty.
 GroupShape nearest(const GroupTimings& timings, GroupShape group) {
   const auto distance = [&](const GroupTiming& t) {
@@ -120,9 +126,7 @@ Seconds corrected_time(const ProtocolConstants& constants, CollectiveOp op, cons
   const Seconds formula = protocols_time(constants, op, group, bytes);
   const WeightedTime measured = time_by_measurements(op, own, others, group, bytes);
   if (!(measured.weight > 0)) return formula;
-  std::set<GroupShape> groups;
-  for (const GroupTiming& t : own) groups.insert(t.group);
-  const double weight = kFormulaWeight * static_cast<double>(groups.size() - 1);
+  const double weight = kFormulaWeight * static_cast<double>(groups_of(own).size() - 1);
   return formula * std::pow(measured.time / formula, 1 / (1 + weight / measured.weight));
 }
 
@@ -174,8 +178,7 @@ std::vector<double> left_out_errors(CollectiveOp op, const GroupTimings& timings
     std::ranges::copy_if(all, std::back_inserter(rest), [&](const GroupTiming& t) { return t.group != group; });
     return rest;
   };
-  std::set<GroupShape> groups;
-  for (const GroupTiming& t : timings) groups.insert(t.group);
+  const std::set<GroupShape> groups = groups_of(timings);
   if (groups.size() < 2) return {};  // nothing to learn from
   std::vector<double> out(timings.size(), 0);
   for (const GroupShape& group : groups) {

@@ -15,9 +15,8 @@
 // Three protocols do not say all of a setting, of which often two groups were measured. Settings of one system share
 // its network and the library's choices, so measurements correct the formula. ln time is a mean of
 //
-//     - the formula's, weighted by 0.1 for each group that it learnt from but the first: one group does not show how
-//     time
-//       grows with groups
+//     - the formula's, weighted by 0.1 for each group that it learnt from but the first, as one group does not show
+//       how time grows with groups
 //     - for every other setting in which the group was measured, ln time there + e, weighted by exp(-4 |d|)
 //
 //     d = ln (time here / time there) of the nearest group that was measured here, at equal bytes
