@@ -297,8 +297,7 @@ void GraphRun::finish(Instance i) {
     activity_.ends(i, own.ended);
     if (!std::holds_alternative<Compute>(task.work)) note_communication(i, false);
     if (task.version.store != StoreId::none && task.version.kind == VersionEffect::write_at_end)
-      versions_.write(task.version.store, compiled_.first_rank(i), iteration,
-                      iteration > 0 || options_.iterations == 1);
+      versions_.write(task.version.store, compiled_.first_rank(i), iteration);
     servers_.served(task.queue, own.ended - own.began);
   }
   observe(i, iteration, firing == Firing::real);
@@ -339,7 +338,7 @@ void GraphRun::observe(Instance i, std::int64_t iteration, bool happened) {
     calm_at_ = max_started_;
     detector_.forget_before(max_started_);
   }
-  if (!options_.noise.any() && calm_) period_ = detector_.find_period();
+  if (!options_.noise.any() && calm_) period_ = starts_over() ? Period{1, now - start_} : detector_.find_period();
   if (period_) {
     if (period_->length == 1) {
       steady_ = service_order_.counts(started(), bound_from_one_rank());
@@ -354,6 +353,14 @@ void GraphRun::observe(Instance i, std::int64_t iteration, bool happened) {
   } else if (!options_.exact && sample_is_large_enough(detector_.completed() - calm_at_)) {
     pool_.stop_at(max_started_);
   }
+}
+
+/// Whether the first iteration has ended everywhere before anything of the next began: what is to come then depends on
+/// the same tokens as the first did, and on nothing else. Whoever asks for intervals gets to see what is between two.
+bool GraphRun::starts_over() const {
+  const bool is_watched = options_.record_timeline || options_.intervals != nullptr;
+  return !is_watched && detector_.completed() == 1 && max_started_ == 1 && calm_at_ == 0 && !obsolete_.any() &&
+         !readiness_.has_quorums();
 }
 
 void GraphRun::iteration_ended(std::int64_t completed) {

@@ -67,6 +67,7 @@ class GraphRun final : SimEngine::Listener {
   void finish_instant();
   void finish_collective(std::uint64_t id);
   void observe(Instance i, std::int64_t iteration, bool happened);
+  bool starts_over() const;
   bool sample_is_large_enough(std::int64_t iterations) const;
   void iteration_ended(std::int64_t completed);
   bool is_obsolete(Instance i);

@@ -18,7 +18,7 @@ VersionCounter::VersionCounter(const CyclicTaskGraph& graph) : stores_(graph.sto
     const auto teams = static_cast<std::uint32_t>(graph.width_of(TaskId(t)));
     const std::size_t ranks = graph.tasks()[t].axis.first_rank(teams - 1) + 1;
     versions.pending.resize(std::max(versions.pending.size(), ranks));
-    by_rank_.resize(std::max(by_rank_.size(), ranks));
+    for (Reports* reports : {&first_, &later_}) reports->by_rank.resize(std::max(reports->by_rank.size(), ranks));
   }
   for (std::size_t s = 0; s < stores_.size(); ++s)
     stores_[s].current.assign(graph.stores()[s].replicated ? std::max<std::size_t>(stores_[s].pending.size(), 1) : 1,
@@ -31,18 +31,20 @@ void VersionCounter::read(StoreId store, std::uint32_t rank, std::int64_t iterat
   versions.pending[rank].push_back({iteration, current(versions, rank)});
 }
 
-void VersionCounter::write(StoreId store, std::uint32_t rank, std::int64_t iteration, bool counts) {
+void VersionCounter::write(StoreId store, std::uint32_t rank, std::int64_t iteration) {
   Versions& versions = stores_[CyclicTaskGraph::index(store)];
   std::deque<Read>& reads = versions.pending[rank];
   while (reads.size() > 1 && reads[1].iteration <= iteration) reads.pop_front();
   const std::int64_t read = reads.empty() || reads.front().iteration > iteration ? 0 : reads.front().version;
-  const std::int64_t staleness = current(versions, rank)++ - read;
-  if (!counts) return;
-  all_.add(staleness);
-  by_rank_[rank].add(staleness);
+  (iteration == 0 ? first_ : later_).add(rank, current(versions, rank)++ - read);
+}
+
+void VersionCounter::Reports::add(std::uint32_t rank, std::int64_t staleness) {
+  all.add(staleness);
+  by_rank[rank].add(staleness);
   const std::size_t bin = std::min(static_cast<std::size_t>(staleness), StalenessReport::kMaxCounted);
-  if (bin >= all_.histogram.size()) all_.histogram.resize(bin + 1, 0);
-  ++all_.histogram[bin];
+  if (bin >= all.histogram.size()) all.histogram.resize(bin + 1, 0);
+  ++all.histogram[bin];
 }
 
 }  // namespace epocast

@@ -32,12 +32,12 @@ class VersionCounter {
 
   /// `rank`: who reads; of a team, its first.
   void read(StoreId store, std::uint32_t rank, std::int64_t iteration);
-  /// `counts`: whether this write enters the statistics; those of the first round see an empty pipeline.
-  void write(StoreId store, std::uint32_t rank, std::int64_t iteration, bool counts);
+  void write(StoreId store, std::uint32_t rank, std::int64_t iteration);
 
-  const StalenessReport& all() const { return all_; }
-  /// Of one rank's writes; empty if there are no stores.
-  const std::vector<StalenessReport>& by_rank() const { return by_rank_; }
+  /// Of all writes but those of the first iteration, which see an empty pipeline; of these if there are no others.
+  const StalenessReport& all() const { return counted().all; }
+  /// Of one rank's writes, without histograms; empty if there are no stores.
+  const std::vector<StalenessReport>& by_rank() const { return counted().by_rank; }
 
  private:
   struct Read {
@@ -51,9 +51,16 @@ class VersionCounter {
   static std::int64_t& current(Versions& versions, std::uint32_t rank) {
     return versions.current[versions.current.size() == 1 ? 0 : rank];
   }
+  struct Reports {
+    StalenessReport all;
+    std::vector<StalenessReport> by_rank;
+
+    void add(std::uint32_t rank, std::int64_t staleness);
+  };
+  const Reports& counted() const { return later_.all.writes > 0 ? later_ : first_; }
+
   std::vector<Versions> stores_;
-  StalenessReport all_;
-  std::vector<StalenessReport> by_rank_;  ///< without histograms
+  Reports first_, later_;  ///< of the first iteration, and of those after it
 };
 
 }  // namespace epocast
