@@ -111,7 +111,9 @@ CompiledGraph compile(const CyclicTaskGraph& graph, bool folded) {
     out.instances += out.tasks[t].width;
   }
 
-  for (const Edge& e : graph.edges_with_program_order()) {
+  const std::vector<Edge>& edges = graph.edges_with_program_order();
+  out.edges.reserve(edges.size());
+  for (const Edge& e : edges) {
     CompiledEdge edge{.before = static_cast<std::uint32_t>(e.before),
                       .after = static_cast<std::uint32_t>(e.after),
                       .lag = static_cast<std::uint32_t>(e.lag),

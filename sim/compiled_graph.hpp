@@ -19,11 +19,11 @@ struct Instance {
 struct CompiledEdge {
   std::uint32_t before = 0;
   std::uint32_t after = 0;
-  std::uint32_t lag = 0;
-  std::uint32_t width = 1;  ///< tokens
-  Axis from{}, to{};        ///< which tokens an instance at either end puts or takes: those of its team
+  std::uint32_t lag : 31 = 0;
+  bool to_quorum : 1 = false;  ///< joins ranks of whom only some are waited for
+  std::uint32_t width = 1;     ///< tokens
+  Axis from{}, to{};           ///< which tokens an instance at either end puts or takes: those of its team
   std::uint64_t first_token = 0;
-  bool to_quorum = false;  ///< joins ranks of whom only some are waited for
 };
 
 struct CompiledTask {

@@ -39,19 +39,20 @@ bool ranks_are_served_alike(const CyclicTaskGraph& graph) {
   std::vector<Feeds> joint(tasks.size());
   for (std::size_t t = 0; t < tasks.size(); ++t)
     joint[t] = graph.width_of(TaskId(t)) == 1 ? kAllRanks : tasks[t].axis.extent > 1 ? axes.of(tasks[t].axis) : 0;
-  const std::vector<Edge> edges = graph.edges_with_program_order();
   std::vector<Feeds> feeds(tasks.size());
-  const auto feed_of = [&](TaskId id) {
-    const std::size_t before = CyclicTaskGraph::index(id);
-    if (joint[before] != 0) return joint[before];
-    // What takes no time ends with what makes it ready.
-    return takes_no_time(graph.task(id)) ? feeds[before] : kOwnRank;
-  };
+  std::vector<Edge> from_joins;  // what takes no time ends with what makes it ready
+  for (const Edge& edge : graph.edges_with_program_order()) {
+    const std::size_t before = CyclicTaskGraph::index(edge.before);
+    if (joint[before] == 0 && takes_no_time(tasks[before]))
+      from_joins.push_back(edge);
+    else
+      feeds[CyclicTaskGraph::index(edge.after)] |= joint[before] != 0 ? joint[before] : kOwnRank;
+  }
   for (bool changed = true; changed;) {
     changed = false;
-    for (const Edge& edge : edges) {
+    for (const Edge& edge : from_joins) {
       Feeds& own = feeds[CyclicTaskGraph::index(edge.after)];
-      const Feeds more = own | feed_of(edge.before);
+      const Feeds more = own | feeds[CyclicTaskGraph::index(edge.before)];
       changed |= more != own;
       own = more;
     }

@@ -16,31 +16,45 @@ namespace {
 
 bool is_size(double value) { return std::isfinite(value) && value >= 0; }
 
+/// What follows each task within an iteration.
+class Followers {
+ public:
+  Followers(std::size_t tasks, const std::vector<Edge>& edges) : first_(tasks + 1, 0) {
+    for (const Edge& e : edges) first_[CyclicTaskGraph::index(e.before) + 1] += e.lag == 0 ? 1 : 0;
+    std::partial_sum(first_.begin(), first_.end(), first_.begin());
+    after_.resize(first_.back());
+    std::vector<std::uint32_t> end(first_.begin(), first_.end() - 1);
+    for (const Edge& e : edges)
+      if (e.lag == 0) after_[end[CyclicTaskGraph::index(e.before)]++] = e.after;
+  }
+  std::span<const TaskId> of(TaskId task) const {
+    const std::size_t t = CyclicTaskGraph::index(task);
+    return std::span(after_).subspan(first_[t], first_[t + 1] - first_[t]);
+  }
+
+ private:
+  std::vector<std::uint32_t> first_;  ///< of after_, by task
+  std::vector<TaskId> after_;
+};
+
 /// Tasks on one cycle whose edges all have lag 0, or nothing. Iterative depth-first search with colours.
 std::vector<std::size_t> find_zero_lag_cycle(std::size_t tasks, const std::vector<Edge>& edges) {
-  std::vector<std::uint32_t> first(tasks + 1, 0);  // of next, by task
-  for (const Edge& e : edges) first[CyclicTaskGraph::index(e.before) + 1] += e.lag == 0 ? 1 : 0;
-  std::partial_sum(first.begin(), first.end(), first.begin());
-  std::vector<std::uint32_t> next(first.back());
-  std::vector<std::uint32_t> end(first.begin(), first.end() - 1);
-  for (const Edge& e : edges)
-    if (e.lag == 0)
-      next[end[CyclicTaskGraph::index(e.before)]++] = static_cast<std::uint32_t>(CyclicTaskGraph::index(e.after));
-
+  const Followers followers(tasks, edges);
   enum Colour : char { white, grey, black };
   std::vector<Colour> colour(tasks, white);
   for (std::size_t root = 0; root < tasks; ++root) {
     if (colour[root] != white) continue;
-    std::vector<std::pair<std::size_t, std::size_t>> path{{root, first[root]}};  // task, next edge to follow
+    std::vector<std::pair<std::size_t, std::size_t>> path{{root, 0}};  // task, next edge to follow
     colour[root] = grey;
     while (!path.empty()) {
       auto& [task, edge] = path.back();
-      if (edge == first[task + 1]) {
+      const std::span<const TaskId> next = followers.of(TaskId(task));
+      if (edge == next.size()) {
         colour[task] = black;
         path.pop_back();
         continue;
       }
-      const std::size_t to = next[edge++];
+      const std::size_t to = CyclicTaskGraph::index(next[edge++]);
       if (colour[to] == grey) {
         std::vector<std::size_t> cycle;
         for (auto it = path.rbegin(); it != path.rend(); ++it) {
@@ -52,7 +66,7 @@ std::vector<std::size_t> find_zero_lag_cycle(std::size_t tasks, const std::vecto
       }
       if (colour[to] == white) {
         colour[to] = grey;
-        path.emplace_back(to, first[to]);
+        path.emplace_back(to, 0);
       }
     }
   }
@@ -62,6 +76,22 @@ std::vector<std::size_t> find_zero_lag_cycle(std::size_t tasks, const std::vecto
 void check_room(std::size_t tasks) {
   if (tasks < kMostTasks) return;
   throw GraphTooLarge(fmt::format("a step of more than {} tasks", kMostTasks));
+}
+
+/// Whether an edge, or two by way of a third task of the same ranks, make one task follow another; looks at a few.
+bool follows(std::span<const Task> tasks, const Followers& followers, TaskId before, TaskId after) {
+  constexpr std::size_t kFew = 8;
+  const auto few_after = [&](TaskId task) {
+    const std::span<const TaskId> all = followers.of(task);
+    return all.first(std::min(all.size(), kFew));
+  };
+  const GroupId ranks = tasks[CyclicTaskGraph::index(before)].ranks;
+  if (tasks[CyclicTaskGraph::index(after)].ranks != ranks) return false;
+  return std::ranges::any_of(few_after(before), [&](TaskId between) {
+    if (between == after) return true;
+    const Task& task = tasks[CyclicTaskGraph::index(between)];
+    return task.ranks == ranks && task.quorum == 0 && std::ranges::count(few_after(between), after) > 0;
+  });
 }
 
 }  // namespace
@@ -88,21 +118,23 @@ StoreId CyclicTaskGraph::add_store(std::string name, bool replicated) {
   return StoreId(stores_.size() - 1);
 }
 
+TaskId CyclicTaskGraph::add(Task task) {
+  check_room(tasks_.size());
+  tasks_.push_back(std::move(task));
+  ordered_.reset();
+  return TaskId(tasks_.size() - 1);
+}
+
 TaskId CyclicTaskGraph::compute(QueueId queue, DeviceTime duration, const Label& label) {
   return compute_for(queues_.at(CyclicTaskGraph::index(queue)).group, queue, std::move(duration), label);
 }
 
 TaskId CyclicTaskGraph::compute_for(GroupId ranks, QueueId queue, DeviceTime duration, const Label& label) {
-  check_room(tasks_.size());
-  tasks_.push_back(
-      {.label = label, .work = Compute{std::move(duration)}, .ranks = ranks, .queue = queue, .version = {}});
-  return TaskId(tasks_.size() - 1);
+  return add({.label = label, .work = Compute{std::move(duration)}, .ranks = ranks, .queue = queue, .version = {}});
 }
 
 TaskId CyclicTaskGraph::transfer(GroupId ranks, QueueId queue, Transfer transfer, const Label& label) {
-  check_room(tasks_.size());
-  tasks_.push_back({.label = label, .work = transfer, .ranks = ranks, .queue = queue, .version = {}});
-  return TaskId(tasks_.size() - 1);
+  return add({.label = label, .work = transfer, .ranks = ranks, .queue = queue, .version = {}});
 }
 
 TaskId CyclicTaskGraph::collective(QueueId queue, Collective collective, const Label& label) {
@@ -111,10 +143,8 @@ TaskId CyclicTaskGraph::collective(QueueId queue, Collective collective, const L
 }
 
 TaskId CyclicTaskGraph::collective_along(Axis axis, QueueId queue, Collective collective, const Label& label) {
-  check_room(tasks_.size());
-  tasks_.push_back(
+  return add(
       {.label = label, .work = collective, .ranks = collective.group, .axis = axis, .queue = queue, .version = {}});
-  return TaskId(tasks_.size() - 1);
 }
 
 TaskId CyclicTaskGraph::barrier_along(Axis axis, GroupId ranks, const Label& label) {
@@ -165,6 +195,7 @@ void CyclicTaskGraph::after(TaskId before, TaskId after, int lag) {
   if (edges_.size() >= kMostEdges)
     throw GraphTooLarge(fmt::format("a step with more than {} dependencies between tasks", kMostEdges));
   edges_.push_back({before, after, lag});
+  ordered_.reset();
 }
 
 int CyclicTaskGraph::width_of(TaskId id) const {
@@ -178,14 +209,20 @@ bool CyclicTaskGraph::ranks_are_independent() const {
   });
 }
 
-std::vector<Edge> CyclicTaskGraph::edges_with_program_order() const {
-  std::vector<Edge> all = edges_;
+const std::vector<Edge>& CyclicTaskGraph::edges_with_program_order() const {
+  if (ordered_) return *ordered_;
+  const Followers followers(tasks_.size(), edges_);
+  std::vector<Edge>& all = ordered_.emplace();
+  all.reserve(edges_.size() + tasks_.size());
+  all.assign(edges_.begin(), edges_.end());
   std::vector<std::vector<TaskId>> in_order(queues_.size());
   for (std::size_t t = 0; t < tasks_.size(); ++t)
     if (const QueueId q = tasks_[t].queue; q != QueueId::none && queue(q).discipline == Discipline::program_order)
       in_order[CyclicTaskGraph::index(q)].push_back(TaskId(t));
   for (const auto& sequence : in_order) {
-    for (std::size_t i = 1; i < sequence.size(); ++i) all.push_back({sequence[i - 1], sequence[i], 0});
+    for (std::size_t i = 1; i < sequence.size(); ++i)
+      if (!obsolescences_.empty() || !follows(tasks_, followers, sequence[i - 1], sequence[i]))
+        all.push_back({sequence[i - 1], sequence[i], 0});
     if (sequence.size() > 1) all.push_back({sequence.back(), sequence.front(), 1});
   }
   return all;

@@ -185,13 +185,19 @@ class CyclicTaskGraph {
   /// `join`, a task of one rank after tasks of P ranks, starts its iteration n once `quorum` (1..P) ranks have arrived:
   /// a rank has when all its edges into the join hold iteration n's token. Edges from tasks of one rank stay conditions
   /// of their own. The others' arrivals for iteration n are absorbed as they come.
-  void set_quorum(TaskId join, int quorum) { tasks_[index(join)].quorum = quorum; }
+  void set_quorum(TaskId join, int quorum) {
+    tasks_[index(join)].quorum = quorum;
+    ordered_.reset();
+  }
   /// Iteration n of `task` is void for a rank if the rank's turn comes after `join` has got its quorum for iteration n;
   /// so are all tasks of that rank that follow in iteration n: those that edges of lag 0 reach from `task` without
   /// leaving the ranks. Given several joins, all must have theirs. On the first task of a rank's iteration (which
   /// should also follow the last ones of the rank's previous iteration) this means that obsolete iterations are skipped
   /// at no cost; on a server's work for a contribution, that a late one is dropped unseen.
-  void obsolete_after(TaskId task, TaskId join) { obsolescences_.push_back({task, join}); }
+  void obsolete_after(TaskId task, TaskId join) {
+    obsolescences_.push_back({task, join});
+    ordered_.reset();
+  }
   void set_priority(TaskId task, int priority) { tasks_[index(task)].priority = priority; }
   /// Sets what follows from a collective's size and from the devices of a team: now for all of the graph by their first
   /// team, later for other teams and for those that run as one. Setting it again must change nothing.
@@ -229,8 +235,8 @@ class CyclicTaskGraph {
   /// included), naming the tasks on it.
   void validate(const Cluster& cluster) const;
 
-  /// edges() plus those that program-order queues imply.
-  std::vector<Edge> edges_with_program_order() const;
+  /// edges() plus those that program-order queues imply, but where two edges imply the same.
+  const std::vector<Edge>& edges_with_program_order() const;
 
   template <class Id>
   static constexpr std::size_t index(Id id) {
@@ -238,6 +244,8 @@ class CyclicTaskGraph {
   }
 
  private:
+  TaskId add(Task task);
+
   std::vector<Group> groups_;
   std::vector<Queue> queues_;
   std::vector<Task> tasks_;
@@ -245,6 +253,7 @@ class CyclicTaskGraph {
   std::vector<Store> stores_;
   std::vector<Obsolescence> obsolescences_;
   std::function<void(Collective&, const Group&)> tuning_;
+  mutable std::optional<std::vector<Edge>> ordered_;  ///< edges_with_program_order(), once asked for
 };
 
 /// A malformed graph: a mistake of a strategy, or of options that a strategy did not check.

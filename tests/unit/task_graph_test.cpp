@@ -179,6 +179,32 @@ TEST_CASE("program order links a queue's tasks into a ring of lag 1", "[task_gra
   CHECK(is(edges[2], c, f.forward, 1));
 }
 
+TEST_CASE("program order adds nothing where edges say the same", "[task_graph]") {
+  Fixture f;
+  const QueueId exchanges = f.graph.add_queue("exchanges", f.workers, QueueRole::communication, Discipline::fifo);
+  const TaskId sum = f.graph.collective(exchanges, {.group = f.workers, .bytes = Bytes(8)}, {"all-reduce", "a"});
+  const TaskId b = f.graph.compute(f.compute, Seconds(1), {"forward", "b"});
+  const TaskId c = f.graph.compute(f.compute, Seconds(1), {"forward", "c"});
+  const TaskId served = f.graph.compute_for(f.server, f.serve, Seconds(1), {"update", "a"});
+  const TaskId d = f.graph.compute(f.compute, Seconds(1), {"forward", "d"});
+  const auto implied = [&f](TaskId before, TaskId after) {
+    const std::vector<Edge>& all = f.graph.edges_with_program_order();
+    return std::any_of(all.begin() + static_cast<std::ptrdiff_t>(f.graph.edges().size()), all.end(),
+                       [&](const Edge& e) { return e.before == before && e.after == after; });
+  };
+  CHECK(implied(f.forward, b));
+  f.graph.after(f.forward, sum);
+  f.graph.after(sum, b);
+  CHECK_FALSE(implied(f.forward, b));  // by way of the sum
+  f.graph.after(b, c);
+  CHECK_FALSE(implied(b, c));  // directly
+  f.graph.after(c, served);
+  f.graph.after(served, d);
+  CHECK(implied(c, d));  // a task of other ranks may wait for some of them
+  f.graph.after(sum, d, 1);
+  CHECK(implied(d, f.forward));
+}
+
 TEST_CASE("labels read as in the field", "[task_graph]") {
   CHECK(Label{"forward", "conv1"}.text() == "forward conv1");
   CHECK(Label{"all-reduce", ""}.text() == "all-reduce");
