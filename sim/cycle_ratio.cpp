@@ -161,11 +161,130 @@ CriticalCycle measured(std::vector<std::size_t> cycle, const std::vector<RatioAr
   return {weight / lag, std::move(cycle)};
 }
 
+/// The graph without vertices that only one other follows: no cycle passes through them but by that way. What a vertex
+/// has of its own, an arc back to itself, is a cycle by itself; of two arcs between the same vertices the better
+/// counts.
+class ShortenedGraph {
+ public:
+  ShortenedGraph(std::size_t vertices, const std::vector<RatioArc>& arcs)
+      : arcs_(arcs), only_way_(vertices, kNone), place_(vertices, kKept), beyond_(vertices) {
+    for (std::uint32_t a = 0; a < arcs.size(); ++a) {
+      if (arcs[a].from == arcs[a].to) continue;
+      std::uint32_t& way = only_way_[arcs[a].from];
+      way = way == kNone ? a : kSeveral;
+    }
+    for (std::uint32_t v = 0; v < vertices; ++v)
+      if (only_way_[v] < kSeveral) place_[v] = kUnknown;
+    for (std::uint32_t v = 0; v < vertices; ++v) find_end(v);
+    for (std::uint32_t v = 0; v < vertices; ++v)
+      if (place_[v] == kKept) place_[v] = kept_++;
+    first_.assign(kept_, kNone);
+    for (std::uint32_t a = 0; a < arcs.size(); ++a)
+      if (arcs[a].from == arcs[a].to)
+        add_own(a);
+      else if (place_[arcs[a].from] != kPassed)
+        add(a);
+  }
+
+  /// Whether by so much that another round is worth its time.
+  bool is_much_shorter() const { return kept_ < place_.size() * 9 / 10; }
+  std::size_t vertices() const { return kept_; }
+  const std::vector<RatioArc>& arcs() const { return short_; }
+
+  /// The original arcs of a cycle of this graph, or of the best one that it lacks.
+  std::vector<std::size_t> original(const std::vector<std::size_t>& cycle) const {
+    std::vector<std::size_t> out;
+    for (const std::size_t a : cycle) {
+      out.push_back(origin_[a]);
+      for (std::uint32_t v = arcs_[origin_[a]].to; place_[v] == kPassed; v = way_on(v).to) out.push_back(only_way_[v]);
+    }
+    if (best_own_ != kNone && (out.empty() || measured(out, arcs_).ratio < ratio(best_own_))) return {best_own_};
+    return out;
+  }
+
+ private:
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0}, kSeveral = kNone - 1;
+  enum : std::uint32_t { kPassed = kNone, kKept = kNone - 1, kUnknown = kNone - 2, kOnPath = kNone - 3 };
+  /// From a vertex that is passed over to the kept one where its way ends.
+  struct Way {
+    std::uint32_t end = 0;
+    double weight = 0, lag = 0;
+  };
+
+  double ratio(std::size_t a) const { return arcs_[a].weight / arcs_[a].lag; }
+  const RatioArc& way_on(std::uint32_t v) const { return arcs_[only_way_[v]]; }
+
+  /// Of v and all on its way. Where that leads back to itself, one vertex is kept.
+  void find_end(std::uint32_t v) {
+    path_.clear();
+    for (; place_[v] == kUnknown; v = way_on(v).to) {
+      place_[v] = kOnPath;
+      path_.push_back(v);
+    }
+    if (place_[v] == kOnPath) place_[v] = kKept;
+    for (; !path_.empty(); path_.pop_back()) {
+      const std::uint32_t u = path_.back();
+      if (place_[u] == kKept) continue;
+      beyond_[u] = extended(way_on(u));
+      place_[u] = kPassed;
+    }
+  }
+
+  Way extended(const RatioArc& arc) const {
+    if (place_[arc.to] != kPassed) return {arc.to, arc.weight, arc.lag};
+    const Way& more = beyond_[arc.to];
+    return {more.end, arc.weight + more.weight, arc.lag + more.lag};
+  }
+
+  void add(std::uint32_t a) {
+    const Way way = extended(arcs_[a]);
+    const RatioArc arc{place_[arcs_[a].from], place_[way.end], way.weight, way.lag};
+    const std::uint32_t first = first_[arc.from];
+    if (first != kNone && short_[first].to == arc.to) {
+      RatioArc& other = short_[first];
+      if (other.weight >= arc.weight && other.lag <= arc.lag) return;
+      if (arc.weight >= other.weight && arc.lag <= other.lag) {
+        other = arc;
+        origin_[first] = a;
+        return;
+      }
+    }
+    if (first == kNone) first_[arc.from] = static_cast<std::uint32_t>(short_.size());
+    short_.push_back(arc);
+    origin_.push_back(a);
+  }
+
+  /// A vertex that no other follows keeps its own arc: it is on no other cycle.
+  void add_own(std::uint32_t a) {
+    const std::uint32_t v = arcs_[a].from;
+    if (best_own_ == kNone || ratio(a) > ratio(best_own_)) best_own_ = a;
+    if (only_way_[v] == kNone) add(a);
+  }
+
+  const std::vector<RatioArc>& arcs_;
+  std::vector<std::uint32_t> only_way_;  ///< by vertex: the arc to another, if there is one only
+  std::vector<std::uint32_t> place_;     ///< by vertex: its number among those that are kept
+  std::vector<Way> beyond_;              ///< by vertex that is passed over
+  std::vector<std::uint32_t> path_;
+  std::uint32_t kept_ = 0;
+  std::vector<std::uint32_t> first_;  ///< by kept vertex: its first arc
+  std::vector<RatioArc> short_;
+  std::vector<std::uint32_t> origin_;  ///< by arc of short_: its first original one
+  std::uint32_t best_own_ = kNone;
+};
+
+std::vector<std::size_t> best_cycle(std::size_t vertices, const std::vector<RatioArc>& arcs) {
+  const ShortenedGraph graph(vertices, arcs);
+  if (graph.vertices() == 0) return graph.original({});
+  return graph.original(graph.is_much_shorter() ? best_cycle(graph.vertices(), graph.arcs())
+                                                : PolicyIteration(graph.vertices(), graph.arcs()).run());
+}
+
 }  // namespace
 
 CriticalCycle critical_cycle(std::size_t vertices, const std::vector<RatioArc>& arcs) {
   if (vertices == 0) return {};
-  return measured(PolicyIteration(vertices, arcs).run(), arcs);
+  return measured(best_cycle(vertices, arcs), arcs);
 }
 
 }  // namespace epocast

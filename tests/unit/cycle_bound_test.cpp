@@ -220,6 +220,23 @@ TEST_CASE("long ways that part and meet again are told apart", "[cycle_bound]") 
   CHECK(std::all_of(bound.durations.begin(), bound.durations.end(), [](double d) { return d == 3; }));
 }
 
+TEST_CASE("of arcs between the same vertices, or of a vertex to itself, the better counts", "[cycle_bound]") {
+  // From 0 to 1 with 1 per no lag or 6 per 3, and back with 1 per 1: 2 or 7/4. Beside it 2 waits for itself, and what
+  // follows 3 leads nowhere else.
+  const std::vector<RatioArc> arcs{{0, 1, 6, 3}, {0, 1, 1, 0}, {1, 0, 1, 1}, {2, 0, 1, 1},
+                                   {2, 2, 3, 2}, {3, 4, 9, 0}, {4, 4, 1, 1}};
+  const CriticalCycle cycle = critical_cycle(5, arcs);
+  CHECK(cycle.ratio == Approx(2).epsilon(1e-15));
+  CHECK(cycle.arcs == std::vector<std::size_t>{1, 2});
+  std::vector<RatioArc> other = arcs;
+  other[4].weight = 5;
+  CHECK(critical_cycle(5, other).ratio == Approx(2.5).epsilon(1e-15));
+  CHECK(critical_cycle(5, other).arcs == std::vector<std::size_t>{4});
+  other[0].weight = 11;
+  CHECK(critical_cycle(5, other).ratio == Approx(3).epsilon(1e-15));
+  CHECK(critical_cycle(5, other).arcs == std::vector<std::size_t>{0, 2});
+}
+
 TEST_CASE("nothing to do has no bound", "[cycle_bound]") {
   CHECK(bound_of(graph_of({0, 0}, {{0, 1, 0}, {1, 0, 1}})).seconds == 0);
 }
