@@ -11,12 +11,14 @@ namespace epocast {
 
 std::vector<std::uint32_t> GraphRun::started() const {
   std::vector<std::uint32_t> firings;
+  firings.reserve(states_.size());
   for (const InstanceState& s : states_) firings.push_back(s.started);
   return firings;
 }
 
 void GraphRun::check_all_ended() const {
   std::vector<double> ended;
+  ended.reserve(states_.size());
   for (const InstanceState& s : states_) ended.push_back(s.ended - start_);
   const std::string deadlock = describe_deadlock({compiled_, cluster_, readiness_, started(), ended, stuck_,
                                                   pool_.stealing() ? 0 : pool_.limit(), engine_.now() - start_});
@@ -33,6 +35,7 @@ CycleBound GraphRun::bound() const {
   const CompiledGraph folded = one_rank ? compile(graph_, true) : CompiledGraph{};
   const CompiledGraph& used = one_rank ? folded : compiled_;
   std::vector<ServiceCount> counts;
+  counts.reserve(steady_.size());
   for (ServiceCount c : used.slot_discipline.empty() ? std::vector<ServiceCount>{} : steady_)
     if (used.tasks[c.task].first_slot < 0)
       counts.push_back(c);

@@ -4,7 +4,8 @@
 
 namespace epocast {
 
-VoidIterations::VoidIterations(const CompiledGraph& graph) : rules_of_(graph.tasks.size()) {
+VoidIterations::VoidIterations(const CompiledGraph& graph)
+    : rules_of_(graph.obsolescences.empty() ? 0 : graph.tasks.size()) {
   for (const CompiledObsolescence& o : graph.obsolescences) {
     const std::uint32_t ranks = graph.tasks[o.task].width;
     for (const std::uint32_t task : o.follows) rules_of_[task].push_back(static_cast<std::uint32_t>(rules_.size()));
@@ -21,9 +22,9 @@ void VoidIterations::add(Rule& rule, std::uint32_t rank, std::int64_t iteration)
 }
 
 bool VoidIterations::skipped(Instance i, std::int64_t iteration) const {
-  return std::any_of(rules_of_[i.task].begin(), rules_of_[i.task].end(), [&](std::uint32_t r) {
-    return rules_[r].has_followers && contains(rules_[r], i.rank, iteration);
-  });
+  return any() && std::any_of(rules_of_[i.task].begin(), rules_of_[i.task].end(), [&](std::uint32_t r) {
+           return rules_[r].has_followers && contains(rules_[r], i.rank, iteration);
+         });
 }
 
 }  // namespace epocast
