@@ -27,6 +27,7 @@
 #include "experiments/time_scale.hpp"
 #include "platforms/boards.hpp"
 #include "sim/executor.hpp"
+#include "sim/long_step.hpp"
 #include "sim/network_plan.hpp"
 
 namespace epocast {
@@ -167,25 +168,68 @@ CommunicationCosts communication_costs(const ScenarioSetup& setup, const PhaseSe
 }
 
 /// Each variant takes as long to simulate as the scenario, and as much memory: of larger steps, minutes and gigabytes.
-constexpr std::size_t kMostTasksToAdvise = 200'000;
+constexpr double kMostTasksToAdvise = 200'000;
 constexpr std::size_t kMostExecutionsToAdvise = 1'000'000;  // of which each is a rank's, where ranks differ
+
+/// Whether a phase's times are all that is asked for, and each of its iterations is like the others.
+bool may_be_shorter(const RunOptions& options, const ChromeTrace* trace, const Irregularity& irregularity) {
+  return !options.exact && !options.details && !options.explain && trace == nullptr && !irregularity.noise.any() &&
+         irregularity.slow_devices.empty() && irregularity.slow_links.empty();
+}
+
+/// Tasks of all of a step.
+double tasks_of(const TrainingStep& step) {
+  const auto tasks = static_cast<double>(step.graph.tasks().size());
+  return step.shorter ? tasks + step.shorter->times * (tasks - static_cast<double>(step.shorter->graph.tasks().size()))
+                      : tasks;
+}
+
+/// What a step of fewer micro-batches than it has, and a yet shorter one, tell of it; nothing if they do not, or cannot
+/// be simulated, of which simulating it whole will say why.
+std::optional<ExecutionResult> told_by_shorter(const TrainingStep& step, const Cluster& cluster, SimEngine& engine,
+                                               ExecutionOptions how) {
+  how.only_pace = false;
+  how.record_ends = true;
+  how.most_executions = static_cast<std::size_t>(static_cast<double>(how.most_executions) *
+                                                 static_cast<double>(step.graph.tasks().size()) / tasks_of(step));
+  try {
+    const ExecutionResult shorter = execute(step.shorter->graph, cluster, engine, how);
+    return long_step({step.shorter->graph, shorter}, {step.graph, execute(step.graph, cluster, engine, how)},
+                     step.shorter->times, engine);
+  } catch (const SimulationError&) {
+    return std::nullopt;
+  }
+}
+
+/// Executes a phase's step, by shorter ones as long as they may tell.
+ExecutionResult execute_step(const ScenarioSetup& setup, const PhaseSettings& phase, SimEngine& engine,
+                             const ExecutionOptions& how, PhaseRun& run) {
+  for (int patience = 2; run.step.shorter; patience *= 2) {
+    if (std::optional<ExecutionResult> told = told_by_shorter(run.step, setup.cluster, engine, how))
+      return std::move(*told);
+    run.step = setup.compile(phase, &run.asked, ScenarioSetup::Length::may_be_shorter, patience);
+  }
+  return execute(run.step.graph, setup.cluster, engine, how);
+}
 
 /// Simulates all phases, one after the other. `trace`: to add their timelines to; null for none. `first`: the first
 /// phase, if it is compiled already.
 std::vector<PhaseRun> run_phases(const ScenarioSetup& setup, SimEngine& engine, const RunOptions& options,
                                  std::uint64_t seed, ChromeTrace* trace, const std::function<void(double)>& progress,
                                  std::optional<CompiledPhase> first = {}) {
+  using Length = ScenarioSetup::Length;
+  const Length length = may_be_shorter(options, trace, setup.irregularity) ? Length::may_be_shorter : Length::whole;
   std::vector<PhaseRun> runs;
   double shown = 0, elapsed = 0;
   for (const PhaseSettings& phase : setup.phases) {
     PhaseRun run;
-    if (first) {
+    if (first && (length == Length::may_be_shorter || !first->step.shorter)) {
       run.step = std::move(first->step);
       run.asked = std::move(first->asked);
-      first.reset();
     } else {
-      run.step = setup.compile(phase, &run.asked);
+      run.step = setup.compile(phase, &run.asked, length);
     }
+    first.reset();
     if (options.must_fit && memory_excess(run.step, setup.cluster).value > 0) throw DoesNotFit();
     run.batch = applied_samples(run.step.graph, phase);
     run.iterations = phase.iterations_of(run.batch);
@@ -212,7 +256,7 @@ std::vector<PhaseRun> run_phases(const ScenarioSetup& setup, SimEngine& engine, 
         progress((ended + share) / static_cast<double>(setup.phases.size()));
       };
     try {
-      run.result = execute(run.step.graph, setup.cluster, engine, how);
+      run.result = execute_step(setup, phase, engine, how, run);
     } catch (const RingCountError& problem) {
       if (!setup.rings.is_count()) throw;
       throw setup.rings.error(problem.what());
@@ -346,8 +390,7 @@ SimEngine& make_lasting_engine(const ScenarioSetup& setup) {
 /// Whether it is known before anything has run that a small step needs more memory than there is.
 bool lacks_memory(const ScenarioSetup& setup) {
   return setup.first && !setup.model.layers.empty() && setup.strategy->needs_model() &&
-         setup.first->step.graph.tasks().size() <= kMostTasksToAdvise &&
-         memory_excess(setup.first->step, setup.cluster).value > 0;
+         tasks_of(setup.first->step) <= kMostTasksToAdvise && memory_excess(setup.first->step, setup.cluster).value > 0;
 }
 
 }  // namespace
@@ -394,7 +437,7 @@ ScenarioResult run_scenario(const Scenario& scenario, const Registries& registri
   const auto longest = std::max_element(
       runs.begin(), runs.end(), [](const PhaseRun& a, const PhaseRun& b) { return a.result.total < b.result.total; });
   out.limited_by = limited_by(longest->step.graph, longest->result);
-  const bool is_small = longest->step.graph.tasks().size() <= kMostTasksToAdvise;
+  const bool is_small = tasks_of(longest->step) <= kMostTasksToAdvise;
   RunOptions variants = options;
   if (!is_small) variants.advisers = 1;
   if (options.explain) {

@@ -58,6 +58,7 @@ struct ExecutionOptions {
   bool only_pace = false;       ///< end when the period is known: only `period` and what is per iteration is filled in
   bool record_waiting = false;  ///< find out who waits for whom at joins
   bool record_traffic = false;  ///< find out which device sends how much to which
+  bool record_ends = false;     ///< say when in the last iteration each task ended
   bool record_timeline = false;
   std::size_t max_intervals = 2'000'000;      ///< of the recorded timeline
   IntervalSink* intervals = nullptr;          ///< told of all of them; outlives the run
@@ -143,6 +144,7 @@ struct ExecutionResult {
   std::vector<std::optional<CollectiveAlgorithm>> algorithms;  ///< by task: what a collective took, unless measured
   std::vector<std::string> doubts;  ///< why the result cannot be trusted, a sentence each; then it is not exact
   Timeline timeline;
+  std::vector<double> ends;  ///< with record_ends, by task and team, or by task if folded [s from the start]
 };
 
 }  // namespace epocast

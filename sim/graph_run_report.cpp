@@ -147,6 +147,8 @@ ExecutionResult GraphRun::run() {
   if (options_.find_bound && always_the_same && !pool_.stealing() && !readiness_.has_quorums()) result.bound = bound();
   result.algorithms = network_.algorithms();
   result.timeline = std::move(timeline_);
+  if (options_.record_ends)
+    for (const InstanceState& state : states_) result.ends.push_back(state.ended - start_);
   return result;
 }
 

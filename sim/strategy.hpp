@@ -6,7 +6,9 @@
 #include <concepts>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -57,6 +59,12 @@ struct StrategyContext {
   /// operations are not known. Empty without a model.
   std::function<OperatorGraph(std::int64_t batch)> operations = {};
 
+  static constexpr std::size_t kNever = std::numeric_limits<std::size_t>::max();
+  /// From how many passes of chunks on, in an iteration, a step may be told by two of fewer micro-batches; so many times
+  /// as many of these as are enough if nothing settles late.
+  std::size_t shorten_from = kNever;
+  int patience = 1;
+
   /// Adds to a trace of one of so many micro-batches of a step what it takes to add up their gradients. Empty: nothing.
   std::function<void(WorkloadTrace& trace, int micro_batches)> accumulate = {};
 
@@ -89,13 +97,21 @@ struct DeviceMemory {
   MemoryUse use;
 };
 
+/// A step of fewer micro-batches than another, for sim/long_step.hpp.
+struct ShorterStep {
+  CyclicTaskGraph graph;
+  double times =
+      0;  ///< as much as the other is longer than this, so many times longer than the other is the whole step
+};
+
 /// Training, ready to be repeated.
 struct TrainingStep {
   CyclicTaskGraph graph;
   std::vector<DeviceMemory> memory;  ///< at least of the devices that need the most
   std::int64_t steps = 1;        ///< of every worker in one iteration of the graph, each of them global_batch samples
   std::string composition = {};  ///< what it was put together from, for people; empty if nothing was
-  std::vector<std::string> notes = {};  ///< what is not quite as the study says, such as padding
+  std::vector<std::string> notes = {};      ///< what is not quite as the study says, such as padding
+  std::optional<ShorterStep> shorter = {};  ///< if `graph` is not the whole step; everything else is of the whole
 };
 
 /// Compiles (trace, cluster, options) to a cyclic task graph. One iteration of the graph is one step of every worker,

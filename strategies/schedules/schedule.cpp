@@ -98,4 +98,18 @@ int peak_in_flight(const StageProgram& program) {
   return peak;
 }
 
+Repetition repetition(PipelineSchedule schedule, int stages, int patience) {
+  constexpr int kFew = 8;  // repetitions: messages on their way, and what is left of how it began, take some
+  const int turns = patience == 1 ? 1 : patience == 2 ? 2 : 2 * 2 * 3;
+  const auto with = [&](int repeat, int fills_and_empties) {
+    return Repetition{turns * repeat, patience * fills_and_empties + kFew * turns * repeat};
+  };
+  switch (schedule) {
+    case PipelineSchedule::one_f_one_b: return with(1, stages);
+    case PipelineSchedule::zb_h1: return with(1, 2 * stages);
+    case PipelineSchedule::interleaved: return with(stages, 0);
+    default: return {};
+  }
+}
+
 }  // namespace epocast

@@ -53,6 +53,15 @@ using StageProgram = std::vector<PipelineWork>;
 std::vector<StageProgram> stage_programs(PipelineSchedule schedule, int stages, int chunks_per_stage,
                                          int micro_batches);
 
+/// After how many micro-batches a schedule that flushes does the same again, and how many at least it takes to see so:
+/// the pipeline fills, repeats a few times, and runs empty. `repeat` is 0 if it never does, or was not seen to.
+struct Repetition {
+  int repeat = 0, fewest = 0;
+};
+/// Where stages wait for messages that go around, those in flight take turns: only two, three or four of them together
+/// repeat, as `patience` 2 and above expects. It also allows for so many times as long until all has settled.
+Repetition repetition(PipelineSchedule schedule, int stages, int patience);
+
 /// Micro-batches that stage s may have in flight in a schedule without flush: p - s, so that it starts as many forward
 /// passes as PipeDream's start-up does.
 inline int in_flight_without_flush(int stages, int stage) { return stages - stage; }

@@ -160,7 +160,8 @@ class StepBuilder {
   /// Micro-batches are numbered through the steps that are written one by one.
   int shown(int micro_batch) const {
     const int first = (step_ - written_as_one_) * plan_.micro_batches;
-    return plan_.micro_batches * (round_.steps - written_as_one_) > 1 ? first + micro_batch : -1;
+    const int left_out = 2 * micro_batch >= plan_.micro_batches ? plan_.left_out : 0;
+    return plan_.micro_batches * (round_.steps - written_as_one_) > 1 ? first + micro_batch + left_out : -1;
   }
 
   const std::vector<LayerTrace>& layers(int s) const { return plan_.traces[at(s)]->layers; }

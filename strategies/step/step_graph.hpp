@@ -39,6 +39,7 @@ struct StepPlan {
   std::vector<ChunkGathers> gathers;      ///< by chunk; may be empty
   std::vector<bool> experts;              ///< by layer: its first tensor of parameters is of experts; may be empty
   int micro_batches = 1;
+  int left_out = 0;       ///< micro-batches between the first half of these and the second, which the graph lacks
   int in_flight = 1;      ///< batches, of the threaded schedule
   double copy = 0;        ///< s per byte that copying a message takes
   bool blocking = false;  ///< a stage stands still while its messages travel; in schedules of whole passes with flush

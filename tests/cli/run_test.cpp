@@ -277,6 +277,31 @@ TEST_CASE("--exact and --unfolded give what extrapolation and folding gave") {
   }
 }
 
+TEST_CASE("a step told by shorter ones is what --exact gives") {
+  const TemporaryFolder folder;
+  folder.write("study.yaml", R"(
+study: long_step
+model: {name: gpt2, layers: 8}
+precision: bf16
+dataset: {samples: 16000}
+platform: dgx_h100_pod_4
+workers: 32
+batch: {global: 1600}
+compute: {cost_model: fitted, calibration: h100_bf16}
+strategy: {name: megatron, tensor: 2, pipeline: 8, micro_batches: 400}
+)");
+  const Csv quick = run_csv({"run", "study.yaml"}, folder), exact = run_csv({"run", "study.yaml", "--exact"}, folder);
+  CHECK(number(quick, 0, "iterations_simulated") == 1);
+  CHECK(number(exact, 0, "iterations_simulated") == 10);
+  for (const char* column :
+       {"iteration_s", "total_s", "compute_s", "comm_s", "exposed_comm_s", "comm_bytes_per_iteration",
+        "max_link_utilization", "bubble_fraction", "peak_memory_bytes", "bound_s", "mfu", "tokens_per_s"}) {
+    INFO(column);
+    CHECK(number(quick, 0, column) == Approx(number(exact, 0, column)).epsilon(1e-9));
+  }
+  CHECK(quick.rows[0].at("limited_by") == exact.rows[0].at("limited_by"));
+}
+
 TEST_CASE("the algorithms that collectives take are a column") {
   const TemporaryFolder folder;
   // Recursive doubling can gather parameters, but not scatter gradients, so the ring does.

@@ -1,0 +1,32 @@
+#pragma once
+// Steps of many micro-batches, told by steps of fewer.
+//
+// A pipeline does the same with each micro-batch once it is full, until it runs empty. Then a step of M micro-batches
+// is longer than one of M - q by what q micro-batches add in the middle, as is one of M + q than one of M, and so on,
+// where q is after how many the schedule repeats. Whether it is so is seen in what two steps did: up to some date, the
+// same at the same time, and from then on, in the longer one, the same by one shift later. If at that date the longer
+// one had repeated what it did one shift before, the next longer one has the same state there, and goes on with a copy
+// of that shift. So times, bytes and work grow by equal amounts.
+
+#include <optional>
+
+#include "sim/execution.hpp"
+#include "sim/simgrid/engine.hpp"
+#include "sim/task_graph.hpp"
+
+namespace epocast {
+
+/// A graph and what came of executing it, with ExecutionOptions::record_ends.
+struct SimulatedStep {
+  const CyclicTaskGraph& graph;
+  const ExecutionResult& result;
+};
+
+/// The result of a step that is longer than `longer` by `times` as much as `longer` is longer than `shorter`. Tasks
+/// with the same operation and layer are those of the micro-batches, in order. Nothing where the two do not tell: they
+/// have to start over with each iteration, do the same at first and, from a common date on, the same by one shift
+/// later. `bound` is one, if not the largest; what is by task, is of `longer`; there is no timeline.
+std::optional<ExecutionResult> long_step(const SimulatedStep& shorter, const SimulatedStep& longer, double times,
+                                         const SimEngine& engine);
+
+}  // namespace epocast

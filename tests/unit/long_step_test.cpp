@@ -1,0 +1,182 @@
+// A step of many micro-batches, told by two of fewer, is what simulating all of it gives.
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+
+#include <string>
+#include <vector>
+
+#include "sim/long_step.hpp"
+#include "tests/support/simulate.hpp"
+#include "tests/support/transformer.hpp"
+
+namespace epocast::long_step_test {
+
+using testing::compile_transformer;
+using testing::small_transformer;
+
+namespace {
+
+/// The whole step's result and, if two others tell, what they do.
+std::vector<ExecutionResult> whole_and_told(const Cluster& cluster, const TrainingStep& whole,
+                                            const TrainingStep& shortened) {
+  return testing::unpack(testing::in_child([&] {
+    SimEngine engine(cluster);
+    ExecutionOptions how{.iterations = 50, .record_ends = true};
+    std::vector<ExecutionResult> results{execute(whole.graph, cluster, engine, how)};
+    results.front().ends.clear();
+    const ExecutionResult shorter = execute(shortened.shorter->graph, cluster, engine, how);
+    const ExecutionResult longer = execute(shortened.graph, cluster, engine, how);
+    if (const auto told =
+            long_step({shortened.shorter->graph, shorter}, {shortened.graph, longer}, shortened.shorter->times, engine))
+      results.push_back(*told);
+    testing::Archive archive;
+    archive(results);
+    return archive.bytes();
+  }));
+}
+
+void check_alike(const std::vector<double>& a, const std::vector<double>& b) {
+  REQUIRE(a.size() == b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) CHECK(a[i] == Approx(b[i]).epsilon(1e-9));
+}
+
+void check_alike(const ExecutionResult& told, const ExecutionResult& whole) {
+  CHECK(told.exact);
+  CHECK(told.iteration == Approx(whole.iteration).epsilon(1e-9));
+  CHECK(told.total == Approx(whole.total).epsilon(1e-9));
+  CHECK(told.metrics.compute == Approx(whole.metrics.compute).epsilon(1e-9));
+  CHECK(told.metrics.communication == Approx(whole.metrics.communication).epsilon(1e-9));
+  CHECK(told.metrics.exposed_communication == Approx(whole.metrics.exposed_communication).epsilon(1e-9));
+  CHECK(told.metrics.bytes == Approx(whole.metrics.bytes).epsilon(1e-9));
+  CHECK(told.metrics.max_link_utilization == Approx(whole.metrics.max_link_utilization).epsilon(1e-9));
+  CHECK(told.bound->seconds <= whole.bound->seconds * (1 + 1e-9));
+  check_alike(told.totals.sent, whole.totals.sent);
+  check_alike(told.totals.received, whole.totals.received);
+  check_alike(told.totals.on_link, whole.totals.on_link);
+  CHECK(told.totals.makespan == Approx(whole.totals.makespan).epsilon(1e-9));
+  for (std::size_t d = 0; d < told.totals.activity.size(); ++d)
+    CHECK(told.totals.activity[d].compute() == Approx(whole.totals.activity[d].compute()).epsilon(1e-9));
+}
+
+/// A step of tasks that differ in the micro-batch only, with ends as given [s], after one iteration of so many seconds.
+struct MadeUp {
+  CyclicTaskGraph graph;
+  ExecutionResult result;
+
+  explicit MadeUp(double iteration) {
+    result.iteration = iteration;
+    result.iterations_simulated = 1;
+    result.period = Period{1, iteration};
+    result.folded = result.exact = true;
+    graph.add_group("device", {0});
+  }
+  MadeUp& add(const std::string& name, const std::vector<double>& ends) {
+    for (const double end : ends) {
+      graph.compute_for(GroupId(0), QueueId::none, Seconds(1), {name, ""});
+      result.ends.push_back(end);
+    }
+    return *this;
+  }
+};
+
+bool tell(const MadeUp& shorter, const MadeUp& longer) {
+  const testing::Star star(2, 1e9, 0);
+  return testing::in_child([&] {
+           const SimEngine engine(star.cluster());
+           const auto told = long_step({shorter.graph, shorter.result}, {longer.graph, longer.result}, 10, engine);
+           return std::string(told ? "yes" : "no");
+         }) == "yes";
+}
+
+}  // namespace
+
+TEST_CASE("two steps of fewer micro-batches tell what the whole one gives", "[long_step]") {
+  constexpr int kMicroBatches = 480;
+  struct Case {
+    std::string schedule;
+    int stages, replicas;
+  };
+  // With slow links messages go around, and as many micro-batches as there are stages take turns: mostly too many to be
+  // seen.
+  constexpr double kSlow = 1e6, kFast = 1e11;
+  const std::vector<Case> cases{{"1f1b", 2, 1}, {"1f1b", 4, 2}, {"zb_h1", 4, 1}, {"interleaved", 2, 2}};
+  for (const Case& c : cases)
+    for (const double bandwidth : {kSlow, kFast})
+      for (const std::string body : {"", ", tensor: 2"}) {
+        const int virtual_stages = c.schedule == "interleaved" ? 2 : 1;
+        INFO(c.schedule << ", " << c.stages << " stages of " << c.replicas << " replicas, " << bandwidth << " B/s"
+                        << body);
+        const int workers = c.stages * c.replicas * (body.empty() ? 1 : 2);
+        const testing::Star star(workers, bandwidth, 10 / bandwidth);
+        testing::TransformerSetting setting{small_transformer(8), c.replicas * kMicroBatches};
+        const std::string options = fmt::format(
+            "{{mesh: {{pipeline: {}, data: {}{}}}, schedule: {{name: {}, micro_batches: {}{}}}}}", c.stages, c.replicas,
+            body, c.schedule, kMicroBatches, c.schedule == "interleaved" ? ", virtual_stages: 2" : "");
+        const auto compiled = [&] {
+          return compile_transformer(star.cluster(), workers, "composition", options, setting);
+        };
+        const TrainingStep whole = compiled();
+        CHECK_FALSE(whole.shorter);
+        setting.shorten_from = 1;
+        TrainingStep shortened = compiled();
+        std::vector<ExecutionResult> results;
+        for (; shortened.shorter; setting.patience *= 2, shortened = compiled()) {
+          results = whole_and_told(star.cluster(), whole, shortened);
+          if (results.size() == 2) break;
+        }
+        if (!shortened.shorter && bandwidth == kSlow && c.stages * virtual_stages > 2) continue;
+        REQUIRE(shortened.shorter);
+        CHECK(shortened.graph.tasks().size() < whole.graph.tasks().size() / 2);
+        CHECK(shortened.composition == whole.composition);
+        REQUIRE(shortened.memory.size() == whole.memory.size());
+        for (std::size_t m = 0; m < whole.memory.size(); ++m)
+          CHECK(shortened.memory[m].use.total().value == whole.memory[m].use.total().value);
+        int last = 0;
+        for (const Task& task : shortened.graph.tasks()) last = std::max(last, task.label.micro_batch);
+        CHECK(last == kMicroBatches - 1);
+        UNSCOPED_INFO("patience " << setting.patience);
+        check_alike(results[1], results[0]);
+      }
+}
+
+TEST_CASE("steps of which nothing is saved, or that never repeat, are whole", "[long_step]") {
+  const testing::Star star(4, 1e8, 1e-5);
+  const auto is_whole = [&](const std::string& schedule, int micro_batches) {
+    testing::TransformerSetting setting{small_transformer(4), micro_batches};
+    setting.shorten_from = 1;
+    return !compile_transformer(star.cluster(), 4, "composition",
+                                fmt::format("{{mesh: {{pipeline: 4}}, schedule: {{name: {}, micro_batches: {}}}}}",
+                                            schedule, micro_batches),
+                                setting)
+                .shorter;
+  };
+  CHECK(is_whole("1f1b", 45));  // 12 and 11 micro-batches are more than half
+  CHECK_FALSE(is_whole("1f1b", 46));
+  CHECK(is_whole("gpipe", 100));
+  CHECK(is_whole("zb_h2", 100));
+}
+
+TEST_CASE("two steps tell only if they repeat until a common date", "[long_step]") {
+  // A micro-batch a second on two stages, of which the second begins two seconds later; an update at the end.
+  const auto shorter = [] { return MadeUp(9).add("a", {1, 2, 3, 4, 5, 6}).add("b", {3, 4, 5, 6, 7, 8}); };
+  const auto longer = [] { return MadeUp(10).add("a", {1, 2, 3, 4, 5, 6, 7}).add("b", {3, 4, 5, 6, 7, 8, 9}); };
+  CHECK(tell(shorter().add("update", {9}), longer().add("update", {10})));
+  // What is done once at the beginning is the same.
+  CHECK(tell(shorter().add("load", {0.5}), longer().add("load", {0.5})));
+  CHECK_FALSE(tell(shorter().add("update", {9}), longer().add("update", {9.5})));
+  // Something happens at the beginning of the one and at the end of the other.
+  CHECK_FALSE(tell(shorter().add("sum", {8.5}), longer().add("sum", {8.5})));
+  // Each micro-batch takes longer than the one before; the last two steps differ by the last one.
+  CHECK_FALSE(tell(MadeUp(15).add("a", {1, 3, 6, 10, 15}), MadeUp(21).add("a", {1, 3, 6, 10, 15, 21})));
+  // The second stage falls back.
+  CHECK_FALSE(tell(MadeUp(9).add("a", {1, 2, 3, 4, 5, 6}).add("b", {3, 4.1, 5.2, 6.3, 7.4, 8.5}),
+                   MadeUp(10).add("a", {1, 2, 3, 4, 5, 6, 7}).add("b", {3, 4.1, 5.2, 6.3, 7.4, 8.5, 9.6})));
+  // Iterations that overlap, and pauses.
+  MadeUp overlapping = shorter();
+  overlapping.result.iterations_simulated = 2;
+  CHECK_FALSE(tell(overlapping, longer()));
+  CHECK_FALSE(tell(shorter(), shorter()));
+}
+
+}  // namespace epocast::long_step_test
