@@ -113,8 +113,8 @@ struct ScenarioSetup {
   enum class Length { whole, may_be_shorter };
   /// What the strategy makes of a phase, which must not outlive this setup, with measured times of collectives and the
   /// memory reserve. Throws ConfigError.
-  TrainingStep compile(const PhaseSettings& phase, std::set<AskedTrace>* asked = nullptr,
-                       Length length = Length::whole, int patience = 1) const;
+  TrainingStep compile(const PhaseSettings& phase, std::set<AskedTrace>* asked = nullptr, Length length = Length::whole,
+                       int patience = 1) const;
   /// The strategy's part of that. Throws ConfigError.
   TrainingStep compile(const StrategyContext& context) const;
 

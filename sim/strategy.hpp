@@ -60,10 +60,9 @@ struct StrategyContext {
   std::function<OperatorGraph(std::int64_t batch)> operations = {};
 
   static constexpr std::size_t kNever = std::numeric_limits<std::size_t>::max();
-  /// From how many passes of chunks on, in an iteration, a step may be told by two of fewer micro-batches; so many times
-  /// as many of these as are enough if nothing settles late.
+  /// From how many passes of chunks on, in an iteration, a step may be told by two of fewer micro-batches.
   std::size_t shorten_from = kNever;
-  int patience = 1;
+  int patience = 1;  ///< so many times as many of these as are enough if nothing settles late
 
   /// Adds to a trace of one of so many micro-batches of a step what it takes to add up their gradients. Empty: nothing.
   std::function<void(WorkloadTrace& trace, int micro_batches)> accumulate = {};
