@@ -4,9 +4,9 @@
 // A pipeline does the same with each micro-batch once it is full, until it runs empty. Then a step of M micro-batches
 // is longer than one of M - q by what q micro-batches add in the middle, as is one of M + q than one of M, and so on,
 // where q is after how many the schedule repeats. Whether it is so is seen in what two steps did: up to some date, the
-// same at the same time, and from then on, in the longer one, the same by one shift later. If at that date the longer
-// one had repeated what it did one shift before, the next longer one has the same state there, and goes on with a copy
-// of that shift. So times, bytes and work grow by equal amounts.
+// same at the same time, and from then on, in the longer one, the same by one shift later. If up to that date the
+// longer one had repeated itself, three shifts in a row, the next longer one has the same state there, and goes on with
+// a copy of the last. So times, bytes and work grow by equal amounts.
 
 #include <optional>
 

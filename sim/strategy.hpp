@@ -96,11 +96,11 @@ struct DeviceMemory {
   MemoryUse use;
 };
 
-/// A step of fewer micro-batches than another, for sim/long_step.hpp.
+/// A step of fewer micro-batches than another, for sim/long_step.hpp: `times` as much as the other is longer than this,
+/// the whole step is longer than the other.
 struct ShorterStep {
   CyclicTaskGraph graph;
-  double times =
-      0;  ///< as much as the other is longer than this, so many times longer than the other is the whole step
+  double times = 0;
 };
 
 /// Training, ready to be repeated.
