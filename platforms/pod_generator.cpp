@@ -145,7 +145,7 @@ class PodWriter {
 
      One host is one GPU. gpu-N-G hangs on the NVSwitch of node N, and by its network port on the leaf switch of rail G{3}.
      Routes are the shortest: NVSwitch inside a node, the rail between GPUs of one number, and both between others, where
-     the rail is changed in one of the two nodes. Links carry the nominal rate. -->
+     the rail is changed in the sender's node. Links carry the nominal rate. -->
 <platform version="4.1">
   <zone id="{4}_{0}" routing="DijkstraCache">
 )",
@@ -192,12 +192,15 @@ class PodWriter {
     const auto route = [this](const std::string& from, const std::string& to, const std::string& by) {
       line(R"(<route src="{}" dst="{}"><link_ctn id="{}" direction="UP"/></route>)", from, to, by);
     };
+    // Of two shortest routes the one is taken that comes to its end by what is mentioned first: by the rail,
+    // everywhere.
     for (int n = 0; n < nodes_; ++n)
-      for (int g = 0; g < kGpus; ++g) {
-        const std::string gpu = fmt::format("gpu-{}-{}", n, g);
-        route(gpu, fmt::format("nvswitch-{}", n), fmt::format("nvlink-{}-{}", n, g));
-        route(gpu, fmt::format("leaf-{}-{}", n / of_.scalable_unit, g), fmt::format("port-{}-{}", n, g));
-      }
+      for (int g = 0; g < kGpus; ++g)
+        route(fmt::format("gpu-{}-{}", n, g), fmt::format("leaf-{}-{}", n / of_.scalable_unit, g),
+              fmt::format("port-{}-{}", n, g));
+    for (int n = 0; n < nodes_; ++n)
+      for (int g = 0; g < kGpus; ++g)
+        route(fmt::format("gpu-{}-{}", n, g), fmt::format("nvswitch-{}", n), fmt::format("nvlink-{}-{}", n, g));
     for (int u = 0; u < units() && units() > 1; ++u)
       for (int r = 0; r < kGpus; ++r)
         route(fmt::format("leaf-{}-{}", u, r), fmt::format("spine-{}", r), fmt::format("uplink-{}-{}", u, r));
