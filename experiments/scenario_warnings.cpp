@@ -59,6 +59,7 @@ void add_warnings(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs,
                          runs.size() > 1 ? fmt::format(" of phase {}", p + 1) : "", worker.steps * runs[p].step.steps,
                          runs[p].iterations)});
   for (const PhaseRun& run : runs) add(run.step.notes);
+  for (const PhaseRun& run : runs) add(run.result.remarks);
   for (const PhaseRun& run : runs) add(run.result.doubts);
   const bool doubtful =
       std::any_of(runs.begin(), runs.end(), [](const PhaseRun& run) { return !run.result.doubts.empty(); });

@@ -142,7 +142,8 @@ struct ExecutionResult {
   std::optional<CycleBound> bound;     ///< absent under noise, where a quorum or a common pool makes it no bound, and
                                        ///< if it was not asked for
   std::vector<std::optional<CollectiveAlgorithm>> algorithms;  ///< by task: what a collective took, unless measured
-  std::vector<std::string> doubts;  ///< why the result cannot be trusted, a sentence each; then it is not exact
+  std::vector<std::string> remarks;  ///< what else than asked for was simulated, a sentence each
+  std::vector<std::string> doubts;   ///< why the result cannot be trusted, a sentence each; then it is not exact
   Timeline timeline;
   std::vector<double> ends;  ///< with record_ends, by task and team, or by task if folded [s from the start]
 };

@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "sim/graph_run.hpp"
 #include "sim/result_check.hpp"
@@ -20,14 +24,30 @@ bool slowed_alike(const CyclicTaskGraph& graph, const std::vector<double>& slowd
   });
 }
 
-void check_size(const CyclicTaskGraph& graph, bool folded, std::size_t most) {
+std::size_t executions_of(const CyclicTaskGraph& graph, bool folded) {
   std::size_t executions = 0;
   for (std::size_t t = 0; t < graph.tasks().size(); ++t) executions += folded ? 1 : graph.width_of(TaskId(t));
+  return executions;
+}
+
+void check_size(const CyclicTaskGraph& graph, bool folded, std::size_t most) {
+  const std::size_t executions = executions_of(graph, folded);
   if (executions > most)
     throw SimulationError(fmt::format(
         "a step is {} tasks, which are executed {} times by ranks that do not do the same at the same time; at most {} "
         "are simulated: use fewer workers, micro-batches or layers",
         graph.tasks().size(), executions, most));
+}
+
+constexpr const char* kSymmetricAlgorithms =
+    "collectives take the fastest algorithm in which all ranks do the same, not the fastest of all: rank by rank this "
+    "step would take long to simulate; name algorithms to have others";
+
+bool chooses_algorithms(const CyclicTaskGraph& graph) {
+  return std::ranges::any_of(graph.tasks(), [](const Task& task) {
+    const auto* collective = std::get_if<Collective>(&task.work);
+    return collective != nullptr && !collective->measured && is_choice(collective->algorithm);
+  });
 }
 
 }  // namespace
@@ -39,16 +59,27 @@ ExecutionResult execute(const CyclicTaskGraph& graph, const Cluster& cluster, Si
     throw GraphError("ranks that wait for each other cannot take steps from a common pool");
   engine.set_handshake(options.costs.handshake);
   engine.set_window(options.costs.window);
-  const NetworkPlan network(graph, cluster, engine);
-  restart_engine();  // or how often the plan ran a collective to predict it would decide how dates are rounded
   const bool symmetric = !options.noise.any() && options.slow_devices.empty() && options.slow_links.empty() &&
                          slowed_alike(graph, options.slowdown);
-  const bool folded = options.fold && symmetric && options.shards == Shards::fixed && network.ranks_interchangeable() &&
-                      (!options.costs.slows_computation() || Interference::folds(graph));
+  const bool may_fold = symmetric && options.shards == Shards::fixed &&
+                        (!options.costs.slows_computation() || Interference::folds(graph));
+  std::optional<NetworkPlan> network(std::in_place, graph, cluster, engine);
+  std::vector<std::string> remarks;
+  if (may_fold && !network->ranks_interchangeable() && chooses_algorithms(graph) &&
+      executions_of(graph, false) > kManyExecutions) {
+    network.emplace(graph, cluster, engine, AlgorithmChoice::Among::symmetric);
+    if (network->ranks_interchangeable())
+      remarks.emplace_back(kSymmetricAlgorithms);
+    else
+      network.emplace(graph, cluster, engine);
+  }
+  restart_engine();  // or how often the plan ran a collective to predict it would decide how dates are rounded
+  const bool folded = options.fold && may_fold && network->ranks_interchangeable();
   check_size(graph, folded, options.most_executions);
-  ExecutionResult result = GraphRun(graph, cluster, engine, network, options, folded).run();
+  ExecutionResult result = GraphRun(graph, cluster, engine, *network, options, folded).run();
+  result.remarks = std::move(remarks);
   if (options.only_pace && result.period) return result;
-  result.doubts = doubts_about(result, network.overlooks_traffic());
+  result.doubts = doubts_about(result, network->overlooks_traffic());
   result.exact = result.exact && result.doubts.empty();
   return result;
 }

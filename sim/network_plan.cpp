@@ -27,9 +27,11 @@ bool collectives_may_contend(const CyclicTaskGraph& graph) {
 
 }  // namespace
 
-NetworkPlan::NetworkPlan(const CyclicTaskGraph& graph, const Cluster& cluster, SimEngine& engine)
+NetworkPlan::NetworkPlan(const CyclicTaskGraph& graph, const Cluster& cluster, SimEngine& engine,
+                         AlgorithmChoice::Among among)
     : graph_(graph),
       engine_(engine),
+      among_(among),
       may_contend_(collectives_may_contend(graph)),
       networks_(graph, cluster, host_of_, engine),
       collectives_(graph.tasks().size()),
@@ -82,7 +84,7 @@ CollectivePlan NetworkPlan::plan_like(std::uint32_t task, std::uint32_t team, co
   const Teams& teams = *collectives_[task]->teams;
   Team& kind = *teams.all[teams.kind[team]];
   Collective taken = other;
-  taken.algorithm = kind.choice.choose(other);
+  taken.algorithm = kind.choice.choose(other, among_);
   if (other.algorithm == CollectiveAlgorithm::mpi) taken.rings = 1;
   if (const int most = most_rings(taken, kind.network);
       taken.rings > most && !taken.measured && has_rings(taken.algorithm, taken.op))

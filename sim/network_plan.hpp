@@ -27,8 +27,10 @@ class RingCountError : public SimulationError {
 
 class NetworkPlan {
  public:
-  /// Throws RingCountError, and SimulationError if the cluster's devices are not hosts of the engine's platform.
-  NetworkPlan(const CyclicTaskGraph& graph, const Cluster& cluster, SimEngine& engine);
+  /// `among`: which algorithms collectives take that leave the choice open. Throws RingCountError, and SimulationError
+  /// if the cluster's devices are not hosts of the engine's platform.
+  NetworkPlan(const CyclicTaskGraph& graph, const Cluster& cluster, SimEngine& engine,
+              AlgorithmChoice::Among among = AlgorithmChoice::Among::all);
 
   /// Hosts of a group's devices, in rank order.
   const std::vector<int>& hosts(GroupId group) const { return hosts_[CyclicTaskGraph::index(group)]; }
@@ -93,6 +95,7 @@ class NetworkPlan {
   std::vector<int> host_of_;
   std::map<int, std::string> node_of_;  ///< by host
   std::vector<std::vector<int>> hosts_;
+  AlgorithmChoice::Among among_;
   bool may_contend_;
   TeamNetworks networks_;
   /// What decides over a collective's plans.

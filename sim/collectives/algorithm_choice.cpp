@@ -1,6 +1,7 @@
 #include "sim/collectives/algorithm_choice.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <limits>
 
@@ -57,17 +58,45 @@ AlgorithmChoice::AlgorithmChoice(const std::vector<int>& hosts, const std::vecto
   for (const int ranks : ranks_on_node_) equal_nodes_ = equal_nodes_ && ranks == ranks_on_node_.front();
 }
 
-CollectiveAlgorithm AlgorithmChoice::choose(const Collective& collective) {
+CollectiveAlgorithm AlgorithmChoice::choose(const Collective& collective, Among among) {
   if (!is_choice(collective.algorithm)) return collective.algorithm;
   const auto [place, is_new] = chosen_.try_emplace(
-      {collective.algorithm, collective.op, collective.bytes.value, collective.gamma, collective.rings});
+      {collective.algorithm, collective.op, collective.bytes.value, collective.gamma, collective.rings, among});
+  if (is_new) place->second = choose_anew(collective, among);
+  return place->second;
+}
+
+CollectiveAlgorithm AlgorithmChoice::choose_anew(const Collective& collective, Among among) {
+  using A = CollectiveAlgorithm;
+  if (collective.algorithm == A::automatic) return fastest(collective, among);
+  const A of_library = collective.algorithm == A::nccl
+                           ? taken_by_nccl(collective)
+                           : taken_by_mpich(collective.op, static_cast<int>(hosts_.size()), collective.bytes.value);
+  if (among == Among::all || is_symmetric(collective.op, of_library)) return of_library;
+  return fastest(collective, among);
+}
+
+/// Whether each rank sends as many bytes as any other and receives as many, round by round, inside its node and beyond.
+bool AlgorithmChoice::is_symmetric(CollectiveOp op, CollectiveAlgorithm algorithm) {
+  const auto [place, is_new] = symmetric_.try_emplace({op, algorithm}, false);
   if (!is_new) return place->second;
-  switch (collective.algorithm) {
-    case CollectiveAlgorithm::nccl: return place->second = taken_by_nccl(collective);
-    case CollectiveAlgorithm::mpi:
-      return place->second = taken_by_mpich(collective.op, static_cast<int>(hosts_.size()), collective.bytes.value);
-    default: return place->second = fastest(collective);
-  }
+  const auto ranks = static_cast<int>(hosts_.size());
+  const std::size_t nodes = ranks_on_node_.size();
+  const bool same_way = nodes == 1 || nodes == hosts_.size();  // all that a rank sends
+  if (!same_way && algorithm == CollectiveAlgorithm::pairwise && ranks > kMostPairwiseRanks) return false;
+  const CollectiveSchedule schedule = make_schedule(op, algorithm, ranks, 1, node_of_);
+  return place->second = std::ranges::all_of(schedule.rounds, [&](const Round& round) {
+           if (round.is_uniform() && same_way) return true;
+           using Sums = std::vector<std::array<double, 4>>;  // by rank: sent and received inside the node, and beyond
+           Sums sums(hosts_.size(), std::array<double, 4>{});
+           for_each_message(round, ranks, [&](const Message& message) {
+             const auto from = static_cast<std::size_t>(message.from), to = static_cast<std::size_t>(message.to);
+             const std::size_t beyond = node_of_[from] == node_of_[to] ? 0 : 2;
+             sums[from][beyond] += message.bytes;
+             sums[to][beyond + 1] += message.bytes;
+           });
+           return std::ranges::all_of(sums, [&](const auto& own) { return own == sums.front(); });
+         });
 }
 
 bool AlgorithmChoice::can_run(const Collective& collective) const {
@@ -76,7 +105,7 @@ bool AlgorithmChoice::can_run(const Collective& collective) const {
   return collective.algorithm != A::hierarchical || equal_nodes_;
 }
 
-CollectiveAlgorithm AlgorithmChoice::fastest(const Collective& collective) {
+CollectiveAlgorithm AlgorithmChoice::fastest(const Collective& collective, Among among) {
   using A = CollectiveAlgorithm;
   Collective candidate = collective;
   const auto ranks = static_cast<int>(hosts_.size());
@@ -95,6 +124,7 @@ CollectiveAlgorithm AlgorithmChoice::fastest(const Collective& collective) {
   for (const collectives::Algorithm& entry : collectives::algorithms()) {
     candidate.algorithm = entry.id;
     if (!can_run(candidate) || entry.id == A::double_binary_tree) continue;
+    if (among == Among::symmetric && !is_symmetric(collective.op, entry.id)) continue;
     const bool has_rival = collective.op != CollectiveOp::all_to_all && collective.op != CollectiveOp::gather &&
                            collective.op != CollectiveOp::scatter;
     if (entry.id == A::pairwise && has_rival && !network_.uniform &&
@@ -103,7 +133,8 @@ CollectiveAlgorithm AlgorithmChoice::fastest(const Collective& collective) {
     consider(entry.id);
   }
   candidate.algorithm = A::double_binary_tree;  // last, as it takes the longest to predict
-  if (supports(A::double_binary_tree, collective.op) && least_double_tree(collective, least) < least)
+  if (among == Among::all && supports(A::double_binary_tree, collective.op) &&
+      least_double_tree(collective, least) < least)
     consider(A::double_binary_tree);
   return best;
 }

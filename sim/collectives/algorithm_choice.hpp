@@ -24,20 +24,28 @@ class AlgorithmChoice {
   AlgorithmChoice(const std::vector<int>& hosts, const std::vector<int>& node_of, const GroupNetwork& network,
                   SimEngine& engine);
 
+  /// Which algorithms may be chosen.
+  enum class Among {
+    all,
+    symmetric  ///< those in which all ranks do the same in each round, so that one can stand for all; if any can run
+  };
+
   /// The algorithm that the collective takes: its own if it names one. The fastest of several that are equal is the
   /// first in the order of the enumeration. With a number of rings, only those that can run on so many count, if there
-  /// are any.
-  CollectiveAlgorithm choose(const Collective& collective);
+  /// are any. What a library would take gives way to the fastest symmetric one if it is not symmetric.
+  CollectiveAlgorithm choose(const Collective& collective, Among among = Among::all);
 
   /// s that the collective takes on an idle network; infinite if the group cannot run its algorithm (hierarchical with
   /// unequal nodes). REQUIRES: !is_choice(collective.algorithm) && supports(..).
   double predict(const Collective& collective);
 
  private:
-  CollectiveAlgorithm fastest(const Collective& collective);
+  CollectiveAlgorithm choose_anew(const Collective& collective, Among among);
+  CollectiveAlgorithm fastest(const Collective& collective, Among among);
   CollectiveAlgorithm taken_by_nccl(const Collective& collective);
   bool has_rails() const;
   bool can_run(const Collective& collective) const;
+  bool is_symmetric(CollectiveOp op, CollectiveAlgorithm algorithm);
   /// Of a vector of kMeasuredBytes, without windows.
   IdleTime measure(const Collective& collective);
   IdleTime idle_time_of(const Collective& collective, double bytes);
@@ -54,7 +62,8 @@ class AlgorithmChoice {
   std::map<std::tuple<CollectiveOp, CollectiveAlgorithm, int>, IdleTime> measured_;  ///< of 1 GB; the last is rings
   std::map<std::pair<CollectiveOp, int>, double> tree_messages_;  ///< on its longest path, by the number of chunks
   std::map<CollectiveOp, double> tree_busiest_;                   ///< s/B of the busiest link
-  std::map<std::tuple<CollectiveAlgorithm, CollectiveOp, double, double, int>, CollectiveAlgorithm> chosen_;
+  std::map<std::pair<CollectiveOp, CollectiveAlgorithm>, bool> symmetric_;
+  std::map<std::tuple<CollectiveAlgorithm, CollectiveOp, double, double, int, Among>, CollectiveAlgorithm> chosen_;
 };
 
 }  // namespace epocast

@@ -170,8 +170,13 @@ double pairwise_time(const Request& request, const AlphaBetaGamma& link) {
 }
 
 double bruck_time(const Request& request, const AlphaBetaGamma& link) {
-  if (request.op == CollectiveOp::all_gather)  // [Bruck, TRG]: L alpha + (P-1)/P n beta
-    return cost(link, ceil_log2(request.ranks), request.bytes - request.block(), 0);
+  const double moved = request.bytes - request.block();
+  const auto pass = [&](bool reduces) {  // [Bruck, TRG]: L alpha + (P-1)/P n beta
+    return cost(link, ceil_log2(request.ranks), moved, reduces ? moved : 0);
+  };
+  if (request.op == CollectiveOp::all_gather) return pass(false);
+  if (request.op == CollectiveOp::reduce_scatter) return pass(true);
+  if (request.op == CollectiveOp::all_reduce) return pass(true) + pass(false);
   // all_to_all [Bruck, TRG]: block i makes one hop per one in its binary digits, L alpha + n/P beta sum popcount(i),
   // which for a power of two is n/2 log2 P.
   double hops = 0;

@@ -32,7 +32,7 @@ const std::vector<Algorithm>& algorithms() {
        hierarchical_rounds, hierarchical_time},
       {A::pairwise, "pairwise", {reduce_scatter, all_gather, all_to_all, gather, scatter},
        pairwise_rounds, pairwise_time},
-      {A::bruck, "bruck", {all_gather, all_to_all}, bruck_rounds, bruck_time},
+      {A::bruck, "bruck", {all_reduce, reduce_scatter, all_gather, all_to_all}, bruck_rounds, bruck_time},
   };
   // clang-format on
   return table;

@@ -105,7 +105,7 @@ TEST_CASE("all-gathers deliver every block once; reduce-scatters are all-gathers
 
 TEST_CASE("an all-reduce of blocks is a reduce-scatter and an all-gather", "[collective][property]") {
   for (const int ranks : sizes()) {
-    for (const A algorithm : {A::ring, A::hierarchical, A::halving_doubling}) {
+    for (const A algorithm : {A::ring, A::hierarchical, A::halving_doubling, A::bruck}) {
       const std::vector<int> nodes = nodes_for(ranks, true);
       int core = 1;
       while (2 * core <= ranks) core *= 2;

@@ -98,6 +98,8 @@ TEST_CASE("bytes are conserved and as many as the theory says", "[collective][pr
     check_all(Op::reduce_scatter, A::pairwise, share, share);
     check_all(Op::all_gather, A::pairwise, share, 0);
     check_all(Op::all_to_all, A::pairwise, share, 0);
+    check_all(Op::all_reduce, A::bruck, 2 * share, share);
+    check_all(Op::reduce_scatter, A::bruck, share, share);
     check_all(Op::all_gather, A::bruck, share, 0);
     if ((ranks & (ranks - 1)) == 0) {
       const double log2_ranks = std::log2(ranks);

@@ -169,6 +169,18 @@ TEST_CASE("Bruck sends the blocks whose number has the round's bit", "[collectiv
   CHECK(bytes_of_uniform_rounds(make_schedule(Op::all_gather, A::bruck, 5, 50)) == std::vector<double>{10, 20, 10});
 }
 
+TEST_CASE("a reduction of Bruck's is his all-gather backwards, and both make an all-reduce", "[collective]") {
+  using Bytes = std::vector<double>;
+  CHECK(bytes_of_uniform_rounds(make_schedule(Op::reduce_scatter, A::bruck, 5, 50)) == Bytes{10, 20, 10});
+  CHECK(bytes_of_uniform_rounds(make_schedule(Op::all_reduce, A::bruck, 5, 50)) == Bytes{10, 20, 10, 10, 20, 10});
+  CHECK(bytes_of_uniform_rounds(make_schedule(Op::all_reduce, A::bruck, 6, 60)) == Bytes{20, 20, 10, 10, 20, 20});
+  const CollectiveSchedule schedule = make_schedule(Op::all_reduce, A::bruck, 6, 60);
+  CHECK(schedule.rounds.front().permutation->operand == 4);  // the last that an all-gather would send to
+  CHECK(schedule.rounds.front().reduce_bytes_per_rank() == 20);
+  CHECK(schedule.rounds.back().permutation->operand == 2);
+  CHECK(schedule.rounds.back().reduce_bytes_per_rank() == 0);
+}
+
 TEST_CASE("hierarchical rings run inside nodes and across equal local indices", "[collective]") {
   // Ranks 0..3 on nodes a b a b: nodes {0, 2} and {1, 3}; across {0, 1} and {2, 3}.
   const CollectiveSchedule schedule = make_schedule(Op::all_reduce, A::hierarchical, 4, 40, {5, 3, 5, 3});

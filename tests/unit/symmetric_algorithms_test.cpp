@@ -1,0 +1,113 @@
+// Where the choice of algorithms is all that tells ranks of a large step apart, it is made among those that do not.
+#include <catch2/catch.hpp>
+
+#include <string>
+#include <vector>
+
+#include "tests/support/simulate.hpp"
+
+namespace epocast::symmetric_algorithms_test {
+
+using A = CollectiveAlgorithm;
+
+namespace {
+
+constexpr int kRanks = 12;  // no power of two: a few of them hand their vectors to others before they are halved
+
+/// Ranks that send `messages` to as many others while they sum `bytes`.
+CyclicTaskGraph sums_and_messages(int messages, A algorithm, double bytes) {
+  CyclicTaskGraph graph;
+  std::vector<DeviceId> first, second;
+  for (int r = 0; r < kRanks; ++r) {
+    first.push_back(r);
+    second.push_back(kRanks + r);
+  }
+  const GroupId senders = graph.add_group("senders", first), receivers = graph.add_group("receivers", second);
+  const QueueId compute = graph.add_queue("compute", senders, QueueRole::compute, Discipline::program_order);
+  const QueueId wire = graph.add_queue("wire", senders, QueueRole::communication, Discipline::fifo);
+  const TaskId begin = graph.compute(compute, Seconds(1e-3), {"begin", ""});
+  const TaskId sum =
+      graph.collective(wire, {.algorithm = algorithm, .group = senders, .bytes = Bytes(bytes)}, {"all-reduce", ""});
+  graph.after(begin, sum);
+  graph.after(sum, begin, 1);
+  TaskId before = begin;
+  for (int m = 0; m < messages; ++m) {
+    const TaskId sent =
+        graph.transfer(senders, QueueId::none, {senders, receivers, Bytes(1e4)}, {"send", std::to_string(m)});
+    graph.after(before, sent);
+    before = sent;
+  }
+  graph.after(before, begin, 1);
+  return graph;
+}
+
+ExecutionResult run(const Cluster& cluster, int messages, A algorithm, double bytes, bool fold = true) {
+  return testing::simulate(cluster, sums_and_messages(messages, algorithm, bytes), {.iterations = 3, .fold = fold});
+}
+
+}  // namespace
+
+TEST_CASE("a large step takes algorithms in which all ranks do the same, and says so", "[executor]") {
+  constexpr double kBytes = 1e4;
+  const testing::Star star(2 * kRanks, 1e10, 1e-5);
+  const int few = 20, many = static_cast<int>(kManyExecutions) / kRanks;
+
+  const ExecutionResult small = run(star.cluster(), few, A::automatic, kBytes);
+  CHECK_FALSE(small.folded);
+  CHECK(small.remarks.empty());
+  CHECK(small.algorithms[1] == A::recursive_doubling);
+  CHECK_FALSE(run(star.cluster(), few, A::recursive_doubling, kBytes).folded);
+  CHECK(run(star.cluster(), few, A::bruck, kBytes).folded);
+
+  const ExecutionResult large = run(star.cluster(), many, A::automatic, kBytes);
+  CHECK(large.folded);
+  CHECK(large.remarks.size() == 1);
+  CHECK(large.algorithms[1] == A::bruck);
+  CHECK(large.total == Approx(run(star.cluster(), many, A::bruck, kBytes).total).epsilon(1e-12));
+
+  const ExecutionResult unfolded = run(star.cluster(), many, A::automatic, kBytes, false);
+  CHECK_FALSE(unfolded.folded);
+  CHECK(unfolded.total == Approx(large.total).epsilon(1e-9));
+}
+
+TEST_CASE("what is named is taken, however long it takes", "[executor]") {
+  const testing::Star star(2 * kRanks, 1e10, 1e-5);
+  const ExecutionResult named =
+      run(star.cluster(), static_cast<int>(kManyExecutions) / kRanks, A::recursive_doubling, 1e5);
+  CHECK_FALSE(named.folded);
+  CHECK(named.remarks.empty());
+  CHECK(named.algorithms[1] == A::recursive_doubling);
+}
+
+TEST_CASE("ranks that share nodes do the same only if they send as much beyond them", "[executor]") {
+  // Three nodes of two: a flat ring leaves a node with every second rank.
+  const auto platform = testing::platform("dgx_a100_pod_4");
+  CyclicTaskGraph graph;
+  std::vector<DeviceId> first, second;
+  for (const int node : {0, 1, 2})
+    for (const int gpu : {0, 1}) {
+      first.push_back(8 * node + gpu);
+      second.push_back(8 * node + 2 + gpu);
+    }
+  const GroupId senders = graph.add_group("senders", first), receivers = graph.add_group("receivers", second);
+  const QueueId compute = graph.add_queue("compute", senders, QueueRole::compute, Discipline::program_order);
+  const QueueId wire = graph.add_queue("wire", senders, QueueRole::communication, Discipline::fifo);
+  const TaskId begin = graph.compute(compute, Seconds(1e-3), {"begin", ""});
+  const TaskId sum =
+      graph.collective(wire, {.algorithm = A::automatic, .group = senders, .bytes = Bytes(1e3)}, {"all-reduce", ""});
+  graph.after(begin, sum);
+  graph.after(sum, begin, 1);
+  TaskId before = begin;
+  for (std::size_t m = 0; m < kManyExecutions / first.size(); ++m) {
+    const TaskId sent =
+        graph.transfer(senders, QueueId::none, {senders, receivers, Bytes(1e4)}, {"send", std::to_string(m)});
+    graph.after(before, sent);
+    before = sent;
+  }
+  graph.after(before, begin, 1);
+  const ExecutionResult large = testing::simulate(platform, graph, {.iterations = 3});
+  CHECK(large.folded);
+  CHECK(large.algorithms[1] == A::hierarchical);
+}
+
+}  // namespace epocast::symmetric_algorithms_test
