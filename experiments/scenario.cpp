@@ -177,37 +177,16 @@ bool may_be_shorter(const RunOptions& options, const ChromeTrace* trace, const I
          irregularity.slow_devices.empty() && irregularity.slow_links.empty();
 }
 
-/// Tasks of all of a step.
-double tasks_of(const TrainingStep& step) {
-  const auto tasks = static_cast<double>(step.graph.tasks().size());
-  return step.shorter ? tasks + step.shorter->times * (tasks - static_cast<double>(step.shorter->graph.tasks().size()))
-                      : tasks;
-}
-
-/// What a step of fewer micro-batches than it has, and a yet shorter one, tell of it; nothing if they do not, or cannot
-/// be simulated, of which simulating it whole will say why.
-std::optional<ExecutionResult> told_by_shorter(const TrainingStep& step, const Cluster& cluster, SimEngine& engine,
-                                               ExecutionOptions how) {
-  how.only_pace = false;
-  how.record_ends = true;
-  how.most_executions = static_cast<std::size_t>(static_cast<double>(how.most_executions) *
-                                                 static_cast<double>(step.graph.tasks().size()) / tasks_of(step));
-  try {
-    const ExecutionResult shorter = execute(step.shorter->graph, cluster, engine, how);
-    return long_step({step.shorter->graph, shorter}, {step.graph, execute(step.graph, cluster, engine, how)},
-                     step.shorter->times, engine);
-  } catch (const SimulationError&) {
-    return std::nullopt;
-  }
-}
-
 /// Executes a phase's step, by shorter ones as long as they may tell.
 ExecutionResult execute_step(const ScenarioSetup& setup, const PhaseSettings& phase, SimEngine& engine,
                              const ExecutionOptions& how, PhaseRun& run) {
-  for (int patience = 2; run.step.shorter; patience *= 2) {
-    if (std::optional<ExecutionResult> told = told_by_shorter(run.step, setup.cluster, engine, how))
+  const auto of_size = [&](int micro_batches) {
+    return setup.compile(phase, &run.asked, {.micro_batches = micro_batches});
+  };
+  for (int patience = 2; run.step.shortened; patience *= 2) {
+    if (std::optional<ExecutionResult> told = told_by_shorter(run.step, of_size, setup.cluster, engine, how))
       return std::move(*told);
-    run.step = setup.compile(phase, &run.asked, ScenarioSetup::Length::may_be_shorter, patience);
+    run.step = setup.compile(phase, &run.asked, {.shorten_from = ScenarioSetup::kManyPasses, .patience = patience});
   }
   return execute(run.step.graph, setup.cluster, engine, how);
 }
@@ -217,17 +196,17 @@ ExecutionResult execute_step(const ScenarioSetup& setup, const PhaseSettings& ph
 std::vector<PhaseRun> run_phases(const ScenarioSetup& setup, SimEngine& engine, const RunOptions& options,
                                  std::uint64_t seed, ChromeTrace* trace, const std::function<void(double)>& progress,
                                  std::optional<CompiledPhase> first = {}) {
-  using Length = ScenarioSetup::Length;
-  const Length length = may_be_shorter(options, trace, setup.irregularity) ? Length::may_be_shorter : Length::whole;
+  const bool in_short = may_be_shorter(options, trace, setup.irregularity);
   std::vector<PhaseRun> runs;
   double shown = 0, elapsed = 0;
   for (const PhaseSettings& phase : setup.phases) {
     PhaseRun run;
-    if (first && (length == Length::may_be_shorter || !first->step.shorter)) {
+    if (first && (in_short || !first->step.shortened)) {
       run.step = std::move(first->step);
       run.asked = std::move(first->asked);
     } else {
-      run.step = setup.compile(phase, &run.asked, length);
+      run.step = setup.compile(phase, &run.asked,
+                               in_short ? StepLength{.shorten_from = ScenarioSetup::kManyPasses} : StepLength{});
     }
     first.reset();
     if (options.must_fit && memory_excess(run.step, setup.cluster).value > 0) throw DoesNotFit();

@@ -109,12 +109,12 @@ struct ScenarioSetup {
   void tune(Collective& work, const Group& group) const;
   /// What the calibrations know of a message.
   MeasuredMessage measured_message(Bytes bytes) const;
-  /// Whether all of a step is in TrainingStep::graph.
-  enum class Length { whole, may_be_shorter };
+  /// A step of fewer passes of chunks, by micro-batches, takes milliseconds.
+  static constexpr std::size_t kManyPasses = 2000;
   /// What the strategy makes of a phase, which must not outlive this setup, with measured times of collectives and the
   /// memory reserve. Throws ConfigError.
-  TrainingStep compile(const PhaseSettings& phase, std::set<AskedTrace>* asked = nullptr, Length length = Length::whole,
-                       int patience = 1) const;
+  TrainingStep compile(const PhaseSettings& phase, std::set<AskedTrace>* asked = nullptr,
+                       const StepLength& length = {}) const;
   /// The strategy's part of that. Throws ConfigError.
   TrainingStep compile(const StrategyContext& context) const;
 

@@ -167,20 +167,15 @@ TrainingStep ScenarioSetup::compile(const StrategyContext& seen) const {
   }
 }
 
-TrainingStep ScenarioSetup::compile(const PhaseSettings& phase, std::set<AskedTrace>* asked, Length length,
-                                    int patience) const {
-  constexpr std::size_t kManyPasses = 2000;  // of chunks, by micro-batches: below, a step takes milliseconds
+TrainingStep ScenarioSetup::compile(const PhaseSettings& phase, std::set<AskedTrace>* asked,
+                                    const StepLength& length) const {
   StrategyContext seen = context(phase, asked);
-  if (length == Length::may_be_shorter) seen.shorten_from = kManyPasses;
-  seen.patience = patience;
+  seen.length = length;
   TrainingStep step = compile(seen);
-  const auto complete = [&](CyclicTaskGraph& graph) {
-    if (stack.input_rate(1)) add_input(graph, stack, seen);
-    graph.tune_collectives([this](Collective& work, const Group& group) { tune(work, group); });
-    if (!measured_collectives.empty()) graph.measure_messages([this](Bytes bytes) { return measured_message(bytes); });
-  };
-  complete(step.graph);
-  if (step.shorter) complete(step.shorter->graph);
+  if (stack.input_rate(1)) add_input(step.graph, stack, seen);
+  step.graph.tune_collectives([this](Collective& work, const Group& group) { tune(work, group); });
+  if (!measured_collectives.empty())
+    step.graph.measure_messages([this](Bytes bytes) { return measured_message(bytes); });
   memory.apply(step, cluster);
   return step;
 }

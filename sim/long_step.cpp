@@ -4,10 +4,12 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <string>
 #include <tuple>
 #include <vector>
 
+#include "sim/executor.hpp"
 #include "sim/result_check.hpp"
 
 namespace epocast {
@@ -16,7 +18,7 @@ namespace {
 constexpr double kTolerance = 1e-11;  ///< of an iteration: as two shifts of a period may differ
 constexpr double kEver = std::numeric_limits<double>::infinity();
 
-/// The ends of tasks that differ in nothing but the micro-batch, in order, of one rank.
+/// The ends of tasks that differ in nothing but the micro-batch, of one rank, in the order of time.
 using Ends = std::vector<double>;
 using EndsByName = std::map<std::tuple<const std::string*, const std::string*, std::uint32_t>, Ends>;
 
@@ -29,6 +31,7 @@ EndsByName ends_by_name(const SimulatedStep& step) {
     for (std::uint32_t r = 0; r < static_cast<std::uint32_t>(width); ++r)
       out[{&label.operation.text(), &label.layer.text(), r}].push_back(step.result.ends[instance++]);
   }
+  for (auto& [name, ends] : out) std::ranges::sort(ends);
   return out;
 }
 
@@ -76,6 +79,63 @@ bool repeats(const SimulatedStep& shorter, const SimulatedStep& longer) {
   return cut.exists();
 }
 
+/// Ends that are of so many micro-batches each.
+struct Repeated {
+  const Ends* ends = nullptr;
+  std::size_t each = 1;  ///< of one micro-batch
+
+  /// Whether, before the date `last`, what is `micro_batches` apart is `shift` apart for so long as `span`.
+  bool by(int micro_batches, double shift, double span, double last, double tolerance) const {
+    const std::size_t apart = each * static_cast<std::size_t>(micro_batches);
+    auto i = static_cast<std::size_t>(std::ranges::upper_bound(*ends, last + tolerance) - ends->begin());
+    while (i-- > apart && (*ends)[i - apart] >= last - span - tolerance)
+      if (std::abs((*ends)[i] - (*ends)[i - apart] - shift) > tolerance) return false;
+    return true;
+  }
+};
+
+/// What the slowest cycle of a step takes at least with the micro-batches that are left out after the first half of the
+/// others: what leads from a task to the same of a later one, where the schedule repeats, does so again and again.
+double bound_with(const ShortenedStep& step, const CyclicTaskGraph& graph, const CycleBound& bound) {
+  using Kind = std::tuple<const std::string*, const std::string*, QueueId>;
+  const auto kind = [&](std::uint32_t task) {
+    const Task& of = graph.tasks()[task];
+    return Kind{&of.label.operation.text(), &of.label.layer.text(), of.queue};
+  };
+  struct Passage {
+    int micro_batch = 0;
+    double date = 0;  ///< s from the beginning of the cycle
+  };
+  // A micro-batch may have several tasks of a kind: the first, the second and so on do not stand for each other.
+  std::map<Kind, std::vector<std::uint32_t>> before;  // by kind and micro-batch: of that kind, so far
+  for (const std::uint32_t task : bound.tasks) before[kind(task)].resize(static_cast<std::size_t>(step.micro_batches));
+  std::vector<std::uint32_t> place(graph.tasks().size());
+  const auto counts = [&](std::uint32_t task) {
+    const int micro_batch = graph.tasks()[task].label.micro_batch;
+    return micro_batch >= 0 && 2 * micro_batch < step.micro_batches;
+  };
+  for (std::uint32_t t = 0; t < place.size(); ++t)
+    if (counts(t))
+      if (const auto own = before.find(kind(t)); own != before.end())
+        place[t] = own->second[static_cast<std::size_t>(graph.tasks()[t].label.micro_batch)]++;
+
+  std::map<std::pair<Kind, std::uint32_t>, std::vector<Passage>> passages;
+  double date = 0;
+  for (std::size_t i = 0; i < bound.tasks.size(); ++i) {
+    const std::uint32_t task = bound.tasks[i];
+    if (counts(task)) passages[{kind(task), place[task]}].push_back({graph.tasks()[task].label.micro_batch, date});
+    date += bound.durations[i];
+  }
+  double added = 0;
+  for (const auto& [name, own] : passages)
+    for (std::size_t i = 0; i < own.size(); ++i)
+      for (std::size_t j = i + 1; j < own.size(); ++j)
+        if (const int apart = own[j].micro_batch - own[i].micro_batch; apart > 0 && apart % step.repeat == 0)
+          added = std::max(added, std::floor(static_cast<double>(step.left_out) / apart) * (own[j].date - own[i].date));
+  const int iterations = std::accumulate(bound.lags.begin(), bound.lags.end(), 0);
+  return bound.seconds + added / std::max(1, iterations);
+}
+
 /// Whether one iteration, which starts over, is all that a result consists of.
 bool tells_of_one_iteration(const ExecutionResult& result) {
   return result.period && result.iterations_simulated == 1 && result.doubts.empty() && result.servers.empty() &&
@@ -117,7 +177,6 @@ std::optional<ExecutionResult> long_step(const SimulatedStep& shorter, const Sim
   }
   for (std::size_t w = 0; w < out.workers.size(); ++w) extend(out.workers[w].ended, a.workers[w].ended);
   for (std::size_t pair = 0; pair < out.traffic.size(); ++pair) extend(out.traffic[pair].bytes, a.traffic[pair].bytes);
-  if (a.bound && out.bound) extend(out.bound->seconds, a.bound->seconds);
   out.metrics.max_link_utilization = 0;
   for (int link = 0; link < static_cast<int>(out.totals.on_link.size()); ++link) {
     const double busy =
@@ -129,6 +188,71 @@ std::optional<ExecutionResult> long_step(const SimulatedStep& shorter, const Sim
   out.doubts = doubts_about(out, false);
   out.exact = b.exact && out.doubts.empty();
   return out;
+}
+
+double tasks_of(const TrainingStep& step) {
+  const auto tasks = static_cast<double>(step.graph.tasks().size());
+  if (!step.shortened) return tasks;
+  return tasks * (step.shortened->micro_batches + step.shortened->left_out) / step.shortened->micro_batches;
+}
+
+std::optional<int> repeats_after(const SimulatedStep& step, int micro_batches, int repeat) {
+  const EndsByName ends = ends_by_name(step);
+  const auto count = static_cast<std::size_t>(micro_batches);
+  std::vector<Repeated> repeated;
+  double first = 0, last = kEver;  // dates between which there is something of all
+  for (const auto& [name, own] : ends)
+    if (own.size() % count == 0) {
+      repeated.push_back({&own, own.size() / count});
+      first = std::max(first, own.front());
+      last = std::min(last, own.back());
+    }
+  if (repeated.empty() || first >= last) return std::nullopt;
+  const double tolerance = kTolerance * step.result.iteration;
+  const Repeated any = repeated.front();
+  const auto in_time =
+      static_cast<std::size_t>(std::ranges::upper_bound(*any.ends, last + tolerance) - any.ends->begin());
+  for (int after = repeat;; after += repeat) {
+    const std::size_t apart = any.each * static_cast<std::size_t>(after);
+    if (in_time <= apart) return std::nullopt;
+    const double shift = (*any.ends)[in_time - 1] - (*any.ends)[in_time - 1 - apart];
+    const double span = static_cast<double>(kRepetitions) * shift;
+    if (last - span < first) return std::nullopt;
+    const auto differs = std::ranges::find_if(
+        repeated, [&](const Repeated& own) { return !own.by(after, shift, span, last, tolerance); });
+    if (differs == repeated.end()) return after;
+    std::iter_swap(repeated.begin(), differs);  // it may well tell the next number, too
+  }
+}
+
+std::optional<ExecutionResult> told_by_shorter(const TrainingStep& step,
+                                               const std::function<TrainingStep(int micro_batches)>& of_size,
+                                               const Cluster& cluster, SimEngine& engine, ExecutionOptions how) {
+  how.only_pace = false;
+  how.record_ends = true;
+  how.most_executions = static_cast<std::size_t>(static_cast<double>(how.most_executions) *
+                                                 static_cast<double>(step.graph.tasks().size()) / tasks_of(step));
+  const auto [micro_batches, left_out, repeat] = *step.shortened;
+  try {
+    const ExecutionResult seen = execute(step.graph, cluster, engine, how);
+    if (!tells_of_one_iteration(seen)) return std::nullopt;
+    const auto after = repeats_after({step.graph, seen}, micro_batches, repeat);
+    if (!after) return std::nullopt;
+    const auto tell = [&](const TrainingStep& longer, const ExecutionResult& of_longer) {
+      const ShortenedStep& of = *longer.shortened;
+      const TrainingStep shorter = of_size(of.micro_batches - *after);
+      auto told = long_step({shorter.graph, execute(shorter.graph, cluster, engine, how)}, {longer.graph, of_longer},
+                            static_cast<double>(of.left_out) / *after, engine);
+      if (told && told->bound) told->bound->seconds = bound_with(of, longer.graph, *told->bound);
+      return told;
+    };
+    const int rest = left_out % *after;
+    if (rest == 0) return tell(step, seen);
+    const TrainingStep longer = of_size(micro_batches + rest);
+    return tell(longer, execute(longer.graph, cluster, engine, how));
+  } catch (const SimulationError&) {
+    return std::nullopt;
+  }
 }
 
 }  // namespace epocast

@@ -6,12 +6,15 @@
 // where q is after how many the schedule repeats. Whether it is so is seen in what two steps did: up to some date, the
 // same at the same time, and from then on, in the longer one, the same by one shift later. If up to that date the
 // longer one had repeated itself, three shifts in a row, the next longer one has the same state there, and goes on with
-// a copy of the last. So times, bytes and work grow by equal amounts.
+// a copy of the last. So times, bytes and work grow by equal amounts. How many q are is seen in the longer one.
 
+#include <functional>
 #include <optional>
 
+#include "sim/cluster.hpp"
 #include "sim/execution.hpp"
 #include "sim/simgrid/engine.hpp"
+#include "sim/strategy.hpp"
 #include "sim/task_graph.hpp"
 
 namespace epocast {
@@ -25,8 +28,22 @@ struct SimulatedStep {
 /// The result of a step that is longer than `longer` by `times` as much as `longer` is longer than `shorter`. Tasks
 /// with the same operation and layer are those of the micro-batches, in order. Nothing where the two do not tell: they
 /// have to start over with each iteration, do the same at first and, from a common date on, the same by one shift
-/// later. `bound` is one, if not the largest; what is by task, is of `longer`; there is no timeline.
+/// later. `bound` and what is by task are of `longer`; there is no timeline.
 std::optional<ExecutionResult> long_step(const SimulatedStep& shorter, const SimulatedStep& longer, double times,
                                          const SimEngine& engine);
+
+/// Tasks of the whole step, about.
+double tasks_of(const TrainingStep& step);
+
+/// The fewest micro-batches, a multiple of `repeat`, after which a step of so many does the same again before the first
+/// of its tasks has been done for the last of them: three times in a row. Nothing if it does not, or has no time to.
+std::optional<int> repeats_after(const SimulatedStep& step, int micro_batches, int repeat);
+
+/// What a shortened step and a yet shorter one, which `of_size` makes, tell of the whole one; `bound` is one, if not the
+/// largest. Nothing if they do not, or cannot be simulated, of which simulating it whole will say why. REQUIRES:
+/// step.shortened.
+std::optional<ExecutionResult> told_by_shorter(const TrainingStep& step,
+                                               const std::function<TrainingStep(int micro_batches)>& of_size,
+                                               const Cluster& cluster, SimEngine& engine, ExecutionOptions how);
 
 }  // namespace epocast

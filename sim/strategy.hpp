@@ -40,6 +40,14 @@ struct CollectiveSettings {
   }
 };
 
+/// How much of a step of many micro-batches is written: all, or what sim/long_step.hpp needs.
+struct StepLength {
+  static constexpr std::size_t kNever = std::numeric_limits<std::size_t>::max();
+  std::size_t shorten_from = kNever;  ///< from how many passes of chunks on, in an iteration, fewer micro-batches do
+  int patience = 1;                   ///< so many times as many of these as are enough if nothing settles late
+  int micro_batches = 0;              ///< or just so many of these, if not 0
+};
+
 /// What a strategy may know.
 struct StrategyContext {
   const Cluster& cluster;
@@ -59,10 +67,7 @@ struct StrategyContext {
   /// operations are not known. Empty without a model.
   std::function<OperatorGraph(std::int64_t batch)> operations = {};
 
-  static constexpr std::size_t kNever = std::numeric_limits<std::size_t>::max();
-  /// From how many passes of chunks on, in an iteration, a step may be told by two of fewer micro-batches.
-  std::size_t shorten_from = kNever;
-  int patience = 1;  ///< so many times as many of these as are enough if nothing settles late
+  StepLength length = {};
 
   /// Adds to a trace of one of so many micro-batches of a step what it takes to add up their gradients. Empty: nothing.
   std::function<void(WorkloadTrace& trace, int micro_batches)> accumulate = {};
@@ -96,11 +101,11 @@ struct DeviceMemory {
   MemoryUse use;
 };
 
-/// A step of fewer micro-batches than another, for sim/long_step.hpp: `times` as much as the other is longer than this,
-/// the whole step is longer than the other.
-struct ShorterStep {
-  CyclicTaskGraph graph;
-  double times = 0;
+/// A step of fewer micro-batches than the whole one, for sim/long_step.hpp.
+struct ShortenedStep {
+  int micro_batches = 0;
+  int left_out = 0;  ///< of the whole step's
+  int repeat = 1;    ///< after a multiple of so many the schedule does the same again
 };
 
 /// Training, ready to be repeated.
@@ -109,8 +114,8 @@ struct TrainingStep {
   std::vector<DeviceMemory> memory;  ///< at least of the devices that need the most
   std::int64_t steps = 1;        ///< of every worker in one iteration of the graph, each of them global_batch samples
   std::string composition = {};  ///< what it was put together from, for people; empty if nothing was
-  std::vector<std::string> notes = {};      ///< what is not quite as the study says, such as padding
-  std::optional<ShorterStep> shorter = {};  ///< if `graph` is not the whole step; everything else is of the whole
+  std::vector<std::string> notes = {};          ///< what is not quite as the study says, such as padding
+  std::optional<ShortenedStep> shortened = {};  ///< if `graph` is not the whole step; everything else is of the whole
 };
 
 /// Compiles (trace, cluster, options) to a cyclic task graph. One iteration of the graph is one step of every worker,

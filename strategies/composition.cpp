@@ -259,17 +259,19 @@ void Composition::scatter_messages(StepPlan& plan, const DividedModel& divided) 
   }
 }
 
-/// Of how many micro-batches a step tells of the whole one (sim/long_step.hpp), with one of a repetition less: where
-/// that saves half of the work at least or, if others have been tried in vain, three quarters.
-Repetition Composition::shortened(const StepPlan& plan, const StrategyContext& context) const {
-  const auto [repeat, fewest] = repetition(schedule_, plan.stages(), context.patience);
-  const std::size_t passes = plan.chunks.size() * static_cast<std::size_t>(plan.micro_batches);
-  if (repeat == 0 || fewest > plan.micro_batches || plan.by_layer || gradients_ != GradientPlace::collocated ||
-      passes < context.shorten_from)
-    return {};
-  const int fewer = fewest + (plan.micro_batches - fewest) % repeat;
-  const int gain = context.patience == 1 ? 2 : 4;
-  return gain * (2 * fewer - repeat) <= plan.micro_batches ? Repetition{repeat, fewer} : Repetition{};
+/// Of how many micro-batches a step may tell of the whole one (sim/long_step.hpp), with a shorter one: where that saves
+/// half of the work at least, or a third if others have been tried in vain. Nothing if it is not to be shortened.
+std::optional<ShortenedStep> Composition::shortened(const StepPlan& plan, const StepLength& length) const {
+  const int all = plan.micro_batches;
+  const auto [repeat, fewest, multiple] = repetition(schedule_, plan.stages(), length.patience);
+  if (length.micro_batches > 0) return ShortenedStep{length.micro_batches, all - length.micro_batches, repeat};
+  const std::size_t passes = plan.chunks.size() * static_cast<std::size_t>(all);
+  if (repeat == 0 || fewest > all || plan.by_layer || gradients_ != GradientPlace::collocated ||
+      passes < length.shorten_from)
+    return std::nullopt;
+  const int fewer = fewest + (all - fewest) % multiple;
+  if ((length.patience == 1 ? 4 : 3) * fewer > all) return std::nullopt;
+  return ShortenedStep{fewer, all - fewer, repeat};
 }
 
 TrainingStep Composition::compile(const StrategyContext& whole) const {
@@ -309,14 +311,10 @@ TrainingStep Composition::compile(const StrategyContext& whole) const {
     step.memory = {{"worker", context.workers, replica_memory(*plan.traces.front(), context.optimizer)}};
   else
     step.memory = pipeline_memory(plan, context.optimizer);
-  if (const auto [repeat, fewer] = shortened(plan, context); repeat > 0 && round.steps == 1) {
-    const int more = plan.micro_batches - fewer;
-    plan.micro_batches = fewer - repeat;
-    plan.left_out = more + repeat;
-    std::vector<DeviceMemory> memory = step.memory;
-    step.shorter = {step_graph(plan, context, *synchronisation_, memory), static_cast<double>(more) / repeat};
-    plan.micro_batches = fewer;
-    plan.left_out = more;
+  if (round.steps == 1) step.shortened = shortened(plan, context.length);
+  if (step.shortened) {
+    plan.micro_batches = step.shortened->micro_batches;
+    plan.left_out = step.shortened->left_out;
   }
   step.graph = step_graph(plan, context, *synchronisation_, step.memory);
   return step;

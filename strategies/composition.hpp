@@ -85,7 +85,7 @@ class Composition final : public Strategy {
   std::vector<StageRanks> place_stages(const std::vector<DeviceId>& workers, const std::vector<int>& replicas) const;
   std::optional<DividedModel> divide(const StrategyContext& context) const;
   std::string text(const StepPlan& plan) const;
-  Repetition shortened(const StepPlan& plan, const StrategyContext& context) const;
+  std::optional<ShortenedStep> shortened(const StepPlan& plan, const StepLength& length) const;
   std::vector<LayerExchanges> exchanges(const DividedModel& divided, const WorkloadTrace& trace) const;
   void scatter_messages(StepPlan& plan, const DividedModel& divided) const;
   ConfigNode place(const char* key) const { return options_.has(key) ? options_.at(key) : options_; }

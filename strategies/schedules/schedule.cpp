@@ -99,10 +99,11 @@ int peak_in_flight(const StageProgram& program) {
 }
 
 Repetition repetition(PipelineSchedule schedule, int stages, int patience) {
-  constexpr int kFew = 8;  // repetitions: messages on their way, and what is left of how it began, take some
-  const int turns = patience == 1 ? 1 : patience == 2 ? 2 : 2 * 2 * 3;
+  constexpr int kFew = 8;   // repetitions: messages on their way, and what is left of how it began, take some
+  constexpr int kSeen = 3;  // repetitions in a row, when nothing is left of it
   const auto with = [&](int repeat, int fills_and_empties) {
-    return Repetition{turns * repeat, patience * fills_and_empties + kFew * turns * repeat};
+    const int multiple = patience == 1 ? repeat : std::max(repeat, stages / 2);
+    return Repetition{repeat, patience / 2 * kSeen * multiple + fills_and_empties + kFew * repeat, multiple};
   };
   switch (schedule) {
     case PipelineSchedule::one_f_one_b: return with(1, stages);

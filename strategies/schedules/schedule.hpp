@@ -55,11 +55,13 @@ std::vector<StageProgram> stage_programs(PipelineSchedule schedule, int stages, 
 
 /// After how many micro-batches a schedule that flushes does the same again, and how many at least it takes to see so:
 /// the pipeline fills, repeats a few times, and runs empty. `repeat` is 0 if it never does, or was not seen to.
+///
+/// Where the slowest stages are apart, or wait for messages that go around, as many micro-batches take turns as are in
+/// flight between them; mostly a divisor of `multiple`, which is half of the stages.
 struct Repetition {
-  int repeat = 0, fewest = 0;
+  int repeat = 0, fewest = 0, multiple = 1;
 };
-/// Where stages wait for messages that go around, those in flight take turns: only two, three or four of them together
-/// repeat, as `patience` 2 and above expects. It also allows for so many times as long until all has settled.
+/// `patience`: allows for so many times as long until all has settled.
 Repetition repetition(PipelineSchedule schedule, int stages, int patience);
 
 /// Micro-batches that stage s may have in flight in a schedule without flush: p - s, so that it starts as many forward

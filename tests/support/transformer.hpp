@@ -48,8 +48,7 @@ struct TransformerSetting {
   std::int64_t batch = 8;
   CollectiveSettings collective = {};
   bool recompute = false;
-  std::size_t shorten_from = StrategyContext::kNever;
-  int patience = 1;
+  StepLength length = {};
 };
 
 /// What a strategy makes of it on the first devices of a cluster.
@@ -71,8 +70,7 @@ inline TrainingStep compile_transformer(const Cluster& cluster, int workers, con
   StrategyContext context{cluster, devices, setting.batch, source(setting.model), setting.collective};
   context.model = setting.model.get();
   context.trace_of = source;
-  context.shorten_from = setting.shorten_from;
-  context.patience = setting.patience;
+  context.length = setting.length;
   return made->compile(context);
 }
 

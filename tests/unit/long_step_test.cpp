@@ -3,6 +3,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,19 +19,15 @@ using testing::small_transformer;
 
 namespace {
 
-/// The whole step's result and, if two others tell, what they do.
+/// The whole step's result and, if others tell, what they do.
 std::vector<ExecutionResult> whole_and_told(const Cluster& cluster, const TrainingStep& whole,
-                                            const TrainingStep& shortened) {
+                                            const TrainingStep& shortened,
+                                            const std::function<TrainingStep(int)>& of_size) {
   return testing::unpack(testing::in_child([&] {
     SimEngine engine(cluster);
-    ExecutionOptions how{.iterations = 50, .record_ends = true};
+    const ExecutionOptions how{.iterations = 50};
     std::vector<ExecutionResult> results{execute(whole.graph, cluster, engine, how)};
-    results.front().ends.clear();
-    const ExecutionResult shorter = execute(shortened.shorter->graph, cluster, engine, how);
-    const ExecutionResult longer = execute(shortened.graph, cluster, engine, how);
-    if (const auto told =
-            long_step({shortened.shorter->graph, shorter}, {shortened.graph, longer}, shortened.shorter->times, engine))
-      results.push_back(*told);
+    if (const auto told = told_by_shorter(shortened, of_size, cluster, engine, how)) results.push_back(*told);
     testing::Archive archive;
     archive(results);
     return archive.bytes();
@@ -97,8 +95,7 @@ TEST_CASE("two steps of fewer micro-batches tell what the whole one gives", "[lo
     std::string schedule;
     int stages, replicas;
   };
-  // With slow links messages go around, and as many micro-batches as there are stages take turns: mostly too many to be
-  // seen.
+  // With slow links messages go around, and those that are on their way take turns, mostly without an end.
   constexpr double kSlow = 1e6, kFast = 1e11;
   const std::vector<Case> cases{{"1f1b", 2, 1}, {"1f1b", 4, 2}, {"zb_h1", 4, 1}, {"interleaved", 2, 2}};
   for (const Case& c : cases)
@@ -117,16 +114,21 @@ TEST_CASE("two steps of fewer micro-batches tell what the whole one gives", "[lo
           return compile_transformer(star.cluster(), workers, "composition", options, setting);
         };
         const TrainingStep whole = compiled();
-        CHECK_FALSE(whole.shorter);
-        setting.shorten_from = 1;
+        CHECK_FALSE(whole.shortened);
+        const auto of_size = [&](int micro_batches) {
+          testing::TransformerSetting sized = setting;
+          sized.length = {.micro_batches = micro_batches};
+          return compile_transformer(star.cluster(), workers, "composition", options, sized);
+        };
+        setting.length.shorten_from = 1;
         TrainingStep shortened = compiled();
         std::vector<ExecutionResult> results;
-        for (; shortened.shorter; setting.patience *= 2, shortened = compiled()) {
-          results = whole_and_told(star.cluster(), whole, shortened);
+        for (; shortened.shortened; setting.length.patience *= 2, shortened = compiled()) {
+          results = whole_and_told(star.cluster(), whole, shortened, of_size);
           if (results.size() == 2) break;
         }
-        if (!shortened.shorter && bandwidth == kSlow && c.stages * virtual_stages > 2) continue;
-        REQUIRE(shortened.shorter);
+        if (!shortened.shortened && bandwidth == kSlow && c.stages * virtual_stages > 2) continue;
+        REQUIRE(shortened.shortened);
         CHECK(shortened.graph.tasks().size() < whole.graph.tasks().size() / 2);
         CHECK(shortened.composition == whole.composition);
         REQUIRE(shortened.memory.size() == whole.memory.size());
@@ -135,7 +137,7 @@ TEST_CASE("two steps of fewer micro-batches tell what the whole one gives", "[lo
         int last = 0;
         for (const Task& task : shortened.graph.tasks()) last = std::max(last, task.label.micro_batch);
         CHECK(last == kMicroBatches - 1);
-        UNSCOPED_INFO("patience " << setting.patience);
+        UNSCOPED_INFO("patience " << setting.length.patience);
         check_alike(results[1], results[0]);
       }
 }
@@ -144,17 +146,35 @@ TEST_CASE("steps of which nothing is saved, or that never repeat, are whole", "[
   const testing::Star star(4, 1e8, 1e-5);
   const auto is_whole = [&](const std::string& schedule, int micro_batches) {
     testing::TransformerSetting setting{small_transformer(4), micro_batches};
-    setting.shorten_from = 1;
+    setting.length.shorten_from = 1;
     return !compile_transformer(star.cluster(), 4, "composition",
                                 fmt::format("{{mesh: {{pipeline: 4}}, schedule: {{name: {}, micro_batches: {}}}}}",
                                             schedule, micro_batches),
                                 setting)
-                .shorter;
+                .shortened;
   };
-  CHECK(is_whole("1f1b", 45));  // 12 and 11 micro-batches are more than half
-  CHECK_FALSE(is_whole("1f1b", 46));
+  CHECK(is_whole("1f1b", 47));  // twice 12 micro-batches are more than half
+  CHECK_FALSE(is_whole("1f1b", 48));
   CHECK(is_whole("gpipe", 100));
   CHECK(is_whole("zb_h2", 100));
+}
+
+TEST_CASE("a step repeats itself as long as there is something of all, and not only once", "[long_step]") {
+  const auto after = [](const MadeUp& step, int micro_batches, int repeat = 1) {
+    return repeats_after({step.graph, step.result}, micro_batches, repeat);
+  };
+  CHECK(after(MadeUp(10).add("a", {1, 2, 3, 4, 5, 6, 7, 8}).add("b", {3, 4, 5, 6, 7, 8, 9, 10}), 8) == 1);
+  CHECK(after(MadeUp(10).add("a", {1, 2, 3, 4, 5, 6, 7, 8}).add("b", {3, 4, 5, 6, 7, 8, 9, 10}), 8, 2) == std::nullopt);
+  // Once in an iteration says nothing; twice for each micro-batch does.
+  CHECK(after(MadeUp(9).add("a", {1, 2, 3, 4, 5, 6, 7, 8}).add("update", {9}), 8) == 1);
+  CHECK(after(MadeUp(9).add("a", {1, 1.3, 2, 2.3, 3, 3.3, 4, 4.3, 5, 5.3}), 5) == 1);
+  // Every second micro-batch is late; at first, all are.
+  CHECK(after(MadeUp(9).add("a", {1, 2.1, 3, 4.1, 5, 6.1, 7, 8.1}), 8) == 2);
+  CHECK(after(MadeUp(9).add("a", {1.5, 2.5, 3, 4, 5, 6, 7, 8}), 8) == 1);
+  CHECK(after(MadeUp(9).add("a", {1, 2.1, 3, 4.1, 5}), 5) == std::nullopt);
+  // The second stage falls back; what comes when the first is done does not count.
+  CHECK(after(MadeUp(9).add("a", {1, 2, 3, 4, 5, 6}).add("b", {2, 3.1, 4.2, 5.3, 6.4, 7.5}), 6) == std::nullopt);
+  CHECK(after(MadeUp(9).add("a", {1, 2, 3, 4, 5, 6}).add("b", {2, 3, 4, 5, 6, 6.5}), 6) == 1);
 }
 
 TEST_CASE("two steps tell only if they repeat until a common date", "[long_step]") {
