@@ -75,6 +75,9 @@ bool FlowSymmetry::refine() {
         for (const int l : routes_[f]->bottlenecks()) way += mix_bits(link_[static_cast<std::size_t>(l)]);
       flow_[f] = mix(flow_[f], way);
     }
+    // What has two colours keeps two.
+    if (!std::ranges::all_of(sets_, [&](const Set& set) { return set.waits == Waits::team || teams_are_alike(set); }))
+      return false;
     now = colours(flow_) + colours(link_);
   }
   for (const Set& set : sets_)
