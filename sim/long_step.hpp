@@ -39,8 +39,8 @@ double tasks_of(const TrainingStep& step);
 /// of its tasks has been done for the last of them: three times in a row. Nothing if it does not, or has no time to.
 std::optional<int> repeats_after(const SimulatedStep& step, int micro_batches, int repeat);
 
-/// What a shortened step and a yet shorter one, which `of_size` makes, tell of the whole one; `bound` is one, if not the
-/// largest. Nothing if they do not, or cannot be simulated, of which simulating it whole will say why. REQUIRES:
+/// What a shortened step and a yet shorter one, which `of_size` makes, tell of the whole one; `bound` is one, if not
+/// the largest. Nothing if they do not, or cannot be simulated, of which simulating it whole will say why. REQUIRES:
 /// step.shortened.
 std::optional<ExecutionResult> told_by_shorter(const TrainingStep& step,
                                                const std::function<TrainingStep(int micro_batches)>& of_size,
