@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "sim/graph_run.hpp"
@@ -59,27 +57,24 @@ ExecutionResult execute(const CyclicTaskGraph& graph, const Cluster& cluster, Si
     throw GraphError("ranks that wait for each other cannot take steps from a common pool");
   engine.set_handshake(options.costs.handshake);
   engine.set_window(options.costs.window);
-  const bool symmetric = !options.noise.any() && options.slow_devices.empty() && options.slow_links.empty() &&
-                         slowed_alike(graph, options.slowdown);
-  const bool may_fold = symmetric && options.shards == Shards::fixed &&
+  const bool undisturbed = !options.noise.any() && options.slow_devices.empty() && options.slow_links.empty() &&
+                           slowed_alike(graph, options.slowdown);
+  const bool may_fold = undisturbed && options.shards == Shards::fixed &&
                         (!options.costs.slows_computation() || Interference::folds(graph));
-  std::optional<NetworkPlan> network(std::in_place, graph, cluster, engine);
-  std::vector<std::string> remarks;
-  if (may_fold && !network->ranks_interchangeable() && chooses_algorithms(graph) &&
-      executions_of(graph, false) > kManyExecutions) {
-    network.emplace(graph, cluster, engine, AlgorithmChoice::Among::symmetric);
-    if (network->ranks_interchangeable())
-      remarks.emplace_back(kSymmetricAlgorithms);
-    else
-      network.emplace(graph, cluster, engine);
-  }
+  const NetworkPlan fastest(graph, cluster, engine);
+  std::optional<NetworkPlan> symmetric;
+  if (may_fold && !fastest.ranks_interchangeable() && chooses_algorithms(graph) &&
+      executions_of(graph, false) > kManyExecutions)
+    symmetric.emplace(graph, cluster, engine, AlgorithmChoice::Among::symmetric);
+  const bool is_symmetric = symmetric && symmetric->ranks_interchangeable();
+  const NetworkPlan& network = is_symmetric ? *symmetric : fastest;
   restart_engine();  // or how often the plan ran a collective to predict it would decide how dates are rounded
-  const bool folded = options.fold && may_fold && network->ranks_interchangeable();
+  const bool folded = options.fold && may_fold && network.ranks_interchangeable();
   check_size(graph, folded, options.most_executions);
-  ExecutionResult result = GraphRun(graph, cluster, engine, *network, options, folded).run();
-  result.remarks = std::move(remarks);
+  ExecutionResult result = GraphRun(graph, cluster, engine, network, options, folded).run();
+  if (is_symmetric) result.remarks.emplace_back(kSymmetricAlgorithms);
   if (options.only_pace && result.period) return result;
-  result.doubts = doubts_about(result, network->overlooks_traffic());
+  result.doubts = doubts_about(result, network.overlooks_traffic());
   result.exact = result.exact && result.doubts.empty();
   return result;
 }

@@ -243,7 +243,10 @@ std::optional<ExecutionResult> told_by_shorter(const TrainingStep& step,
       const TrainingStep shorter = of_size(of.micro_batches - *after);
       auto told = long_step({shorter.graph, execute(shorter.graph, cluster, engine, how)}, {longer.graph, of_longer},
                             static_cast<double>(of.left_out) / *after, engine);
-      if (told && told->bound) told->bound->seconds = bound_with(of, longer.graph, *told->bound);
+      if (!told || !told->bound) return told;
+      told->bound->seconds = bound_with(of, longer.graph, *told->bound);
+      told->doubts = doubts_about(*told, false);
+      told->exact = told->exact && told->doubts.empty();
       return told;
     };
     const int rest = left_out % *after;

@@ -1,6 +1,7 @@
 // Where the choice of algorithms is all that tells ranks of a large step apart, it is made among those that do not.
 #include <catch2/catch.hpp>
 
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -14,14 +15,10 @@ namespace {
 
 constexpr int kRanks = 12;  // no power of two: a few of them hand their vectors to others before they are halved
 
-/// Ranks that send `messages` to as many others while they sum `bytes`.
-CyclicTaskGraph sums_and_messages(int messages, A algorithm, double bytes) {
+/// Devices `first` that send `messages` to as many others while they sum `bytes`.
+CyclicTaskGraph sums_and_messages(const std::vector<DeviceId>& first, const std::vector<DeviceId>& second, int messages,
+                                  A algorithm, double bytes) {
   CyclicTaskGraph graph;
-  std::vector<DeviceId> first, second;
-  for (int r = 0; r < kRanks; ++r) {
-    first.push_back(r);
-    second.push_back(kRanks + r);
-  }
   const GroupId senders = graph.add_group("senders", first), receivers = graph.add_group("receivers", second);
   const QueueId compute = graph.add_queue("compute", senders, QueueRole::compute, Discipline::program_order);
   const QueueId wire = graph.add_queue("wire", senders, QueueRole::communication, Discipline::fifo);
@@ -42,7 +39,11 @@ CyclicTaskGraph sums_and_messages(int messages, A algorithm, double bytes) {
 }
 
 ExecutionResult run(const Cluster& cluster, int messages, A algorithm, double bytes, bool fold = true) {
-  return testing::simulate(cluster, sums_and_messages(messages, algorithm, bytes), {.iterations = 3, .fold = fold});
+  std::vector<DeviceId> first(kRanks), second(kRanks);
+  std::iota(first.begin(), first.end(), 0);
+  std::iota(second.begin(), second.end(), kRanks);
+  return testing::simulate(cluster, sums_and_messages(first, second, messages, algorithm, bytes),
+                           {.iterations = 3, .fold = fold});
 }
 
 }  // namespace
@@ -82,30 +83,15 @@ TEST_CASE("what is named is taken, however long it takes", "[executor]") {
 TEST_CASE("ranks that share nodes do the same only if they send as much beyond them", "[executor]") {
   // Three nodes of two: a flat ring leaves a node with every second rank.
   const auto platform = testing::platform("dgx_a100_pod_4");
-  CyclicTaskGraph graph;
   std::vector<DeviceId> first, second;
   for (const int node : {0, 1, 2})
     for (const int gpu : {0, 1}) {
       first.push_back(8 * node + gpu);
       second.push_back(8 * node + 2 + gpu);
     }
-  const GroupId senders = graph.add_group("senders", first), receivers = graph.add_group("receivers", second);
-  const QueueId compute = graph.add_queue("compute", senders, QueueRole::compute, Discipline::program_order);
-  const QueueId wire = graph.add_queue("wire", senders, QueueRole::communication, Discipline::fifo);
-  const TaskId begin = graph.compute(compute, Seconds(1e-3), {"begin", ""});
-  const TaskId sum =
-      graph.collective(wire, {.algorithm = A::automatic, .group = senders, .bytes = Bytes(1e3)}, {"all-reduce", ""});
-  graph.after(begin, sum);
-  graph.after(sum, begin, 1);
-  TaskId before = begin;
-  for (std::size_t m = 0; m < kManyExecutions / first.size(); ++m) {
-    const TaskId sent =
-        graph.transfer(senders, QueueId::none, {senders, receivers, Bytes(1e4)}, {"send", std::to_string(m)});
-    graph.after(before, sent);
-    before = sent;
-  }
-  graph.after(before, begin, 1);
-  const ExecutionResult large = testing::simulate(platform, graph, {.iterations = 3});
+  const int many = static_cast<int>(kManyExecutions / first.size());
+  const ExecutionResult large =
+      testing::simulate(platform, sums_and_messages(first, second, many, A::automatic, 1e3), {.iterations = 3});
   CHECK(large.folded);
   CHECK(large.algorithms[1] == A::hierarchical);
 }
