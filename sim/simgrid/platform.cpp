@@ -34,7 +34,15 @@ void SimPlatform::take(const NetworkGraph& graph) {
 }
 
 SimGrid& SimPlatform::simgrid() {
-  if (simgrid_ == nullptr) load();
+  if (simgrid_ != nullptr) return *simgrid_;
+  if (graph_ == nullptr || !graph_->sure) {
+    load();
+    return *simgrid_;
+  }
+  SimGrid& simgrid = load_simgrid();
+  simgrid.load(*graph_, [this](int src, int dst) -> const std::vector<int>& { return route(src, dst).links; });
+  simgrid_ = &simgrid;
+  for (int link = 0; link < link_count(); ++link) set_bandwidth(link, links_[static_cast<std::size_t>(link)].bandwidth);
   return *simgrid_;
 }
 
@@ -90,7 +98,8 @@ Route SimPlatform::make_route(std::vector<int> links) const {
 
 Route SimPlatform::route_by_simgrid(int src, int dst) {
   try {
-    return make_route(simgrid().route(src, dst));
+    if (simgrid_ == nullptr) load();
+    return make_route(simgrid_->route(src, dst));
   } catch (const std::exception& error) {
     throw std::runtime_error("route from " + host_name(src) + " to " + host_name(dst) + ": " + error.what());
   }
@@ -122,6 +131,8 @@ const Route& SimPlatform::route(int src, int dst) {
       if (route.narrow.size() == route.links.size()) route.narrow = {};
       return routes_.add(key, std::move(route));
     }
+  if (graph_ != nullptr && graph_->sure)
+    throw std::runtime_error("route from " + host_name(src) + " to " + host_name(dst) + ": no link");
   return routes_.add(key, route_by_simgrid(src, dst));
 }
 

@@ -2,6 +2,7 @@
 // SimGrid, loaded when it is needed.
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,12 @@ class SimGrid {
   /// Of a platform file, which nothing changes from then on but set_bandwidth(). REQUIRES: the file is there; the first
   /// call. Throws std::runtime_error with SimGrid's message, mostly `file:line: problem`.
   virtual void load(const std::string& path) = 0;
+  /// By source and target: the links of a route, in the order of travel. Throws if there is none.
+  using Routes = std::function<const std::vector<int>&(int src, int dst)>;
+  /// The same of a network that somebody else has read and finds routes in, which takes a fraction of the time: SimGrid
+  /// goes through the whole network for each host that sends. REQUIRES: the first call; no other sharing than shared
+  /// and fatpipe.
+  virtual void load(const NetworkGraph& graph, Routes routes) = 0;
   virtual const std::vector<std::string>& hosts() const = 0;  ///< in the order of their creation
   virtual const std::vector<Link>& links() const = 0;         ///< in the alphabetical order of their names
   virtual void set_bandwidth(int link, double quanta) = 0;

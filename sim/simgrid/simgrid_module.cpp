@@ -14,6 +14,8 @@
 #include <simgrid/kernel/Timer.hpp>
 #include <simgrid/kernel/resource/Action.hpp>
 #include <simgrid/kernel/resource/Model.hpp>
+#include <simgrid/kernel/routing/NetPoint.hpp>
+#include <simgrid/kernel/routing/NetZoneImpl.hpp>
 #include <simgrid/s4u.hpp>
 #include <stdexcept>
 #include <string_view>
@@ -86,9 +88,30 @@ s4u::Engine* start_simgrid() {
   return engine;
 }
 
+/// A network that is told its routes.
+class KnownRoutes final : public ::simgrid::kernel::routing::NetZoneImpl {
+ public:
+  using NetPoint = ::simgrid::kernel::routing::NetPoint;
+  using Route = ::simgrid::kernel::routing::Route;
+  using Find = std::function<void(int src, int dst, Route& into)>;
+
+  KnownRoutes(const std::string& name, Find find) : NetZoneImpl(name), find_(std::move(find)) {}
+
+  /// Hosts are all its points, so that they are numbered by their creation.
+  void get_local_route(const NetPoint* src, const NetPoint* dst, Route* into, double* /*latency*/) override {
+    find_(static_cast<int>(src->id()), static_cast<int>(dst->id()), *into);
+  }
+  void get_graph(const s_xbt_graph_t* /*graph*/, std::map<std::string, xbt_node_t, std::less<>>* /*nodes*/,
+                 std::map<std::string, xbt_edge_t, std::less<>>* /*edges*/) override {}
+
+ private:
+  Find find_;
+};
+
 class Module final : public SimGrid {
  public:
   void load(const std::string& path) override;
+  void load(const NetworkGraph& graph, Routes routes) override;
   const std::vector<std::string>& hosts() const override { return hosts_; }
   const std::vector<Link>& links() const override { return links_; }
   void set_bandwidth(int link, double quanta) override {
@@ -146,6 +169,28 @@ void Module::load(const std::string& path) {
   take_hosts(created);
   if (hosts_.empty()) throw std::runtime_error(path + ": a platform without hosts");
   take_links();
+  engine_->seal_platform();
+}
+
+void Module::load(const NetworkGraph& graph, Routes routes) {
+  engine_ = start_simgrid();
+  // The engine owns its zones, and is never deleted.
+  auto* const zone =
+      new KnownRoutes("network", [this, routes = std::move(routes)](int src, int dst, KnownRoutes::Route& into) {
+        for (const int link : routes(src, dst))
+          into.link_list_.push_back(link_handles_[static_cast<std::size_t>(link)]->get_impl());
+      });
+  for (const std::string& name : graph.hosts) host_handles_.push_back(zone->get_iface()->create_host(name, 1.0));
+  hosts_ = graph.hosts;
+  link_handles_.reserve(graph.links.size());
+  for (const NetworkGraph::Link& link : graph.links) {
+    s4u::Link* const handle = zone->get_iface()->create_link(link.name, link.bandwidth);
+    if (link.sharing == LinkSharing::kFatpipe) handle->set_sharing_policy(s4u::Link::SharingPolicy::FATPIPE);
+    handle->set_latency(0)->seal();  // the caller charges it
+    link_index_.emplace(handle, static_cast<int>(link_handles_.size()));
+    link_handles_.push_back(handle);
+    links_.push_back({link.name, link.latency, link.bandwidth, link.sharing});
+  }
   engine_->seal_platform();
 }
 
