@@ -1,7 +1,9 @@
 #include "sim/team_networks.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
 namespace epocast {
@@ -14,18 +16,31 @@ class KnownTeams {
     const Key key{engine.handshake(), engine.window(), hosts, nodes};
     if (const auto known = teams_.find(key); known != teams_.end()) return known->second;
     auto team = std::make_shared<Team>(std::move(hosts), std::move(nodes), engine);
+    share_choice(team, engine);
     ranks_ += team->hosts.size();
     if (ranks_ > kMostRanks) {  // a sweep over many clusters' worth of workers; those in use live on
       teams_.clear();
+      deciders_.clear();
       ranks_ = team->hosts.size();
     }
     return teams_[key] = team;
   }
 
  private:
+  void share_choice(const std::shared_ptr<Team>& team, SimEngine& engine) {
+    constexpr std::size_t kMostToCompare = 32;  // of more, comparing all pairs takes as long as choosing
+    if (team->network.uniform || team->hosts.size() > kMostToCompare) return;
+    const std::shared_ptr<Team>& decider =
+        deciders_.try_emplace({engine.handshake(), engine.window(), team->routes(engine), team->nodes}, team)
+            .first->second;
+    if (decider != team) team->choice = {decider, decider->choice.get()};
+  }
+
   using Key = std::tuple<double, double, std::vector<int>, std::vector<int>>;  ///< handshake, window, hosts, nodes
   static constexpr std::size_t kMostRanks = 1 << 20;                           ///< that are remembered
   std::map<Key, std::shared_ptr<Team>> teams_;
+  /// The first teams of their kind, which choose for the others.
+  std::map<std::tuple<double, double, Team::Routes, std::vector<int>>, std::shared_ptr<Team>> deciders_;
   std::size_t ranks_ = 0;
 };
 
@@ -35,7 +50,28 @@ Team::Team(std::vector<int> its_hosts, std::vector<int> its_nodes, SimEngine& en
     : hosts(std::move(its_hosts)),
       nodes(std::move(its_nodes)),
       network(examine_network(engine, hosts, nodes)),
-      choice(hosts, nodes, network, engine) {}
+      choice(std::make_shared<AlgorithmChoice>(hosts, nodes, network, engine)) {}
+
+Team::Routes Team::routes(SimEngine& engine) const {
+  // Links are called by when they are first met.
+  std::unordered_map<int, std::uint64_t> name;
+  Routes out;
+  for (const int from : hosts)
+    for (const int to : hosts) {
+      if (from == to) continue;
+      const Route& route = engine.route(from, to);
+      out.push_back(std::bit_cast<std::uint64_t>(route.latency));
+      out.push_back(route.bottlenecks().size());
+      for (const int link : route.bottlenecks()) {
+        const auto known = name.try_emplace(link, name.size());
+        out.push_back(known.first->second);
+        if (!known.second) continue;
+        out.push_back(std::bit_cast<std::uint64_t>(engine.link_bandwidth(link)));
+        out.push_back(static_cast<std::uint64_t>(engine.link_sharing(link)));
+      }
+    }
+  return out;
+}
 
 bool Team::is_like(const Team& other) const {
   return network.uniform && other.network.uniform && network.alpha == other.network.alpha &&

@@ -20,9 +20,13 @@ struct Team {
   std::vector<int> hosts;
   std::vector<int> nodes;  ///< consecutive numbers of the nodes that the ranks sit in
   GroupNetwork network;
-  AlgorithmChoice choice;  ///< remembers what it chose
+  std::shared_ptr<AlgorithmChoice> choice;  ///< remembers what it chose; that of the first team whose routes are alike
 
   Team(std::vector<int> hosts, std::vector<int> nodes, SimEngine& engine);
+
+  /// Equal for teams between whose ranks messages meet the same, pair by pair; of a small team.
+  using Routes = std::vector<std::uint64_t>;
+  Routes routes(SimEngine& engine) const;
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
 
