@@ -61,8 +61,8 @@ void add_warnings(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs,
   for (const PhaseRun& run : runs) add(run.step.notes);
   for (const PhaseRun& run : runs) add(run.result.remarks);
   for (const PhaseRun& run : runs) add(run.result.doubts);
-  const bool doubtful =
-      std::any_of(runs.begin(), runs.end(), [](const PhaseRun& run) { return !run.result.doubts.empty(); });
+  const bool doubtful = std::ranges::any_of(
+      runs, [](const PhaseRun& run) { return !run.result.doubts.empty() || !run.result.remarks.empty(); });
   if (!out.exact && (!doubtful || out.iteration_ci95 > 0))
     out.warnings.push_back(fmt::format("total and epoch times are estimates: iteration {:.4g} s +- {:.2g} s (95 %)",
                                        out.iteration_s, out.iteration_ci95));

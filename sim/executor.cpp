@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 #include <vector>
 
 #include "sim/graph_run.hpp"
@@ -37,15 +36,29 @@ void check_size(const CyclicTaskGraph& graph, bool folded, std::size_t most) {
         graph.tasks().size(), executions, most));
 }
 
-constexpr const char* kSymmetricAlgorithms =
-    "collectives take the fastest algorithm in which all ranks do the same, not the fastest of all: rank by rank this "
-    "step would take long to simulate; name algorithms to have others";
+/// What is said of a step whose ranks have been made interchangeable.
+const char* remark_on(Likeness likeness) {
+  return likeness == Likeness::by_algorithms
+             ? "collectives take the fastest algorithm in which all ranks do the same, not the fastest of all: rank by "
+               "rank this step would take long to simulate; name algorithms to have others"
+             : "ranks sit differently in the network, and are taken to wait in each operation for the slowest of them: "
+               "rank by rank this step would take long to simulate (--unfolded does)";
+}
 
 bool chooses_algorithms(const CyclicTaskGraph& graph) {
   return std::ranges::any_of(graph.tasks(), [](const Task& task) {
     const auto* collective = std::get_if<Collective>(&task.work);
     return collective != nullptr && !collective->measured && is_choice(collective->algorithm);
   });
+}
+
+/// Makes ranks interchangeable that are many, by as little as does. `lock_step`: by that, too, if nothing less does.
+Likeness make_alike(NetworkPlan& network, const CyclicTaskGraph& graph, bool lock_step) {
+  if (network.ranks_interchangeable() || executions_of(graph, false) <= kManyExecutions) return Likeness::as_they_are;
+  if (chooses_algorithms(graph) && network.plan_with(Likeness::by_algorithms)) return Likeness::by_algorithms;
+  if (lock_step && network.plan_with(Likeness::in_lock_step)) return Likeness::in_lock_step;
+  network.plan_with(Likeness::as_they_are);
+  return Likeness::as_they_are;
 }
 
 }  // namespace
@@ -61,21 +74,16 @@ ExecutionResult execute(const CyclicTaskGraph& graph, const Cluster& cluster, Si
                            slowed_alike(graph, options.slowdown);
   const bool may_fold = undisturbed && options.shards == Shards::fixed &&
                         (!options.costs.slows_computation() || Interference::folds(graph));
-  const NetworkPlan fastest(graph, cluster, engine);
-  std::optional<NetworkPlan> symmetric;
-  if (may_fold && !fastest.ranks_interchangeable() && chooses_algorithms(graph) &&
-      executions_of(graph, false) > kManyExecutions)
-    symmetric.emplace(graph, cluster, engine, AlgorithmChoice::Among::symmetric);
-  const bool is_symmetric = symmetric && symmetric->ranks_interchangeable();
-  const NetworkPlan& network = is_symmetric ? *symmetric : fastest;
+  NetworkPlan network(graph, cluster, engine);
+  const Likeness likeness = may_fold ? make_alike(network, graph, options.fold) : Likeness::as_they_are;
   restart_engine();  // or how often the plan ran a collective to predict it would decide how dates are rounded
   const bool folded = options.fold && may_fold && network.ranks_interchangeable();
   check_size(graph, folded, options.most_executions);
   ExecutionResult result = GraphRun(graph, cluster, engine, network, options, folded).run();
-  if (is_symmetric) result.remarks.emplace_back(kSymmetricAlgorithms);
+  if (likeness != Likeness::as_they_are) result.remarks.emplace_back(remark_on(likeness));
   if (options.only_pace && result.period) return result;
   result.doubts = doubts_about(result, network.overlooks_traffic());
-  result.exact = result.exact && result.doubts.empty();
+  result.exact = result.exact && result.doubts.empty() && likeness != Likeness::in_lock_step;
   return result;
 }
 

@@ -47,9 +47,11 @@ std::uint32_t FlowSymmetry::add(std::vector<SetFlow> flows, Waits waits) {
     for (const SetFlow& flow : flows) {
       const Route* route = flow.from == flow.to ? nullptr : &engine_.route(flow.from, flow.to);
       routes_.push_back(route);
-      // Ranks pay their latency by themselves.
-      flow_.push_back(mix(mix(mix(number, bits(flow.bytes)), route == nullptr ? 0 : bits(route->latency)),
-                          static_cast<std::uint64_t>(flow.within_node)));
+      std::uint64_t colour = mix(number, bits(flow.bytes));
+      if (pace_ == Pace::own)  // ranks pay their latency by themselves
+        colour =
+            mix(mix(colour, route == nullptr ? 0 : bits(route->latency)), static_cast<std::uint64_t>(flow.within_node));
+      flow_.push_back(colour);
     }
   sets_.push_back({std::move(flows), waits, first, {}});
   return number;
@@ -60,15 +62,32 @@ bool FlowSymmetry::refine() {
   for (std::size_t l = 0; l < link_.size(); ++l)
     link_[l] = mix(bits(engine_.link_bandwidth(static_cast<int>(l))),
                    static_cast<std::uint64_t>(engine_.link_sharing(static_cast<int>(l))));
-  std::vector<std::uint64_t> around;
+  if (pace_ == Pace::slowest)
+    colour_links();
+  else if (!colour())
+    return false;
+  for (const Route* route : routes_)
+    if (route != nullptr)
+      for (const int l : route->bottlenecks())
+        if (engine_.link_sharing(l) == LinkSharing::kOther) return false;
+  number_classes();
+  return true;
+}
+
+/// By the flows that cross them.
+void FlowSymmetry::colour_links() {
+  std::vector<std::uint64_t> around(link_.size(), 0);
+  for (std::size_t f = 0; f < flow_.size(); ++f)
+    if (routes_[f] != nullptr)
+      for (const int l : routes_[f]->bottlenecks()) around[static_cast<std::size_t>(l)] += mix_bits(flow_[f]);
+  for (std::size_t l = 0; l < link_.size(); ++l) link_[l] = mix(link_[l], around[l]);
+}
+
+bool FlowSymmetry::colour() {
   ColourCount colours;
   for (std::size_t known = 0, now = 1; now > known;) {
     known = colours(flow_) + colours(link_);
-    around.assign(link_.size(), 0);
-    for (std::size_t f = 0; f < flow_.size(); ++f)
-      if (routes_[f] != nullptr)
-        for (const int l : routes_[f]->bottlenecks()) around[static_cast<std::size_t>(l)] += mix_bits(flow_[f]);
-    for (std::size_t l = 0; l < link_.size(); ++l) link_[l] = mix(link_[l], around[l]);
+    colour_links();
     for (std::size_t f = 0; f < flow_.size(); ++f) {
       std::uint64_t way = 0;
       if (routes_[f] != nullptr)
@@ -80,14 +99,7 @@ bool FlowSymmetry::refine() {
       return false;
     now = colours(flow_) + colours(link_);
   }
-  for (const Set& set : sets_)
-    if (!teams_are_alike(set)) return false;
-  for (const Route* route : routes_)
-    if (route != nullptr)
-      for (const int l : route->bottlenecks())
-        if (engine_.link_sharing(l) == LinkSharing::kOther) return false;
-  number_classes();
-  return true;
+  return std::ranges::all_of(sets_, [&](const Set& set) { return teams_are_alike(set); });
 }
 
 bool FlowSymmetry::teams_are_alike(const Set& set) const {
@@ -110,10 +122,13 @@ void FlowSymmetry::number_classes() {
       const Route* route = routes_[f];
       if (route == nullptr) continue;  // no time, no link
       const auto [place, is_new] = class_of.try_emplace(flow_[f], static_cast<std::uint32_t>(classes_.classes.size()));
-      if (!is_new) continue;
-      set.parts.push_back({place->second, set.flows[f - set.first].bytes});
-      FlowClass& own = classes_.classes.emplace_back();
-      own.most = std::numeric_limits<double>::infinity();
+      if (is_new) {
+        set.parts.push_back({place->second, set.flows[f - set.first].bytes});
+        classes_.classes.emplace_back().most = std::numeric_limits<double>::infinity();
+      } else if (pace_ == Pace::own) {
+        continue;  // it crosses what the others do
+      }
+      FlowClass& own = classes_.classes[place->second];
       for (const int l : route->bottlenecks()) {
         const double bandwidth = engine_.link_bandwidth(l);
         if (engine_.link_sharing(l) == LinkSharing::kFatpipe) {

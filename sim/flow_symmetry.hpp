@@ -46,7 +46,13 @@ struct SetFlow {
 /// under way.
 class FlowSymmetry {
  public:
-  explicit FlowSymmetry(SimEngine& engine) : engine_(engine) {}
+  /// What flows of one set and size that meet different things on their way do.
+  enum class Pace {
+    own,     ///< each moves at its rate
+    slowest  ///< all move as the slowest of them: a set is one class, whatever its flows meet
+  };
+
+  explicit FlowSymmetry(SimEngine& engine, Pace pace = Pace::own) : engine_(engine), pace_(pace) {}
 
   /// Who waits for a flow to end.
   enum class Waits {
@@ -57,7 +63,8 @@ class FlowSymmetry {
   /// Adds a set; its number. REQUIRES: before refine().
   std::uint32_t add(std::vector<SetFlow> flows, Waits waits);
 
-  /// Colours all. Returns false if in some set the ranks, or the teams, cannot stand for each other.
+  /// Colours all. Returns false if in some set the ranks, or the teams, cannot stand for each other; at the slowest
+  /// pace they always can, if links are shared in a way that is known.
   bool refine();
 
   /// Part of a set.
@@ -78,10 +85,13 @@ class FlowSymmetry {
     std::size_t first = 0;  ///< number of its first flow, of those that take time
     std::vector<Part> parts;
   };
+  void colour_links();
+  bool colour();
   bool teams_are_alike(const Set& set) const;
   void number_classes();
 
   SimEngine& engine_;
+  Pace pace_;
   std::vector<Set> sets_;
   std::vector<const Route*> routes_;        ///< by flow; null: inside a host
   std::vector<std::uint64_t> flow_, link_;  ///< colours

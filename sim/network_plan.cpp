@@ -27,16 +27,12 @@ bool collectives_may_contend(const CyclicTaskGraph& graph) {
 
 }  // namespace
 
-NetworkPlan::NetworkPlan(const CyclicTaskGraph& graph, const Cluster& cluster, SimEngine& engine,
-                         AlgorithmChoice::Among among)
+NetworkPlan::NetworkPlan(const CyclicTaskGraph& graph, const Cluster& cluster, SimEngine& engine)
     : graph_(graph),
+      cluster_(cluster),
       engine_(engine),
-      among_(among),
       may_contend_(collectives_may_contend(graph)),
-      networks_(graph, cluster, host_of_, engine),
-      collectives_(graph.tasks().size()),
-      symmetry_(engine),
-      transfer_sets_(graph.tasks().size()) {
+      networks_(graph, cluster, host_of_, engine) {
   for (const Device& device : cluster.devices) {
     host_of_.push_back(engine.find_host(device.name));
     if (host_of_.back() < 0)
@@ -47,10 +43,26 @@ NetworkPlan::NetworkPlan(const CyclicTaskGraph& graph, const Cluster& cluster, S
     auto& hosts = hosts_.emplace_back();
     for (const DeviceId device : group.devices) hosts.push_back(host(device));
   }
+  plan_with(Likeness::as_they_are);
+}
 
-  for (std::uint32_t t = 0; t < graph.tasks().size(); ++t)
-    if (std::holds_alternative<Collective>(graph.tasks()[t].work)) plan(t);
-  interchangeable_ = find_interchangeable(cluster);
+bool NetworkPlan::plan_with(Likeness likeness) {
+  likeness_ = likeness;
+  team_plans_.clear();
+  plans_.clear();
+  collectives_.assign(graph_.tasks().size(), nullptr);
+  symmetry_.emplace(engine_,
+                    likeness == Likeness::in_lock_step ? FlowSymmetry::Pace::slowest : FlowSymmetry::Pace::own);
+  permutation_sets_.clear();
+  pair_sets_.clear();
+  farthest_.clear();
+  transfer_sets_.assign(graph_.tasks().size(), 0);
+  flows_of_sets_ = 0;
+  interchangeable_ = overlooks_traffic_ = false;
+  for (std::uint32_t t = 0; t < graph_.tasks().size(); ++t)
+    if (std::holds_alternative<Collective>(graph_.tasks()[t].work)) plan(t);
+  interchangeable_ = find_interchangeable();
+  return interchangeable_;
 }
 
 /// One plan for each kind of team.
@@ -70,6 +82,11 @@ void NetworkPlan::plan(std::uint32_t task) {
     own.plans.push_back(kind < team ? own.plans[kind] : plan_of_team(task, team));
     own.alike = own.alike && (kind < team || alike(plans_[own.plans[team]], plans_[own.plans.front()]));
   }
+  if (own.alike || likeness_ != Likeness::in_lock_step) return;
+  const std::uint32_t slowest =
+      *std::ranges::max_element(own.plans, {}, [&](std::uint32_t plan) { return plans_[plan].idle_time; });
+  own.plans.assign(own.plans.size(), slowest);
+  own.alike = true;
 }
 
 std::uint32_t NetworkPlan::plan_of_team(std::uint32_t task, std::uint32_t team) {
@@ -84,7 +101,8 @@ CollectivePlan NetworkPlan::plan_like(std::uint32_t task, std::uint32_t team, co
   const Teams& teams = *collectives_[task]->teams;
   Team& kind = *teams.all[teams.kind[team]];
   Collective taken = other;
-  taken.algorithm = kind.choice.choose(other, among_);
+  using Among = AlgorithmChoice::Among;
+  taken.algorithm = kind.choice->choose(other, likeness_ == Likeness::as_they_are ? Among::all : Among::symmetric);
   if (other.algorithm == CollectiveAlgorithm::mpi) taken.rings = 1;
   if (const int most = most_rings(taken, kind.network);
       taken.rings > most && !taken.measured && has_rings(taken.algorithm, taken.op))
@@ -106,6 +124,7 @@ std::vector<std::optional<CollectiveAlgorithm>> NetworkPlan::algorithms() const 
 std::pair<int, int> NetworkPlan::ends(const Transfer& transfer, std::uint32_t rank) const {
   const auto& from = hosts(transfer.from);
   const auto& to = hosts(transfer.to);
+  if (const auto known = farthest_.find({transfer.from, transfer.to}); known != farthest_.end()) rank = known->second;
   return {from[from.size() == 1 ? 0 : rank], to[to.size() == 1 ? 0 : rank]};
 }
 
@@ -140,14 +159,15 @@ double NetworkPlan::delay(const Transfer& transfer, int from, int to) const {
   return alone ? std::max(0.0, alone->value - transfer.bytes.value / route.bandwidth) : route.latency;
 }
 
-/// Whether, as long as flows of one task have one rate, all ranks of a group do the same at the same time.
-bool NetworkPlan::ranks_in_step(const Cluster& cluster) const {
+/// Whether, as long as flows of one task have one rate and teams are in step, all ranks of a group do the same at the
+/// same time.
+bool NetworkPlan::ranks_are_alike() const {
   bool wide = false;
   for (const Group& group : graph_.groups()) {
     wide |= group.devices.size() > 1;
-    const Device& first = cluster.devices[CyclicTaskGraph::index(group.devices.front())];
+    const Device& first = cluster_.devices[CyclicTaskGraph::index(group.devices.front())];
     for (const DeviceId device : group.devices)
-      if (!same_kind(cluster.devices[CyclicTaskGraph::index(device)], first)) return false;
+      if (!same_kind(cluster_.devices[CyclicTaskGraph::index(device)], first)) return false;
   }
   if (!wide || !ranks_are_served_alike(graph_)) return false;  // nothing to gain; or not the same for all
   for (const Queue& queue : graph_.queues())
@@ -166,8 +186,13 @@ bool NetworkPlan::ranks_in_step(const Cluster& cluster) const {
     if (const auto* transfer = std::get_if<Transfer>(&task.work);
         transfer != nullptr && hosts(transfer->from).size() != hosts(transfer->to).size())
       return false;
-    if (std::holds_alternative<Collective>(task.work) && !teams_in_step(t)) return false;
   }
+  return true;
+}
+
+bool NetworkPlan::collectives_in_step() const {
+  for (std::uint32_t t = 0; t < graph_.tasks().size(); ++t)
+    if (std::holds_alternative<Collective>(graph_.tasks()[t].work) && !teams_in_step(t)) return false;
   return true;
 }
 
@@ -187,14 +212,15 @@ bool NetworkPlan::teams_in_step(std::uint32_t t) const {
   return same_for_all && !is_choice(std::get<Collective>(task.work).algorithm);
 }
 
-bool NetworkPlan::find_interchangeable(const Cluster& cluster) {
-  if (!ranks_in_step(cluster)) return false;
+bool NetworkPlan::find_interchangeable() {
+  if (!ranks_are_alike_) ranks_are_alike_ = ranks_are_alike();
+  if (!*ranks_are_alike_ || !collectives_in_step()) return false;
   for (std::uint32_t t = 0; t < graph_.tasks().size(); ++t) {
     const Work& work = graph_.tasks()[t].work;
     if (const auto* transfer = std::get_if<Transfer>(&work)) transfer_sets_[t] = add_set(*transfer);
     if (std::holds_alternative<Collective>(work) && !add_sets(t)) return false;
   }
-  return symmetry_.refine();
+  return symmetry_->refine();
 }
 
 std::uint32_t NetworkPlan::add_set(const Transfer& transfer) {
@@ -205,7 +231,14 @@ std::uint32_t NetworkPlan::add_set(const Transfer& transfer) {
     flows.push_back({.from = hosts(transfer.from)[r],
                      .to = hosts(transfer.to)[r],
                      .within_node = same_node(hosts(transfer.from)[r], hosts(transfer.to)[r])});
-  return pair_sets_[{transfer.from, transfer.to}] = symmetry_.add(std::move(flows), FlowSymmetry::Waits::rank);
+  if (likeness_ == Likeness::in_lock_step) {
+    const auto way = [&](const SetFlow& flow) {
+      return std::pair(!flow.within_node, flow.from == flow.to ? 0 : engine_.route(flow.from, flow.to).latency);
+    };
+    farthest_[{transfer.from, transfer.to}] =
+        static_cast<std::uint32_t>(std::ranges::max_element(flows, {}, way) - flows.begin());
+  }
+  return pair_sets_[{transfer.from, transfer.to}] = symmetry_->add(std::move(flows), FlowSymmetry::Waits::rank);
 }
 
 /// Adds the sets of a collective's steps. Returns false where those are too many flows to look at.
@@ -226,7 +259,7 @@ bool NetworkPlan::add_sets(std::uint32_t task) {
     }
     flows_of_sets_ += flows.size();
     if (flows_of_sets_ > kMostFlows) return false;
-    step.set = symmetry_.add(std::move(flows), runs ? FlowSymmetry::Waits::team : FlowSymmetry::Waits::nobody);
+    step.set = symmetry_->add(std::move(flows), runs ? FlowSymmetry::Waits::team : FlowSymmetry::Waits::nobody);
     step.set_bytes = step.flows.is_uniform() ? step.flows.permutation->bytes : 1;
     if (const auto& rule = step.flows.permutation)
       permutation_sets_.emplace(PermutationKey{&teams, runs, rule->kind, rule->operand}, step.set);

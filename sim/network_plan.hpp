@@ -25,12 +25,20 @@ class RingCountError : public SimulationError {
   using SimulationError::SimulationError;
 };
 
+/// What is done to make ranks interchangeable.
+enum class Likeness {
+  as_they_are,
+  by_algorithms,  ///< collectives that leave the choice open take algorithms in which all ranks do the same
+  in_lock_step    ///< ranks that the network treats differently wait in each operation for the slowest of all
+};
+
 class NetworkPlan {
  public:
-  /// `among`: which algorithms collectives take that leave the choice open. Throws RingCountError, and SimulationError
-  /// if the cluster's devices are not hosts of the engine's platform.
-  NetworkPlan(const CyclicTaskGraph& graph, const Cluster& cluster, SimEngine& engine,
-              AlgorithmChoice::Among among = AlgorithmChoice::Among::all);
+  /// Throws RingCountError, and SimulationError if the cluster's devices are not hosts of the engine's platform.
+  NetworkPlan(const CyclicTaskGraph& graph, const Cluster& cluster, SimEngine& engine);
+
+  /// Plans anew; whether ranks are interchangeable now. Before, they are as they are.
+  bool plan_with(Likeness likeness);
 
   /// Hosts of a group's devices, in rank order.
   const std::vector<int>& hosts(GroupId group) const { return hosts_[CyclicTaskGraph::index(group)]; }
@@ -55,7 +63,8 @@ class NetworkPlan {
   /// The plan of another collective over a team of a task that is one.
   CollectivePlan plan_like(std::uint32_t task, std::uint32_t team, const Collective& other) const;
 
-  /// Source and target host of one rank's message. REQUIRES: the task is a transfer.
+  /// Source and target host of one rank's message; in lock step, of the one with the longest way. REQUIRES: the task is
+  /// a transfer.
   std::pair<int, int> ends(const Transfer& transfer, std::uint32_t rank) const;
 
   /// From the start of a message to its first byte [s].
@@ -68,7 +77,7 @@ class NetworkPlan {
   /// teams differently. REQUIRES: no noise and no slow-downs.
   bool ranks_interchangeable() const { return interchangeable_; }
   /// The flows of a folded run. REQUIRES: ranks_interchangeable().
-  const FlowSymmetry& symmetry() const { return symmetry_; }
+  const FlowSymmetry& symmetry() const { return *symmetry_; }
   /// Which of its sets a transfer starts.
   std::uint32_t transfer_set(std::uint32_t task) const { return transfer_sets_[task]; }
 
@@ -83,19 +92,21 @@ class NetworkPlan {
   bool same_node(int host, int other) const { return node_of_.at(host) == node_of_.at(other); }
   void plan(std::uint32_t task);
   std::uint32_t plan_of_team(std::uint32_t task, std::uint32_t team);
-  bool ranks_in_step(const Cluster& cluster) const;
+  bool ranks_are_alike() const;
+  bool collectives_in_step() const;
   bool teams_in_step(std::uint32_t task) const;
-  bool find_interchangeable(const Cluster& cluster);
+  bool find_interchangeable();
   std::uint32_t add_set(const Transfer& transfer);
   bool add_sets(std::uint32_t task);
   bool name_set(std::uint32_t task, const CollectivePlan& plan, FlowStep& step) const;
 
   const CyclicTaskGraph& graph_;
+  const Cluster& cluster_;
   SimEngine& engine_;
   std::vector<int> host_of_;
   std::map<int, std::string> node_of_;  ///< by host
   std::vector<std::vector<int>> hosts_;
-  AlgorithmChoice::Among among_;
+  Likeness likeness_ = Likeness::as_they_are;
   bool may_contend_;
   TeamNetworks networks_;
   /// What decides over a collective's plans.
@@ -104,12 +115,14 @@ class NetworkPlan {
   std::map<PlanKey, TeamPlans> team_plans_;
   std::vector<CollectivePlan> plans_;
   std::vector<const TeamPlans*> collectives_;  ///< by task; null for others
-  FlowSymmetry symmetry_;
+  std::optional<FlowSymmetry> symmetry_;
+  std::optional<bool> ranks_are_alike_;  ///< whatever the likeness
   /// By teams and permutation: its set, where somebody waits for it and where it is only counted.
   using PermutationKey = std::tuple<const Teams*, bool, Permutation::Kind, int>;
   std::map<PermutationKey, std::uint32_t> permutation_sets_;
   std::map<std::pair<GroupId, GroupId>, std::uint32_t> pair_sets_;
-  std::vector<std::uint32_t> transfer_sets_;  ///< by task
+  std::map<std::pair<GroupId, GroupId>, std::uint32_t> farthest_;  ///< in lock step: the rank with the longest way
+  std::vector<std::uint32_t> transfer_sets_;                       ///< by task
   std::size_t flows_of_sets_ = 0;
   bool interchangeable_ = false;
   bool overlooks_traffic_ = false;

@@ -71,12 +71,13 @@ TEST_CASE("a large step takes algorithms in which all ranks do the same, and say
   CHECK(unfolded.total == Approx(large.total).epsilon(1e-9));
 }
 
-TEST_CASE("what is named is taken, however long it takes", "[executor]") {
+TEST_CASE("what is named is taken, in lock step where ranks would do it differently", "[executor]") {
   const testing::Star star(2 * kRanks, 1e10, 1e-5);
   const ExecutionResult named =
       run(star.cluster(), static_cast<int>(kManyExecutions) / kRanks, A::recursive_doubling, 1e5);
-  CHECK_FALSE(named.folded);
-  CHECK(named.remarks.empty());
+  CHECK(named.folded);
+  CHECK_FALSE(named.exact);
+  CHECK(named.remarks.size() == 1);
   CHECK(named.algorithms[1] == A::recursive_doubling);
 }
 
@@ -94,6 +95,31 @@ TEST_CASE("ranks that share nodes do the same only if they send as much beyond t
       testing::simulate(platform, sums_and_messages(first, second, many, A::automatic, 1e3), {.iterations = 3});
   CHECK(large.folded);
   CHECK(large.algorithms[1] == A::hierarchical);
+}
+
+TEST_CASE("ranks of a large step that sit differently wait for the slowest, and the result says so", "[executor]") {
+  // The first twelve GPUs fill a node and half of the next, so that some of their neighbours in a ring are far away.
+  const auto platform = testing::platform("dgx_a100_pod_4");
+  std::vector<DeviceId> first(kRanks), second(kRanks);
+  std::iota(first.begin(), first.end(), 0);
+  std::iota(second.begin(), second.end(), kRanks);
+  const int few = 20, many = static_cast<int>(kManyExecutions) / kRanks;
+  const auto simulated = [&](int messages, double bytes, bool fold) {
+    return testing::simulate(platform, sums_and_messages(first, second, messages, A::ring, bytes),
+                             {.iterations = 3, .fold = fold});
+  };
+  CHECK_FALSE(simulated(few, 1e6, true).folded);
+  for (const double bytes : {1e3, 1e6, 1e9}) {
+    const ExecutionResult slowest = simulated(many, bytes, true), each = simulated(many, bytes, false);
+    CHECK(slowest.folded);
+    CHECK_FALSE(slowest.exact);
+    CHECK(slowest.remarks.size() == 1);
+    CHECK_FALSE(each.folded);
+    CHECK(each.exact);
+    CHECK(slowest.metrics.bytes == Approx(each.metrics.bytes).epsilon(1e-9));
+    CHECK(slowest.iteration >= each.iteration * (1 - 1e-9));
+    CHECK(slowest.iteration <= each.iteration * 1.05);
+  }
 }
 
 }  // namespace epocast::symmetric_algorithms_test
