@@ -168,7 +168,7 @@ CommunicationCosts communication_costs(const ScenarioSetup& setup, const PhaseSe
 }
 
 /// Each variant takes as long to simulate as the scenario, and as much memory: of larger steps, minutes and gigabytes.
-constexpr double kMostTasksToAdvise = 200'000;
+constexpr double kMostTasksToAdvise = 100'000;
 constexpr std::size_t kMostExecutionsToAdvise = 1'000'000;  // of which each is a rank's, where ranks differ
 
 /// Whether a phase's times are all that is asked for, and each of its iterations is like the others.
@@ -183,11 +183,12 @@ ExecutionResult execute_step(const ScenarioSetup& setup, const PhaseSettings& ph
   const auto of_size = [&](int micro_batches) {
     return setup.compile(phase, &run.asked, {.micro_batches = micro_batches});
   };
-  for (int patience = 2; run.step.shortened; patience *= 2) {
-    if (std::optional<ExecutionResult> told = told_by_shorter(run.step, of_size, setup.cluster, engine, how))
-      return std::move(*told);
+  const ShorterSteps shorter(of_size, setup.cluster, engine, how);
+  for (int patience = 2; ShorterSteps::may_tell(run.step); patience *= 2) {
+    if (std::optional<ExecutionResult> told = shorter.tell(run.step)) return std::move(*told);
     run.step = setup.compile(phase, &run.asked, {.shorten_from = ScenarioSetup::kManyPasses, .patience = patience});
   }
+  if (run.step.shortened) run.step = setup.compile(phase, &run.asked);
   return execute(run.step.graph, setup.cluster, engine, how);
 }
 

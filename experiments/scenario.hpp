@@ -109,8 +109,8 @@ struct ScenarioSetup {
   void tune(Collective& work, const Group& group) const;
   /// What the calibrations know of a message.
   MeasuredMessage measured_message(Bytes bytes) const;
-  /// A step of fewer passes of chunks, by micro-batches, takes milliseconds.
-  static constexpr std::size_t kManyPasses = 2000;
+  /// A step of fewer passes of layers, by micro-batches, takes a tenth of a second.
+  static constexpr std::size_t kManyPasses = 30'000;
   /// What the strategy makes of a phase, which must not outlive this setup, with measured times of collectives and the
   /// memory reserve. Throws ConfigError.
   TrainingStep compile(const PhaseSettings& phase, std::set<AskedTrace>* asked = nullptr,

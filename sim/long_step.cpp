@@ -1,5 +1,7 @@
 #include "sim/long_step.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -7,6 +9,7 @@
 #include <numeric>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "sim/executor.hpp"
@@ -144,11 +147,10 @@ bool tells_of_one_iteration(const ExecutionResult& result) {
 
 }  // namespace
 
-std::optional<ExecutionResult> long_step(const SimulatedStep& shorter, const SimulatedStep& longer, double times,
-                                         const SimEngine& engine) {
-  const ExecutionResult &a = shorter.result, &b = longer.result;
-  if (!tells_of_one_iteration(a) || !tells_of_one_iteration(b) || a.folded != b.folded || !repeats(shorter, longer))
-    return std::nullopt;
+namespace {
+
+/// `b`, and `times` what it is more than `a`.
+ExecutionResult extended(const ExecutionResult& a, const ExecutionResult& b, double times, const SimEngine& engine) {
   const auto extend = [times](double& value, double before) { value += times * (value - before); };
   const auto extend_all = [&](std::vector<double>& values, const std::vector<double>& before) {
     for (std::size_t i = 0; i < values.size(); ++i) extend(values[i], before[i]);
@@ -190,6 +192,16 @@ std::optional<ExecutionResult> long_step(const SimulatedStep& shorter, const Sim
   return out;
 }
 
+}  // namespace
+
+std::optional<ExecutionResult> long_step(const SimulatedStep& shorter, const SimulatedStep& longer, double times,
+                                         const SimEngine& engine) {
+  const ExecutionResult &a = shorter.result, &b = longer.result;
+  if (!tells_of_one_iteration(a) || !tells_of_one_iteration(b) || a.folded != b.folded || !repeats(shorter, longer))
+    return std::nullopt;
+  return extended(a, b, times, engine);
+}
+
 double tasks_of(const TrainingStep& step) {
   const auto tasks = static_cast<double>(step.graph.tasks().size());
   if (!step.shortened) return tasks;
@@ -225,37 +237,84 @@ std::optional<int> repeats_after(const SimulatedStep& step, int micro_batches, i
   }
 }
 
-std::optional<ExecutionResult> told_by_shorter(const TrainingStep& step,
-                                               const std::function<TrainingStep(int micro_batches)>& of_size,
-                                               const Cluster& cluster, SimEngine& engine, ExecutionOptions how) {
-  how.only_pace = false;
-  how.record_ends = true;
+ShorterSteps::ShorterSteps(std::function<TrainingStep(int micro_batches)> of_size, const Cluster& cluster,
+                           SimEngine& engine, ExecutionOptions how)
+    : of_size_(std::move(of_size)), cluster_(cluster), engine_(engine), how_(std::move(how)) {
+  how_.only_pace = false;
+  how_.record_ends = true;
+}
+
+bool ShorterSteps::may_tell(const TrainingStep& step) {
+  return step.shortened && (step.shortened->repeats || tasks_of(step) > kManyTasks);
+}
+
+std::optional<ExecutionResult> ShorterSteps::tell(TrainingStep& step) const {
+  ExecutionOptions how = how_;
   how.most_executions = static_cast<std::size_t>(static_cast<double>(how.most_executions) *
                                                  static_cast<double>(step.graph.tasks().size()) / tasks_of(step));
-  const auto [micro_batches, left_out, repeat] = *step.shortened;
   try {
-    const ExecutionResult seen = execute(step.graph, cluster, engine, how);
+    const ExecutionResult seen = execute(step.graph, cluster_, engine_, how);
     if (!tells_of_one_iteration(seen)) return std::nullopt;
-    const auto after = repeats_after({step.graph, seen}, micro_batches, repeat);
-    if (!after) return std::nullopt;
-    const auto tell = [&](const TrainingStep& longer, const ExecutionResult& of_longer) {
-      const ShortenedStep& of = *longer.shortened;
-      const TrainingStep shorter = of_size(of.micro_batches - *after);
-      auto told = long_step({shorter.graph, execute(shorter.graph, cluster, engine, how)}, {longer.graph, of_longer},
-                            static_cast<double>(of.left_out) / *after, engine);
-      if (!told || !told->bound) return told;
-      told->bound->seconds = bound_with(of, longer.graph, *told->bound);
-      told->doubts = doubts_about(*told, false);
-      told->exact = told->exact && told->doubts.empty();
-      return told;
-    };
-    const int rest = left_out % *after;
-    if (rest == 0) return tell(step, seen);
-    const TrainingStep longer = of_size(micro_batches + rest);
-    return tell(longer, execute(longer.graph, cluster, engine, how));
+    const ShortenedStep& of = *step.shortened;
+    if (of.repeats)
+      if (const auto after = repeats_after({step.graph, seen}, of.micro_batches, of.repeat))
+        if (auto told = tell(step, seen, *after, how)) return told;
+    return tasks_of(step) > kManyTasks ? estimate(step, seen, how) : std::nullopt;
   } catch (const SimulationError&) {
     return std::nullopt;
   }
+}
+
+std::optional<ExecutionResult> ShorterSteps::tell(TrainingStep& step, const ExecutionResult& seen, int after,
+                                                  const ExecutionOptions& how) const {
+  const auto by_shorter = [&](const TrainingStep& longer, const ExecutionResult& of_longer) {
+    const ShortenedStep& of = *longer.shortened;
+    const TrainingStep shorter = of_size_(of.micro_batches - after);
+    ExecutionOptions boundless = how;
+    boundless.find_bound = false;  // the longer one's is taken
+    auto told = long_step({shorter.graph, execute(shorter.graph, cluster_, engine_, boundless)},
+                          {longer.graph, of_longer}, static_cast<double>(of.left_out) / after, engine_);
+    if (told) complete(*told, longer);
+    return told;
+  };
+  const int rest = step.shortened->left_out % after;
+  if (rest == 0) return by_shorter(step, seen);
+  TrainingStep longer = of_size_(step.shortened->micro_batches + rest);
+  auto told = by_shorter(longer, execute(longer.graph, cluster_, engine_, how));
+  if (told) step = std::move(longer);
+  return told;
+}
+
+std::optional<ExecutionResult> ShorterSteps::estimate(const TrainingStep& step, const ExecutionResult& longest,
+                                                      ExecutionOptions how) const {
+  const ShortenedStep& of = *step.shortened;
+  const int fewer = std::max(1, of.micro_batches / kParts / of.repeat) * of.repeat;
+  if (of.micro_batches <= 2 * fewer) return std::nullopt;
+  how.find_bound = how.record_ends = false;
+  const auto simulate = [&](int micro_batches) {
+    return execute(of_size_(micro_batches).graph, cluster_, engine_, how);
+  };
+  const ExecutionResult middle = simulate(of.micro_batches - fewer), shortest = simulate(of.micro_batches - 2 * fewer);
+  if (middle.folded != longest.folded || shortest.folded != longest.folded) return std::nullopt;
+  const double times = static_cast<double>(of.left_out) / fewer;
+  ExecutionResult out = extended(middle, longest, times, engine_);
+  const double growth = longest.iteration - middle.iteration;
+  const double doubt = std::abs(growth - (middle.iteration - shortest.iteration)) * times / out.iteration;
+  if (!(growth > 0 && doubt <= kMostDoubt)) return std::nullopt;
+  complete(out, step);
+  out.exact = false;
+  out.remarks.push_back(fmt::format(
+      "the step is estimated from steps of {}, {} and {} of its {} micro-batches, on a straight line to {:.1g} % of an "
+      "iteration: whole it would take long to simulate (--exact does)",
+      of.micro_batches - 2 * fewer, of.micro_batches - fewer, of.micro_batches, of.micro_batches + of.left_out,
+      100 * std::max(doubt, kTolerance)));
+  return out;
+}
+
+void ShorterSteps::complete(ExecutionResult& told, const TrainingStep& longer) {
+  if (told.bound) told.bound->seconds = bound_with(*longer.shortened, longer.graph, *told.bound);
+  told.doubts = doubts_about(told, false);
+  told.exact = told.exact && told.doubts.empty();
 }
 
 }  // namespace epocast

@@ -39,11 +39,39 @@ double tasks_of(const TrainingStep& step);
 /// of its tasks has been done for the last of them: three times in a row. Nothing if it does not, or has no time to.
 std::optional<int> repeats_after(const SimulatedStep& step, int micro_batches, int repeat);
 
-/// What a shortened step and a yet shorter one, which `of_size` makes, tell of the whole one; `bound` is one, if not
-/// the largest. Nothing if they do not, or cannot be simulated, of which simulating it whole will say why. REQUIRES:
-/// step.shortened.
-std::optional<ExecutionResult> told_by_shorter(const TrainingStep& step,
-                                               const std::function<TrainingStep(int micro_batches)>& of_size,
-                                               const Cluster& cluster, SimEngine& engine, ExecutionOptions how);
+/// Tells of the whole step of a phase by shortened ones.
+class ShorterSteps {
+ public:
+  /// `of_size` makes a step of so many micro-batches, `how` is how the whole one is to be executed. `cluster` and
+  /// `engine` outlive this.
+  ShorterSteps(std::function<TrainingStep(int micro_batches)> of_size, const Cluster& cluster, SimEngine& engine,
+               ExecutionOptions how);
+
+  /// Whether a step may tell of the whole one: one that repeats exactly, another if the whole one takes long.
+  static bool may_tell(const TrainingStep& step);
+
+  /// What a step tells of the whole one; `bound` is one, if not the largest. If it repeats itself, the exact result.
+  /// Of a whole step that takes long, otherwise, an estimate: on a straight line through this step's and a shorter
+  /// one's, with a remark, if a third one is on it. Nothing if none of that holds, or the step cannot be simulated, of
+  /// which simulating the whole one will say why. What the result says of tasks is of `step`, which may then be another
+  /// of those that `of_size` makes. REQUIRES: step.shortened.
+  std::optional<ExecutionResult> tell(TrainingStep& step) const;
+
+ private:
+  std::optional<ExecutionResult> tell(TrainingStep& step, const ExecutionResult& seen, int after,
+                                      const ExecutionOptions& how) const;
+  std::optional<ExecutionResult> estimate(const TrainingStep& step, const ExecutionResult& longest,
+                                          ExecutionOptions how) const;
+  static void complete(ExecutionResult& told, const TrainingStep& longer);
+
+  static constexpr double kManyTasks = 250'000;  ///< more than a second
+  static constexpr int kParts = 8;               ///< of a step, of which shorter ones have one and two fewer
+  static constexpr double kMostDoubt = 1e-3;     ///< of an iteration
+
+  std::function<TrainingStep(int)> of_size_;
+  const Cluster& cluster_;
+  SimEngine& engine_;
+  ExecutionOptions how_;
+};
 
 }  // namespace epocast

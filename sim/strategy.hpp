@@ -43,7 +43,7 @@ struct CollectiveSettings {
 /// How much of a step of many micro-batches is written: all, or what sim/long_step.hpp needs.
 struct StepLength {
   static constexpr std::size_t kNever = std::numeric_limits<std::size_t>::max();
-  std::size_t shorten_from = kNever;  ///< from how many passes of chunks on, in an iteration, fewer micro-batches do
+  std::size_t shorten_from = kNever;  ///< from how many passes of layers on, in an iteration, fewer micro-batches do
   int patience = 1;                   ///< so many times as many of these as are enough if nothing settles late
   int micro_batches = 0;              ///< or just so many of these, if not 0
 };
@@ -104,8 +104,9 @@ struct DeviceMemory {
 /// A step of fewer micro-batches than the whole one, for sim/long_step.hpp.
 struct ShortenedStep {
   int micro_batches = 0;
-  int left_out = 0;  ///< of the whole step's
-  int repeat = 1;    ///< after a multiple of so many the schedule does the same again
+  int left_out = 0;     ///< of the whole step's
+  int repeat = 1;       ///< after a multiple of so many the schedule does the same again
+  bool repeats = true;  ///< or else it only grows by the same with each
 };
 
 /// Training, ready to be repeated.

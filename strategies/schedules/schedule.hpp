@@ -54,12 +54,14 @@ std::vector<StageProgram> stage_programs(PipelineSchedule schedule, int stages, 
                                          int micro_batches);
 
 /// After how many micro-batches a schedule that flushes does the same again, and how many at least it takes to see so:
-/// the pipeline fills, repeats a few times, and runs empty. `repeat` is 0 if it never does, or was not seen to.
+/// the pipeline fills, repeats a few times, and runs empty. gpipe does all forward passes first, and zb_h2 was not seen
+/// to do the same again; but their steps grow by the same with each micro-batch. `repeat` is 0 where there is no end.
 ///
 /// Where the slowest stages are apart, or wait for messages that go around, as many micro-batches take turns as are in
 /// flight between them; mostly a divisor of `multiple`, which is half of the stages.
 struct Repetition {
   int repeat = 0, fewest = 0, multiple = 1;
+  bool seen = true;  ///< to do the same again at all
 };
 /// `patience`: allows for so many times as long until all has settled.
 Repetition repetition(PipelineSchedule schedule, int stages, int patience);
