@@ -40,8 +40,9 @@ struct Silent : SimEngine::Listener {
   void on_flow_done(std::uint64_t /*token*/) override {}
 };
 
-/// What goes wrong when a flow runs on the platform, whose file `change` has changed since it was read.
-std::string problem_after(const std::function<void(const fs::path&)>& change, bool flow) {
+/// What goes wrong when a flow runs on the platform, whose file `change` has changed since it was read, or when its
+/// route is compared with SimGrid's instead.
+std::string problem_after(const std::function<void(const fs::path&)>& change, bool compare) {
   const testing::TemporaryPlatform platform(testing::network_xml(kHosts, kLinks, kRoutes));
   return testing::in_child([&]() -> std::string {
     change(platform.cluster().platform_file);
@@ -51,12 +52,13 @@ std::string problem_after(const std::function<void(const fs::path&)>& change, bo
     engine.start_timer(2, 0);
     try {
       engine.run();
-      if (flow) engine.start_flow(0, 1, 1e9, 1);
+      if (compare) return engine.route(0, 1).links == engine.route_by_simgrid(0, 1).links ? "" : "another route";
+      engine.start_flow(0, 1, 1e9, 1);
       engine.run();
     } catch (const std::exception& error) {
       return error.what();
     }
-    return engine.now() == (flow ? 3 : 2) ? "" : "another date";
+    return engine.now() == 3 ? "" : "another date";
   });
 }
 
@@ -97,7 +99,7 @@ TEST_CASE("other platforms are SimGrid's to tell") {
   CHECK_FALSE(network(replaced(plain, R"(<?xml version="1.0"?>)", R"(<?xml version='1.0'?>)"))->sure);
 }
 
-TEST_CASE("SimGrid reads the file only for flows that compete, and has to read the same") {
+TEST_CASE("SimGrid is told a network that is known; where it reads the file to compare, it has to read the same") {
   const auto nothing = [](const fs::path&) {};
   const auto remove = [](const fs::path& file) { fs::remove(file); };
   const auto widen = [](const fs::path& file) {
@@ -108,7 +110,8 @@ TEST_CASE("SimGrid reads the file only for flows that compete, and has to read t
                                                 replaced(kRoutes, "\"b\"", "\"c\""));
   };
   CHECK(problem_after(nothing, true).empty());
-  CHECK(problem_after(remove, false).empty());
+  for (const auto& change : {std::function<void(const fs::path&)>(remove), {widen}, {rename}})
+    CHECK(problem_after(change, false).empty());
   CHECK_THAT(problem_after(remove, true), Catch::EndsWith(": no such file"));
   CHECK_THAT(problem_after(widen, true), Catch::EndsWith(": SimGrid reads link lb otherwise"));
   CHECK_THAT(problem_after(rename, true), Catch::EndsWith(": SimGrid reads other hosts"));
