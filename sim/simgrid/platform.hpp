@@ -19,8 +19,8 @@ namespace epocast {
 /// SimGrid takes whole bytes only, so it is given all volumes and bandwidths in 1/1024 B. A power of two is exact.
 inline constexpr double kQuantaPerByte = 1024;
 
-/// Where a graph of the network is given, SimGrid is told it, only when flows compete, and loads the file only if routes
-/// are to be compared: on 16,384 devices that takes as long as everything else, and 100 MB.
+/// Where a graph of the network is given, SimGrid is told it, only when flows compete, and loads the file only if
+/// routes are to be compared: on 16,384 devices that takes as long as everything else, and 100 MB.
 class SimPlatform {
  public:
   struct Link {
