@@ -102,7 +102,10 @@ CollectivePlan NetworkPlan::plan_like(std::uint32_t task, std::uint32_t team, co
   Team& kind = *teams.all[teams.kind[team]];
   Collective taken = other;
   using Among = AlgorithmChoice::Among;
-  taken.algorithm = kind.choice->choose(other, likeness_ == Likeness::as_they_are ? Among::all : Among::symmetric);
+  const Among among = likeness_ == Likeness::as_they_are     ? Among::all
+                      : likeness_ == Likeness::by_algorithms ? Among::symmetric
+                                                             : Among::in_step;
+  taken.algorithm = kind.choice->choose(other, among);
   if (other.algorithm == CollectiveAlgorithm::mpi) taken.rings = 1;
   if (const int most = most_rings(taken, kind.network);
       taken.rings > most && !taken.measured && has_rings(taken.algorithm, taken.op))

@@ -73,6 +73,7 @@ CollectiveAlgorithm AlgorithmChoice::choose_anew(const Collective& collective, A
                            ? taken_by_nccl(collective)
                            : taken_by_mpich(collective.op, static_cast<int>(hosts_.size()), collective.bytes.value);
   if (among == Among::all || is_symmetric(collective.op, of_library)) return of_library;
+  if (among == Among::in_step && of_library != CollectiveAlgorithm::double_binary_tree) return of_library;
   return fastest(collective, among);
 }
 
