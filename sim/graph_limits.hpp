@@ -17,8 +17,8 @@ inline constexpr std::size_t kMostEdges = 20'000'000;
 // some 100 B.
 inline constexpr std::size_t kMostExecutions = 64'000'000;
 
-// From so many on, ranks shall stand for each other if that is only a matter of which algorithms collectives take: ten
-// times as many, of a thousand ranks whose flows share links, take a quarter of a minute.
+// From so many on, ranks shall stand for each other, by which algorithms collectives take or in lock step: ten times as
+// many, of a thousand ranks whose flows share links, take a quarter of a minute.
 inline constexpr std::size_t kManyExecutions = 20'000;
 
 /// Thrown while a graph is built that memory may not bear.

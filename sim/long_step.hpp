@@ -7,6 +7,8 @@
 // same at the same time, and from then on, in the longer one, the same by one shift later. If up to that date the
 // longer one had repeated itself, three shifts in a row, the next longer one has the same state there, and goes on with
 // a copy of the last. So times, bytes and work grow by equal amounts. How many q are is seen in the longer one.
+//
+// Where no step does the same again, but three are on a straight line, the whole one is estimated on it.
 
 #include <functional>
 #include <optional>

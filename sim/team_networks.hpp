@@ -1,6 +1,7 @@
 #pragma once
 // The teams of a group of ranks along an axis, and what each of them sees of the network.
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <tuple>
@@ -23,15 +24,16 @@ struct Team {
   std::shared_ptr<AlgorithmChoice> choice;  ///< remembers what it chose; that of the first team whose routes are alike
 
   Team(std::vector<int> hosts, std::vector<int> nodes, SimEngine& engine);
-
-  /// Equal for teams between whose ranks messages meet the same, pair by pair; of a small team.
-  using Routes = std::vector<std::uint64_t>;
-  Routes routes(SimEngine& engine) const;
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
 
   /// Whether collectives of this team take as long as the other's whatever the algorithm.
   bool is_like(const Team& other) const;
+
+  /// Equal for teams between whose ranks messages meet the same, pair by pair: rates and latencies of links, and which
+  /// of them are the same. As many as there are pairs of ranks.
+  using Routes = std::vector<std::uint64_t>;
+  Routes routes(SimEngine& engine) const;
 };
 
 /// The teams of a group along an axis.

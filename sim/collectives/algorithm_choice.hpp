@@ -33,7 +33,7 @@ class AlgorithmChoice {
 
   /// The algorithm that the collective takes: its own if it names one. The fastest of several that are equal is the
   /// first in the order of the enumeration. With a number of rings, only those that can run on so many count, if there
-  /// are any. What a library would take gives way to the fastest symmetric one if it is not symmetric.
+  /// are any. What a library would take gives way to the fastest of those that may be chosen if it is none of them.
   CollectiveAlgorithm choose(const Collective& collective, Among among = Among::all);
 
   /// s that the collective takes on an idle network; infinite if the group cannot run its algorithm (hierarchical with
