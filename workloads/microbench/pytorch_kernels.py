@@ -9,7 +9,8 @@
 
 The list says the precision: fp32 (without TF32), tf32, fp16 or bf16. In 16 bits, images lie with their channels last,
 norms scale in fp32, and updates are of fp32 weights. Before each timed run a buffer of twice the last caches is
-overwritten, so that operands come from memory as in a step of a large network. Each kernel is run until the median's
+overwritten, so that operands come from memory as in a step of a large network; on a GPU as often as needed for the
+host to have issued the kernel when its turn comes. Each kernel is run until the median's
 standard error is below 1 %, 10 to 100 times, fewer if --budget would not last for all kernels. On CPUs, time in which
 other programs had the CPU is left out.
 Kinds that are not timed (e3d_lstm, rearrange, attention with additive scores, lstm with feedback) are named on stderr.
@@ -129,9 +130,26 @@ class Clock:
         self.torch, self.cuda = torch, device == "cuda"
         self.flush = torch.zeros(max(256 << 20, 0 if self.cuda else 2 * last_level_caches()), dtype=torch.int8,
                                  device=device)
+        self.flushes = 1
+
+    def issue_in_time(self, function):
+        """Empties caches for longer than the host needs to issue the function: else the GPU would wait for it."""
+        if not self.cuda:
+            return
+        self.flushes = 1
+        flush = min(self.once(lambda: self.flush.add_(1)) for _ in range(3))
+        hosts = []
+        for _ in range(3):
+            self.torch.cuda.synchronize()
+            begin = time.perf_counter()
+            function()
+            hosts.append(time.perf_counter() - begin)
+        self.torch.cuda.synchronize()
+        self.flushes = min(50, 1 + int(2 * max(hosts) / flush))
 
     def once(self, function):
-        self.flush.add_(1)  # reads and writes; plain stores may go past the caches
+        for _ in range(self.flushes):
+            self.flush.add_(1)  # reads and writes; plain stores may go past the caches
         if not self.cuda:
             while True:
                 before, begin = delays(), time.perf_counter()
@@ -154,6 +172,7 @@ class Clock:
             function()
             if time.monotonic() > until:
                 break
+        self.issue_in_time(function)
         times = []
         while len(times) < MOST:
             begin = time.monotonic()
