@@ -16,22 +16,24 @@ FittedParameter times(FittedParameter p, double factor) {
   return p;
 }
 
-const FittedParameter* find_class(const KernelFit& fit, const std::string& name) {
-  for (const auto& [known, factor] : fit.class_factors)
-    if (known == name) return &factor;
-  return nullptr;
-}
-
 /// Geometric mean of own over other factors of the classes that both have; 1 if there is none.
 double class_ratio(const KernelFit& own, const KernelFit& other) {
   double sum = 0;
   int common = 0;
   for (const auto& [name, factor] : own.class_factors)
-    if (const FittedParameter* theirs = find_class(other, name)) {
+    if (const FittedParameter* theirs = other.find_class(name)) {
       sum += std::log(factor.value / theirs->value);
       ++common;
     }
   return common > 0 ? std::exp(sum / common) : 1;
+}
+
+/// By which the other's class factors are multiplied to mean the same rates with the own efficiency.
+double efficiency_ratio(const KernelFit& own, const KernelFit& other) {
+  const auto of = [](const KernelFit& fit) {
+    return std::ranges::find(fit.parameters, "memory_efficiency", &FittedParameter::name)->value;
+  };
+  return of(other) / of(own);
 }
 
 /// A pass of the family that both calibrations have.
@@ -58,21 +60,32 @@ KernelFit borrow(const KernelFit& missing, const ComputeCalibration& own, const 
 
 }  // namespace
 
+bool are_of_same_device(const ComputeCalibration& own, const ComputeCalibration& other) {
+  return own.device == other.device && own.rates.precision == other.rates.precision && other.scaled_from.empty();
+}
+
 std::string borrow_missing(ComputeCalibration& own, const ComputeCalibration& other, const std::string& name) {
+  const bool as_they_are = are_of_same_device(own, other);
   std::vector<std::string> added;
   std::vector<KernelFit> borrowed;
   for (const KernelFit& theirs : other.fits) {
+    if (theirs.family == "convolution" && own.rates.precision == Precision::fp8) continue;  // frameworks have none
     const auto mine = std::ranges::find_if(own.fits, [&](const KernelFit& fit) {
       return fit.family == theirs.family && (fit.pass == theirs.pass || fit.family == "gemm");
     });
     if (mine == own.fits.end()) {
-      borrowed.push_back(borrow(theirs, own, other, name));
+      borrowed.push_back(as_they_are ? theirs : borrow(theirs, own, other, name));
       added.push_back(fmt::format("{} {}", theirs.family, to_string(theirs.pass)));
       continue;
     }
-    const double ratio = class_ratio(*mine, theirs);
+    // Kernels that move data share little but the memory; one implementation in place of another tells nothing of
+    // others.
+    const bool by_rates = as_they_are && theirs.family == "memory";
+    const double ratio = by_rates ? efficiency_ratio(*mine, theirs) : class_ratio(*mine, theirs);
     for (const auto& [kernel_class, factor] : theirs.class_factors)
-      if (find_class(*mine, kernel_class) == nullptr) {
+      if (by_rates && kernel_class == "loss")
+        continue;  // counted as Megatron's passes, of which other libraries fuse some
+      else if (mine->find_class(kernel_class) == nullptr) {
         mine->class_factors.emplace_back(kernel_class, times(factor, ratio));
         added.push_back(fmt::format("{} {}", theirs.family, kernel_class));
       }

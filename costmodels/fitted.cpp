@@ -28,9 +28,7 @@ struct Chosen {
 /// Fits of memory-bound layers hold only for the kinds that were measured.
 bool knows_kind(const Chosen& chosen) {
   if (chosen.fit == nullptr || chosen.fit->family != "memory") return chosen.fit != nullptr;
-  for (const auto& [name, factor] : chosen.fit->class_factors)
-    if (name == chosen.work.kernel_class) return true;
-  return false;
+  return chosen.fit->find_class(chosen.work.kernel_class) != nullptr;
 }
 
 // Backward over forward rate of fused attention, both counted with their own FLOP: of the A100 PCIe and B200 in
@@ -39,7 +37,8 @@ bool knows_kind(const Chosen& chosen) {
 constexpr double kAttentionBackwardRate = 0.86;
 
 /// Where every access is counted (layer_kernels.hpp), a kind's fit holds for any pass: that of the pass, of both
-/// gradients together, or of the forward pass. A loss that was not measured takes a softmax's rate.
+/// gradients together, or of the forward pass. What was not measured takes another's rate: a loss a softmax's, a sum of
+/// gradients an addition's.
 Chosen choose_by_accesses(const ComputeCalibration& calibration, MemoryShape memory, KernelPass pass) {
   const auto choice = [&](KernelPass fitted) {
     const double share = fitted == KernelPass::backward ? 0.5 : 1;
@@ -49,8 +48,8 @@ Chosen choose_by_accesses(const ComputeCalibration& calibration, MemoryShape mem
   if (pass != KernelPass::forward)
     if (const Chosen both = choice(KernelPass::backward); knows_kind(both)) return both;
   const Chosen forward = choice(KernelPass::forward);
-  if (knows_kind(forward) || memory.op != "loss") return forward;
-  memory.op = "softmax";
+  if (knows_kind(forward) || (memory.op != "loss" && memory.op != "gradient_sum")) return forward;
+  memory.op = memory.op == "loss" ? "softmax" : "add";
   return choose_by_accesses(calibration, memory, pass);
 }
 
@@ -180,7 +179,7 @@ std::vector<std::string> Fitted::caveats(std::int64_t batch) const {
     if (chosen.fit == nullptr) return true;
     const auto [place, is_new] = sizes.try_emplace(chosen.fit);
     if (is_new) place->second = chosen.fit->measured_sizes();
-    return chosen.fit->extrapolates(chosen.work, place->second);
+    return chosen.fit->extrapolates(chosen.work, place->second, calibration_.rates);
   };
   for (const Layer& layer : model_.layers) {
     bool is_far = false;

@@ -35,12 +35,17 @@ std::vector<KernelTiming> spread_out(std::vector<KernelTiming> points, std::size
 
 struct Prepared {
   KernelWork work;
+  std::string kernel_class;
   double log_time = 0;
 };
 
-std::vector<Prepared> prepare(const std::vector<KernelTiming>& points) {
+std::vector<Prepared> prepare(const std::vector<KernelTiming>& points, const DeviceRates& rates) {
   std::vector<Prepared> out;
-  for (const KernelTiming& p : points) out.push_back({kernel_work(p.shape), std::log(p.time.value)});
+  for (const KernelTiming& p : points) {
+    KernelWork work = kernel_work(p.shape);
+    std::string name = kernel_class(work, rates);
+    out.push_back({std::move(work), std::move(name), std::log(p.time.value)});
+  }
   return out;
 }
 
@@ -50,11 +55,11 @@ KernelFit fit_physical(const std::vector<KernelTiming>& all, const DeviceRates& 
   KernelFit fit;
   fit.family = points.front().shape.family();
   fit.pass = points.front().shape.pass;
-  const std::vector<Prepared> data = prepare(points);
+  const std::vector<Prepared> data = prepare(points, rates);
   std::vector<FitParameter> parameters = kernel_parameters(fit.family, rates.precision);
   const std::size_t common = parameters.size();
   std::map<std::string, std::size_t> classes;
-  for (const Prepared& p : data) classes.emplace(p.work.kernel_class, 0);
+  for (const Prepared& p : data) classes.emplace(p.kernel_class, 0);
   for (auto& [name, index] : classes) {
     index = parameters.size();
     // With a single class its factor could not be told from the efficiency.
@@ -66,8 +71,7 @@ KernelFit fit_physical(const std::vector<KernelTiming>& all, const DeviceRates& 
     std::vector<double> out;
     out.reserve(data.size());
     for (const Prepared& p : data)
-      out.push_back(std::log(kernel_time(formula, c, values[classes.at(p.work.kernel_class)], p.work, rates)) -
-                    p.log_time);
+      out.push_back(std::log(kernel_time(formula, c, values[classes.at(p.kernel_class)], p.work, rates)) - p.log_time);
     return out;
   };
   RobustFit robust = fit_robustly(parameters, errors, kErrorScale);
@@ -101,8 +105,9 @@ double KernelFit::physical_time(const KernelWork& work, const DeviceRates& rates
   std::vector<double> values;
   for (const FittedParameter& p : parameters) values.push_back(p.value);
   double factor = 1;
-  for (const auto& [name, value] : class_factors)
-    if (name == work.kernel_class) factor = value.value;
+  const FittedParameter* own = find_class(kernel_class(work, rates));
+  if (own == nullptr) own = find_class(work.kernel_class);
+  if (own != nullptr) factor = own->value;
   return kernel_time(kernel_formula(family, rates.precision), values, factor, work, rates);
 }
 
@@ -122,9 +127,15 @@ MeasuredSizes KernelFit::measured_sizes() const {
   return sizes;
 }
 
-bool KernelFit::extrapolates(const KernelWork& work, const MeasuredSizes& sizes) const {
+const FittedParameter* KernelFit::find_class(const std::string& name) const {
+  for (const auto& [known, factor] : class_factors)
+    if (known == name) return &factor;
+  return nullptr;
+}
+
+bool KernelFit::extrapolates(const KernelWork& work, const MeasuredSizes& sizes, const DeviceRates& rates) const {
   if (points.empty()) return true;
-  const bool known = std::ranges::any_of(class_factors, [&](const auto& c) { return c.first == work.kernel_class; });
+  const bool known = find_class(kernel_class(work, rates)) != nullptr;
   return !known || !sizes.m.is_near(work.m) || !sizes.n.is_near(work.n) || !sizes.k.is_near(work.k);
 }
 

@@ -58,18 +58,22 @@ struct KernelFit {
   std::string family;
   KernelPass pass = KernelPass::forward;
   std::vector<FittedParameter> parameters;                             ///< kernel_parameters() in their order
-  std::vector<std::pair<std::string, FittedParameter>> class_factors;  ///< by KernelWork::kernel_class
+  std::vector<std::pair<std::string, FittedParameter>> class_factors;  ///< by kernel_class()
   ResidualInterpolation residuals{{}, {}, {}};
   std::vector<KernelTiming> points;  ///< what it was fitted to; of large tables those that residuals need
   FitQuality quality;
   std::string borrowed_from;  ///< a calibration of another device (borrowed_fits.hpp); empty if measured on this one
 
+  /// None if no kernel of the class was measured, which is called as kernel_class() does.
+  const FittedParameter* find_class(const std::string& name) const;
   /// Time by the formula alone.
   double physical_time(const KernelWork& work, const DeviceRates& rates) const;
   /// Whether m, n or k lies more than a factor 2 outside what was measured, or nothing of the kernel's class was; what
   /// is borrowed lies outside.
-  bool extrapolates(const KernelWork& work) const { return extrapolates(work, measured_sizes()); }
-  bool extrapolates(const KernelWork& work, const MeasuredSizes& sizes) const;
+  bool extrapolates(const KernelWork& work, const DeviceRates& rates) const {
+    return extrapolates(work, measured_sizes(), rates);
+  }
+  bool extrapolates(const KernelWork& work, const MeasuredSizes& sizes, const DeviceRates& rates) const;
   MeasuredSizes measured_sizes() const;
   /// Time with the interpolated residual.
   double time(const KernelWork& work, const DeviceRates& rates) const;

@@ -1,5 +1,7 @@
 #include "costmodels/kernel_formula.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -96,6 +98,13 @@ double moved_bytes(const KernelWork& work, const DeviceRates& rates) {
 KernelFormula kernel_formula(const std::string& family, Precision precision) {
   if (family == "attention") return KernelFormula::attention;
   return family == "gemm" && precision != Precision::fp32 ? KernelFormula::tiles : KernelFormula::roofs;
+}
+
+std::string kernel_class(const KernelWork& work, const DeviceRates& rates) {
+  constexpr double kFedAtOnce = 16;
+  const double multiple = work.row_unit * bytes_per_value(rates.precision);
+  if (rates.precision == Precision::fp32 || multiple >= kFedAtOnce) return work.kernel_class;
+  return fmt::format("{} {} B", work.kernel_class, multiple);
 }
 
 std::vector<FitParameter> kernel_parameters(const std::string& family, Precision precision) {

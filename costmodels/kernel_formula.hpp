@@ -22,14 +22,17 @@
 // `whole` says how much a last wave that is not full costs: 0 for persistent kernels, which spread it. `fill` is what a
 // tile needs before its first and after its last step.
 //
+// Matrix units are fed 16 bytes at a time. Where rows do not begin at multiples of that, libraries fall back to older
+// kernels: a class of their own for each multiple ("tn 2 B"), the class of other products where none was measured.
+//
 // attention (fused):
 //     time = overhead + (T_compute^4 + T_bytes^4)^(1/4) + T_copied
 //     T_compute = busy * max(1, longest row / w) + ceil(w) fill,   w = count ceil(m / 128) / units
 //     busy = FLOP / (peak * efficiency * class factor) + scores * score_time / units
 //
 // References: Williams, Waterman, Patterson 2009, "Roofline" (the fourth-power sum is a smooth maximum); NVIDIA,
-// "Matrix Multiplication Background User's Guide" (tiles, waves and their quantisation, split k); Dao et al. 2022,
-// "FlashAttention" (tiles of 128 queries).
+// "Matrix Multiplication Background User's Guide" (tiles, waves and their quantisation, split k, 16 bytes); Dao et al.
+// 2022, "FlashAttention" (tiles of 128 queries).
 
 #include <span>
 #include <string>
@@ -51,6 +54,10 @@ struct DeviceRates {
 };
 
 enum class KernelFormula { roofs, tiles, attention };
+
+/// Kernels that share code on a device with these rates: KernelWork::kernel_class, and for products on matrix units
+/// whose rows begin at multiples of 8 bytes or less, this multiple.
+std::string kernel_class(const KernelWork& work, const DeviceRates& rates);
 
 KernelFormula kernel_formula(const std::string& family, Precision precision);
 

@@ -70,6 +70,9 @@ KernelWork work_of(const GemmShape& s, KernelPass pass) {
   w.flop = passes(pass) * 2 * w.m * w.n * w.k * w.count;
   w.bytes = passes(pass) * kBytesPerFloat * (w.m * w.n + w.m * w.k + w.n * w.k) * w.count;
   w.kernel_class = std::string(s.transpose_a ? "t" : "n") + (s.transpose_b ? "t" : "n");
+  const std::int64_t rows[] = {s.transpose_a ? s.k : s.m, s.transpose_b ? s.n : s.k, s.m};  // as BLAS stores them
+  for (const std::int64_t row : rows)
+    while (row % static_cast<std::int64_t>(w.row_unit) != 0) w.row_unit /= 2;
   w.features = {std::log2(w.m), std::log2(w.n), std::log2(w.k), s.transpose_a ? 3.0 : 0.0, s.transpose_b ? 3.0 : 0.0};
   return w;
 }

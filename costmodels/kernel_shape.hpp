@@ -75,14 +75,15 @@ KernelShape parse_kernel_shape(std::string_view family, std::string_view pass, s
 /// Work of a kernel seen as `repeats` matrix products of m x k by k x n (an implicit product for a convolution).
 struct KernelWork {
   double m = 1, n = 1, k = 1;
-  double repeats = 1;            ///< launches one after the other
-  double count = 1;              ///< products side by side in each of them
-  double flop = 0;               ///< in total, by the direct algorithm; a multiply-add counts 2
-  double bytes = 0;              ///< operands and result once each, fp32; narrower formats scale it
-  double scores = 0;             ///< of attention: pairs of query and key, over all heads
-  double longest_row = 1;        ///< of attention: keys of the last query over those of a mean one; 2 if causal
-  double copied_bytes = 0;       ///< moved before or after the rest, not at the same time; fp32
-  std::string kernel_class;      ///< kernels that share code: "1x1", "3x3 stride 2", "tn", "lstm"
+  double repeats = 1;        ///< launches one after the other
+  double count = 1;          ///< products side by side in each of them
+  double flop = 0;           ///< in total, by the direct algorithm; a multiply-add counts 2
+  double bytes = 0;          ///< operands and result once each, fp32; narrower formats scale it
+  double scores = 0;         ///< of attention: pairs of query and key, over all heads
+  double longest_row = 1;    ///< of attention: keys of the last query over those of a mean one; 2 if causal
+  double copied_bytes = 0;   ///< moved before or after the rest, not at the same time; fp32
+  std::string kernel_class;  ///< kernels that share code: "1x1", "3x3 stride 2", "tn", "lstm"
+  double row_unit = 16;      ///< of products: each matrix's rows hold a multiple of so many values: 1, 2, 4, 8 or 16
   std::vector<double> features;  ///< coordinates for interpolation among measured kernels; mostly log2 of sizes
 };
 KernelWork kernel_work(const KernelShape& shape);

@@ -252,7 +252,8 @@ std::vector<LayerKernel> memory_kernels(const Layer& layer, std::int64_t batch, 
       if (weights) return {};
       if (forward && layer.variant == "in_sum")
         return {memory("add", inputs + outputs + mask_accesses(style) * outputs, pass)};
-      return {memory("add", inputs + outputs, pass)};  // backward: of the two gradients of what was branched off
+      // Backward: the sum of the gradients of what was branched off.
+      return {memory(forward ? "add" : "gradient_sum", inputs + outputs, pass)};
     case LayerKind::softmax: {
       if (weights) return {};
       const double bytes = (forward ? kLossForwardBytes : kLossBackwardBytes) + cast_bytes(style);

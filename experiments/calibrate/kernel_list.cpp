@@ -105,6 +105,8 @@ void write_kernel_list(std::ostream& out, const std::vector<Model>& models, cons
           if (in_parts && is_layer) {
             const KernelPass known = parse_kernel_pass(name);
             for (const LayerKernel& part : layer_kernels(l, batch, known, kernel_style(precision, true))) {
+              const auto* memory = std::get_if<MemoryShape>(&part.shape.of);
+              if (memory != nullptr && memory->op == "gradient_sum") continue;  // its own pass lists it
               const std::string row =
                   row_of(runnable(part.shape), kind_of(part.shape, l), l.variant, l, batch, inputs, precision);
               if (seen.insert(row).second) out << row;

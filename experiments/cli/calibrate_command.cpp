@@ -141,11 +141,13 @@ int calibrate_compute(const CalibrateArguments& arguments) {
   calibration.rates = rates;
   for (const TestedFit& f : fits) calibration.fits.push_back(f.fit);
   for (const std::string& name : arguments.also_from) {
-    const std::string added = borrow_missing(calibration, load_named(name), name);
+    const ComputeCalibration other = load_named(name);
+    const std::string added = borrow_missing(calibration, other, name);
     if (added.empty()) continue;
-    std::cout << fmt::format("\nnot measured, from '{}' in proportion: {}\n", name, added);
-    calibration.confidence +=
-        fmt::format("{}in proportion to {}: {}", calibration.confidence.empty() ? "" : "; ", name, added);
+    const bool as_it_is = are_of_same_device(calibration, other);
+    std::cout << fmt::format("\nnot measured, from '{}'{}: {}\n", name, as_it_is ? "" : " in proportion", added);
+    calibration.confidence += fmt::format("{}{} {}: {}", calibration.confidence.empty() ? "" : "; ",
+                                          as_it_is ? "from" : "in proportion to", name, added);
   }
   if (!arguments.measurements.empty()) {
     std::ostringstream csv;

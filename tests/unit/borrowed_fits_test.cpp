@@ -37,6 +37,7 @@ KernelFit fit(const std::string& family, KernelPass pass, double constant,
 TEST_CASE("class factors and passes that were not measured are borrowed in proportion") {
   ComputeCalibration own, other;
   own.rates = other.rates = {FlopPerSecond(1e14), BytesPerSecond(1e12), 100, Precision::bf16};
+  other.device = "elsewhere";
   own.fits = {fit("gemm", KernelPass::forward, 0.5, {{"tn", 1.2}}),
               fit("attention", KernelPass::forward, 0.6, {{"causal", 1}})};
   other.fits = {fit("gemm", KernelPass::forward, 0.7, {{"nn", 0.9}, {"tn", 1.0}}),
@@ -52,9 +53,27 @@ TEST_CASE("class factors and passes that were not measured are borrowed in propo
   REQUIRE(backward != nullptr);
   CHECK(backward->parameters[1].value == Approx(0.3));
   CHECK(backward->borrowed_from == "donor");
-  CHECK(backward->extrapolates(kernel_work({kAttention, KernelPass::backward})));
-  CHECK_FALSE(own.fits[1].extrapolates(kernel_work({kAttention, KernelPass::forward})));
+  CHECK(backward->extrapolates(kernel_work({kAttention, KernelPass::backward}), own.rates));
+  CHECK_FALSE(own.fits[1].extrapolates(kernel_work({kAttention, KernelPass::forward}), own.rates));
   CHECK(borrow_missing(own, other, "donor").empty());  // nothing is missing any more
+
+  // Of one device, kernels that move data have the rates measured there, 2 times 0.7 of an efficiency of 0.5; losses
+  // are made in other passes. Backward is as it was.
+  ComputeCalibration same;
+  same.rates = other.rates;
+  same.device = other.device = "d";
+  same.fits = {fit("gemm", KernelPass::forward, 0.5, {{"tn", 1.2}}),
+               fit("attention", KernelPass::forward, 0.6, {{"causal", 1}}),
+               fit("memory", KernelPass::forward, 0.5, {{"add", 0.1}})};
+  other.fits.push_back(fit("memory", KernelPass::forward, 0.7, {{"add", 1}, {"loss", 3}, {"softmax", 2}}));
+  CHECK(borrow_missing(same, other, "donor") == "gemm nn, attention backward, memory softmax");
+  CHECK(same.fits[0].class_factors[1].second.value == Approx(1.08));
+  CHECK(same.fits[2].class_factors[1].second.value == Approx(2.8));
+  const KernelFit* as_it_was = same.find("attention", KernelPass::backward);
+  REQUIRE(as_it_was != nullptr);
+  CHECK(as_it_was->parameters[1].value == 0.2);
+  CHECK(as_it_was->borrowed_from.empty());
+  CHECK_FALSE(as_it_was->extrapolates(kernel_work({kAttention, KernelPass::backward}), same.rates));
 
   // The file keeps it.
   own.device = "d";

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "costmodels/kernel_fit.hpp"
 #include "costmodels/kernel_formula.hpp"
 
 namespace epocast::kernel_formula_test {
@@ -37,6 +38,36 @@ TEST_CASE("a product that fills the units once takes one wave; one more column s
   // Of 513 columns five such tiles would take two waves. 64 x 64 tiles are an eighth of the work each: 4 * 9 of them on
   // four units, 9/8 of the time. Others take 5/4.
   CHECK(product(256, 513, 1024, c) == Approx(1e-6 + 9 * (wave / 8 + 1e-9)).epsilon(1e-9));
+}
+
+TEST_CASE("products whose rows do not begin at 16 bytes are kernels of their own, where those were measured") {
+  const auto name = [](const GemmShape& shape, Precision precision) {
+    DeviceRates rates = kFour;
+    rates.precision = precision;
+    return kernel_class(kernel_work({shape, KernelPass::forward}), rates);
+  };
+  // The rows of the result are its m values long, those of operands m or k, and k or n.
+  CHECK(name({50304, 7, 1024, true, false}, Precision::bf16) == "tn");
+  CHECK(name({50257, 7, 1024, true, false}, Precision::bf16) == "tn 2 B");
+  CHECK(name({30522, 7, 1024, true, false}, Precision::bf16) == "tn 4 B");
+  CHECK(name({30522, 7, 1024, true, false}, Precision::tf32) == "tn 8 B");
+  CHECK(name({1024, 7, 50257, false, false}, Precision::bf16) == "nn 2 B");
+  CHECK(name({1024, 50257, 7, false, true}, Precision::bf16) == "nt 2 B");
+  CHECK(name({1000, 7, 1024, true, false}, Precision::bf16) == "tn");
+  CHECK(name({50257, 7, 1024, true, false}, Precision::fp32) == "tn");  // no matrix units
+
+  // One tile of 64 x 64 on one unit, cut into four for all: 1024 / 4 steps; a fifth of the rate takes five times that.
+  KernelFit fit;
+  fit.family = "gemm";
+  for (const double c : constants(0, 0, 1e12)) fit.parameters.push_back({"", "", c, c, c});
+  fit.class_factors = {{"tn", {"tn", "", 1, 1, 1}}, {"tn 2 B", {"tn 2 B", "", 0.2, 0.2, 0.2}}};
+  const auto time = [&](std::int64_t m) {
+    return fit.physical_time(kernel_work({GemmShape{m, 64, 1024, true, false}, KernelPass::forward}), kFour);
+  };
+  CHECK(time(64) == Approx(2.0 * 64 * 64 * 1024 / 4e12));
+  CHECK(time(63) == Approx(5 * time(64)));
+  fit.class_factors.pop_back();
+  CHECK(time(63) == Approx(time(64)));  // nothing is known of such products
 }
 
 TEST_CASE("units that share the last wave pay for the tiles only") {
