@@ -21,6 +21,10 @@ inline constexpr std::size_t kMostExecutions = 64'000'000;
 // many, of a thousand ranks whose flows share links, take a quarter of a minute.
 inline constexpr std::size_t kManyExecutions = 20'000;
 
+// Of collectives of more ranks, flows count like executions: a step of 384 ranks, none of which is like another, takes
+// some 5 ms. Of fewer ranks few studies are so large that one could not wait for them.
+inline constexpr std::size_t kManyRanks = 128;
+
 /// Thrown while a graph is built that memory may not bear.
 class GraphTooLarge : public SimulationError {
  public:

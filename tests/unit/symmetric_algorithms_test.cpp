@@ -71,6 +71,22 @@ TEST_CASE("a large step takes algorithms in which all ranks do the same, and say
   CHECK(unfolded.total == Approx(large.total).epsilon(1e-9));
 }
 
+TEST_CASE("flows of collectives of many ranks make a step large, too", "[executor]") {
+  for (const int ranks : {96, 192}) {  // no powers of two
+    const testing::Star star(2 * ranks, 1e10, 1e-5);
+    std::vector<DeviceId> first(static_cast<std::size_t>(ranks)), second(first.size());
+    std::iota(first.begin(), first.end(), 0);
+    std::iota(second.begin(), second.end(), ranks);
+    const int almost_many = static_cast<int>(0.97 * kManyExecutions) / ranks;
+    const ExecutionResult result = testing::simulate(
+        star.cluster(), sums_and_messages(first, second, almost_many, A::recursive_doubling, 1e5), {.iterations = 3});
+    const bool large = ranks > static_cast<int>(kManyRanks);
+    CHECK(result.folded == large);
+    CHECK(result.exact != large);
+    CHECK(result.remarks.size() == (large ? 1 : 0));
+  }
+}
+
 TEST_CASE("what is named is taken, in lock step where ranks would do it differently", "[executor]") {
   const testing::Star star(2 * kRanks, 1e10, 1e-5);
   const ExecutionResult named =
