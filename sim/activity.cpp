@@ -7,6 +7,15 @@ ActivityTimes operator-(const ActivityTimes& a, const ActivityTimes& b) {
           a.both - b.both};
 }
 
+ActivityTimes operator+(const ActivityTimes& a, const ActivityTimes& b) {
+  return {a.idle + b.idle, a.compute_only + b.compute_only, a.communication_only + b.communication_only,
+          a.both + b.both};
+}
+
+ActivityTimes operator*(double times, const ActivityTimes& a) {
+  return {times * a.idle, times * a.compute_only, times * a.communication_only, times * a.both};
+}
+
 void ActivityAccounts::Account::advance(double now) {
   double& state = computing > 0 ? (communicating > 0 ? times.both : times.compute_only)
                                 : (communicating > 0 ? times.communication_only : times.idle);

@@ -21,6 +21,8 @@ struct ActivityTimes {
 };
 
 ActivityTimes operator-(const ActivityTimes& a, const ActivityTimes& b);
+ActivityTimes operator+(const ActivityTimes& a, const ActivityTimes& b);
+ActivityTimes operator*(double times, const ActivityTimes& a);
 
 /// Follows the devices through simulated time. Communication counts while any of a device's communication tasks runs.
 class ActivityAccounts {

@@ -20,6 +20,8 @@
 
 namespace epocast {
 
+struct ShortenedStep;
+
 /// Who does how many steps.
 enum class Shards {
   fixed,     ///< every worker its own: `iterations` each
@@ -59,6 +61,8 @@ struct ExecutionOptions {
   bool record_waiting = false;  ///< find out who waits for whom at joins
   bool record_traffic = false;  ///< find out which device sends how much to which
   bool record_ends = false;     ///< say when in the last iteration each task ended
+  const ShortenedStep* shortened = nullptr;  ///< with record_ends: tell of the whole step, if this one is folded and
+                                             ///< repeats itself; outlives the run
   bool record_timeline = false;
   std::size_t max_intervals = 2'000'000;      ///< of the recorded timeline
   IntervalSink* intervals = nullptr;          ///< told of all of them; outlives the run
@@ -146,6 +150,8 @@ struct ExecutionResult {
   std::vector<std::string> doubts;   ///< why the result cannot be trusted, a sentence each; then it is not exact
   Timeline timeline;
   std::vector<double> ends;  ///< with record_ends, by task and team, or by task if folded [s from the start]
+  int repeats_after = 0;     ///< with `shortened`, micro-batches: 0 if it was not seen to
+  bool tells_whole = false;  ///< of the step with all micro-batches, but for ends and bound
 };
 
 }  // namespace epocast

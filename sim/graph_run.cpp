@@ -56,6 +56,8 @@ GraphRun::GraphRun(const CyclicTaskGraph& graph, const Cluster& cluster, SimEngi
       dropped_(max_ranks(graph), 0),
       servers_(compiled_),
       calm_(durations_.calm(engine.now())) {
+  if (options.record_ends && options.shortened != nullptr && folded)
+    clock_.emplace(compiled_, activity_.workers(cluster.devices.size()), start_);
   if (options.record_waiting && !folded) barriers_.emplace(compiled_, start_);
   if (options.record_traffic) traffic_.record_pairs();
   if (!options.slow_links.empty())
@@ -299,6 +301,7 @@ void GraphRun::finish(Instance i) {
     if (task.version.store != StoreId::none && task.version.kind == VersionEffect::write_at_end)
       versions_.write(task.version.store, compiled_.first_rank(i), iteration);
     servers_.served(task.queue, own.ended - own.began);
+    if (clock_ && clock_->strikes_at(i.task)) clock_->strike(own.ended, activity_.accounts(), traffic_);
   }
   observe(i, iteration, firing == Firing::real);
   if (barriers_) barriers_->ends(i, own.ended);  // before what this sets off

@@ -25,6 +25,7 @@
 #include "sim/server_accounts.hpp"
 #include "sim/service_order.hpp"
 #include "sim/staleness.hpp"
+#include "sim/step_clock.hpp"
 #include "sim/step_observer.hpp"
 #include "sim/step_pool.hpp"
 #include "sim/task_activity.hpp"
@@ -80,6 +81,8 @@ class GraphRun final : SimEngine::Listener {
   double iterations_done() const;
   void measure_pace(ExecutionResult& result) const;
   void measure_traffic(ExecutionResult& result) const;
+  std::optional<StepGrowth> left_out(ExecutionResult& result) const;
+  void add(const StepGrowth& more);
   bool bound_from_one_rank() const;
   CycleBound bound() const;
 
@@ -99,6 +102,7 @@ class GraphRun final : SimEngine::Listener {
   TimedInstances timed_;
   SteadyStateDetector detector_;
   StepObserver observer_;
+  std::optional<StepClock> clock_;  ///< of a step that may stand for a longer one
   ServiceOrder service_order_;
   Durations durations_;
   Interference interference_;

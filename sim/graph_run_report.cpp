@@ -6,6 +6,7 @@
 
 #include "sim/error.hpp"
 #include "sim/graph_run.hpp"
+#include "sim/long_step.hpp"
 
 namespace epocast {
 
@@ -102,6 +103,42 @@ WorkerSources GraphRun::worker_sources() const {
   return {compiled_, states_, obsolete_, dropped_, versions_, barriers_, stuck_, start_};
 }
 
+/// What the micro-batches that a shortened step leaves out add to it, where it repeats itself.
+std::optional<StepGrowth> GraphRun::left_out(ExecutionResult& result) const {
+  // Whatever is not of a set of flows is not known by micro-batch.
+  if (!clock_ || !period_ || period_->length != 1 || pool_.iterations() != 1 || traffic_.total() > 0 ||
+      !servers_.report(1).empty())
+    return std::nullopt;
+  const ShortenedStep& step = *options_.shortened;
+  const auto recurrence = recurrence_of({graph_, result}, step.micro_batches, step.repeat, period_->iteration());
+  if (!recurrence) return std::nullopt;
+  result.repeats_after = recurrence->after;
+  const auto reaches_into = [&](const InstanceState& once) {
+    return once.ended - start_ > recurrence->since && once.began - start_ < recurrence->until;
+  };
+  for (std::uint32_t t = 0; t < compiled_.tasks.size(); ++t)
+    if (graph_.tasks()[t].label.micro_batch < 0 && reaches_into(state({t, 0}))) return std::nullopt;
+  if (step.left_out % recurrence->after != 0) return std::nullopt;
+  const auto turn = clock_->growth(*recurrence, step.micro_batches);
+  if (!turn) return std::nullopt;
+  result.tells_whole = true;
+  return *turn * (static_cast<double>(step.left_out) / recurrence->after);
+}
+
+/// Counts them, in the one iteration that there is.
+void GraphRun::add(const StepGrowth& more) {
+  period_->shift += more.seconds;
+  traffic_.count_sets(more.on_links, more.off_links);
+  double workers = 0;
+  for (const CountedDevice& worker : clock_->workers()) workers += worker.count;
+  for (std::size_t w = 0; w < more.activity.size(); ++w) {
+    const double share = clock_->workers()[w].count / workers;
+    metrics_.compute += share * more.activity[w].compute();
+    metrics_.communication += share * more.activity[w].communication();
+    metrics_.exposed_communication += share * more.activity[w].communication_only;
+  }
+}
+
 ExecutionResult GraphRun::run() {
   engine_.set_listener(*this);
   for (std::uint32_t t = 0; t < compiled_.tasks.size(); ++t)
@@ -119,14 +156,18 @@ ExecutionResult GraphRun::run() {
     return pace;
   }
   check_all_ended();
-  if (compiled_.folded) traffic_.spread(network_.symmetry());
 
   ExecutionResult result;
-  const double makespan = engine_.now() - start_;
+  result.folded = compiled_.folded;
+  if (options_.record_ends)
+    for (const InstanceState& state : states_) result.ends.push_back(state.ended - start_);
+  const std::optional<StepGrowth> more = left_out(result);
+  if (more) add(*more);
+  if (compiled_.folded) traffic_.spread(network_.symmetry());
+  const double makespan = engine_.now() - start_ + (more ? more->seconds : 0);
   const double missing = static_cast<double>(options_.iterations) - pool_.iterations();
   result.iterations_simulated = std::llround(pool_.iterations());
   result.period = period_;
-  result.folded = compiled_.folded;
   result.totals.makespan = makespan;
   measure_pace(result);
   measure_traffic(result);
@@ -138,17 +179,20 @@ ExecutionResult GraphRun::run() {
 
   for (std::size_t d = 0; d < cluster_.devices.size(); ++d)
     result.totals.activity.push_back(activity_.accounts().times(static_cast<DeviceId>(d), engine_.now()));
+  for (std::size_t w = 0; more && w < more->activity.size(); ++w) {
+    ActivityTimes& times = result.totals.activity[CyclicTaskGraph::index(clock_->workers()[w].device)];
+    times = times + more->activity[w];
+  }
   result.totals.sent = traffic_.sent();
   result.totals.received = traffic_.received();
   result.totals.on_link = traffic_.on_link();
   result.workers = report_workers(worker_sources());
+  for (WorkerReport& worker : result.workers) worker.ended += more ? more->seconds : 0;
   result.servers = servers_.report(makespan);
   const bool always_the_same = !options_.noise.any() && options_.slow_devices.empty() && options_.slow_links.empty();
   if (options_.find_bound && always_the_same && !pool_.stealing() && !readiness_.has_quorums()) result.bound = bound();
   result.algorithms = network_.algorithms();
   result.timeline = std::move(timeline_);
-  if (options_.record_ends)
-    for (const InstanceState& state : states_) result.ends.push_back(state.ended - start_);
   return result;
 }
 

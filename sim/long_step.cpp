@@ -21,9 +21,10 @@ namespace {
 constexpr double kTolerance = 1e-11;  ///< of an iteration: as two shifts of a period may differ
 constexpr double kEver = std::numeric_limits<double>::infinity();
 
-/// The ends of tasks that differ in nothing but the micro-batch, of one rank, in the order of time.
+/// The ends of tasks that differ in nothing but the micro-batch, of one rank, in the order of time. Tasks that are of
+/// no micro-batch may be called like others.
 using Ends = std::vector<double>;
-using EndsByName = std::map<std::tuple<const std::string*, const std::string*, std::uint32_t>, Ends>;
+using EndsByName = std::map<std::tuple<const std::string*, const std::string*, std::uint32_t, bool>, Ends>;
 
 EndsByName ends_by_name(const SimulatedStep& step) {
   EndsByName out;
@@ -32,7 +33,8 @@ EndsByName ends_by_name(const SimulatedStep& step) {
     const Label& label = step.graph.tasks()[t].label;
     const int width = step.result.folded ? 1 : step.graph.width_of(TaskId(t));
     for (std::uint32_t r = 0; r < static_cast<std::uint32_t>(width); ++r)
-      out[{&label.operation.text(), &label.layer.text(), r}].push_back(step.result.ends[instance++]);
+      out[{&label.operation.text(), &label.layer.text(), r, label.micro_batch >= 0}].push_back(
+          step.result.ends[instance++]);
   }
   for (auto& [name, ends] : out) std::ranges::sort(ends);
   return out;
@@ -47,6 +49,7 @@ struct Cut {
 
 /// So many shifts in a row have to be seen: one would be the difference of the two steps itself.
 constexpr std::size_t kRepetitions = 3;
+constexpr int kLongShift = 8;  // micro-batches
 
 /// Narrows the cut by tasks of one name. Returns false if they do something else than the same at first and the same by
 /// one shift later at last, with several shifts' worth of both in the middle.
@@ -145,11 +148,18 @@ bool tells_of_one_iteration(const ExecutionResult& result) {
          !result.ends.empty();
 }
 
+/// Whether both are of equally many iterations that repeat, of ranks that stand for as many.
+bool are_comparable(const ExecutionResult& a, const ExecutionResult& b) {
+  const auto is_sound = [](const ExecutionResult& r) { return r.period && r.doubts.empty() && r.servers.empty(); };
+  return is_sound(a) && is_sound(b) && a.folded == b.folded && a.period->length == b.period->length &&
+         a.iterations_simulated == b.iterations_simulated;
+}
+
 }  // namespace
 
 namespace {
 
-/// `b`, and `times` what it is more than `a`.
+/// `b`, and `times` what it is more than `a`, of equally many iterations.
 ExecutionResult extended(const ExecutionResult& a, const ExecutionResult& b, double times, const SimEngine& engine) {
   const auto extend = [times](double& value, double before) { value += times * (value - before); };
   const auto extend_all = [&](std::vector<double>& values, const std::vector<double>& before) {
@@ -169,20 +179,14 @@ ExecutionResult extended(const ExecutionResult& a, const ExecutionResult& b, dou
   extend_all(out.totals.sent, a.totals.sent);
   extend_all(out.totals.received, a.totals.received);
   extend_all(out.totals.on_link, a.totals.on_link);
-  for (std::size_t d = 0; d < out.totals.activity.size(); ++d) {
-    const ActivityTimes more = out.totals.activity[d] - a.totals.activity[d];
-    ActivityTimes& all = out.totals.activity[d];
-    all.idle += times * more.idle;
-    all.compute_only += times * more.compute_only;
-    all.communication_only += times * more.communication_only;
-    all.both += times * more.both;
-  }
+  for (std::size_t d = 0; d < out.totals.activity.size(); ++d)
+    out.totals.activity[d] = b.totals.activity[d] + times * (b.totals.activity[d] - a.totals.activity[d]);
   for (std::size_t w = 0; w < out.workers.size(); ++w) extend(out.workers[w].ended, a.workers[w].ended);
   for (std::size_t pair = 0; pair < out.traffic.size(); ++pair) extend(out.traffic[pair].bytes, a.traffic[pair].bytes);
   out.metrics.max_link_utilization = 0;
   for (int link = 0; link < static_cast<int>(out.totals.on_link.size()); ++link) {
-    const double busy =
-        out.totals.on_link[static_cast<std::size_t>(link)] / engine.link_bandwidth(link) / out.iteration;
+    const double busy = out.totals.on_link[static_cast<std::size_t>(link)] / engine.link_bandwidth(link) /
+                        static_cast<double>(out.iterations_simulated) / out.iteration;
     if (busy <= out.metrics.max_link_utilization) continue;
     out.metrics.max_link_utilization = busy;
     out.metrics.busiest_link = engine.link_name(link);
@@ -208,19 +212,19 @@ double tasks_of(const TrainingStep& step) {
   return tasks * (step.shortened->micro_batches + step.shortened->left_out) / step.shortened->micro_batches;
 }
 
-std::optional<int> repeats_after(const SimulatedStep& step, int micro_batches, int repeat) {
+std::optional<Recurrence> recurrence_of(const SimulatedStep& step, int micro_batches, int repeat, double iteration) {
   const EndsByName ends = ends_by_name(step);
   const auto count = static_cast<std::size_t>(micro_batches);
   std::vector<Repeated> repeated;
   double first = 0, last = kEver;  // dates between which there is something of all
   for (const auto& [name, own] : ends)
-    if (own.size() % count == 0) {
-      repeated.push_back({&own, own.size() / count});
+    if (own.size() > count / 2) {  // the first or last micro-batch may have more or none
+      repeated.push_back({&own, std::max<std::size_t>(1, (own.size() + count / 2) / count)});
       first = std::max(first, own.front());
       last = std::min(last, own.back());
     }
   if (repeated.empty() || first >= last) return std::nullopt;
-  const double tolerance = kTolerance * step.result.iteration;
+  const double tolerance = kTolerance * iteration;
   const Repeated any = repeated.front();
   const auto in_time =
       static_cast<std::size_t>(std::ranges::upper_bound(*any.ends, last + tolerance) - any.ends->begin());
@@ -228,11 +232,12 @@ std::optional<int> repeats_after(const SimulatedStep& step, int micro_batches, i
     const std::size_t apart = any.each * static_cast<std::size_t>(after);
     if (in_time <= apart) return std::nullopt;
     const double shift = (*any.ends)[in_time - 1] - (*any.ends)[in_time - 1 - apart];
-    const double span = static_cast<double>(kRepetitions) * shift;
+    // Of long shifts, two say as much as three of short ones.
+    const double span = static_cast<double>(after < kLongShift ? kRepetitions : kRepetitions - 1) * shift;
     if (last - span < first) return std::nullopt;
     const auto differs = std::ranges::find_if(
         repeated, [&](const Repeated& own) { return !own.by(after, shift, span, last, tolerance); });
-    if (differs == repeated.end()) return after;
+    if (differs == repeated.end()) return Recurrence{after, last - span - tolerance, last + tolerance, shift};
     std::iter_swap(repeated.begin(), differs);  // it may well tell the next number, too
   }
 }
@@ -253,20 +258,26 @@ std::optional<ExecutionResult> ShorterSteps::tell(TrainingStep& step) const {
   how.most_executions = static_cast<std::size_t>(static_cast<double>(how.most_executions) *
                                                  static_cast<double>(step.graph.tasks().size()) / tasks_of(step));
   try {
-    const ExecutionResult seen = execute(step.graph, cluster_, engine_, how);
-    if (!tells_of_one_iteration(seen)) return std::nullopt;
+    ExecutionResult seen = simulate(step, how);
+    if (seen.tells_whole) return completed(std::move(seen), step);
+    const bool alone = tells_of_one_iteration(seen);
+    if (alone && step.shortened->repeats && !seen.folded)
+      if (const auto recurrence =
+              recurrence_of({step.graph, seen}, step.shortened->micro_batches, step.shortened->repeat, seen.iteration))
+        seen.repeats_after = recurrence->after;
+    if (alone && seen.repeats_after > 0)
+      if (auto told = tell(step, seen, how)) return told;
     const ShortenedStep& of = *step.shortened;
-    if (of.repeats)
-      if (const auto after = repeats_after({step.graph, seen}, of.micro_batches, of.repeat))
-        if (auto told = tell(step, seen, *after, how)) return told;
-    return tasks_of(step) > kManyTasks ? estimate(step, seen, how) : std::nullopt;
+    const bool saves = kStepsToEstimate * of.micro_batches <= of.micro_batches + of.left_out;
+    return saves && tasks_of(step) > kManyTasks ? estimate(step, seen, how) : std::nullopt;
   } catch (const SimulationError&) {
     return std::nullopt;
   }
 }
 
-std::optional<ExecutionResult> ShorterSteps::tell(TrainingStep& step, const ExecutionResult& seen, int after,
+std::optional<ExecutionResult> ShorterSteps::tell(TrainingStep& step, const ExecutionResult& seen,
                                                   const ExecutionOptions& how) const {
+  const int after = seen.repeats_after;
   const auto by_shorter = [&](const TrainingStep& longer, const ExecutionResult& of_longer) {
     const ShortenedStep& of = *longer.shortened;
     const TrainingStep shorter = of_size_(of.micro_batches - after);
@@ -280,8 +291,20 @@ std::optional<ExecutionResult> ShorterSteps::tell(TrainingStep& step, const Exec
   const int rest = step.shortened->left_out % after;
   if (rest == 0) return by_shorter(step, seen);
   TrainingStep longer = of_size_(step.shortened->micro_batches + rest);
-  auto told = by_shorter(longer, execute(longer.graph, cluster_, engine_, how));
+  ExecutionResult of_longer = simulate(longer, how);
+  auto told = of_longer.tells_whole ? completed(std::move(of_longer), longer) : by_shorter(longer, of_longer);
   if (told) step = std::move(longer);
+  return told;
+}
+
+ExecutionResult ShorterSteps::simulate(const TrainingStep& step, ExecutionOptions how) const {
+  if (step.shortened->repeats) how.shortened = &*step.shortened;
+  return execute(step.graph, cluster_, engine_, how);
+}
+
+ExecutionResult ShorterSteps::completed(ExecutionResult told, const TrainingStep& longer) {
+  told.ends.clear();
+  complete(told, longer);
   return told;
 }
 
@@ -295,7 +318,7 @@ std::optional<ExecutionResult> ShorterSteps::estimate(const TrainingStep& step, 
     return execute(of_size_(micro_batches).graph, cluster_, engine_, how);
   };
   const ExecutionResult middle = simulate(of.micro_batches - fewer), shortest = simulate(of.micro_batches - 2 * fewer);
-  if (middle.folded != longest.folded || shortest.folded != longest.folded) return std::nullopt;
+  if (!are_comparable(middle, longest) || !are_comparable(shortest, longest)) return std::nullopt;
   const double times = static_cast<double>(of.left_out) / fewer;
   ExecutionResult out = extended(middle, longest, times, engine_);
   const double growth = longest.iteration - middle.iteration;

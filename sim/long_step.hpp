@@ -8,6 +8,11 @@
 // longer one had repeated itself, three shifts in a row, the next longer one has the same state there, and goes on with
 // a copy of the last. So times, bytes and work grow by equal amounts. How many q are is seen in the longer one.
 //
+// Of a folded step one is enough. Until the first of its tasks has been done for the last micro-batch, a longer one
+// does the same, since schedules begin alike; what is added is what lies between two dates one shift apart, after which
+// all devices had computed and communicated as long, and all links carried as much, as between the two dates before
+// (sim/step_clock.hpp). What happens once in an iteration must not reach into these shifts.
+//
 // Where no step does the same again, but three are on a straight line, the whole one is estimated on it.
 
 #include <functional>
@@ -16,6 +21,7 @@
 #include "sim/cluster.hpp"
 #include "sim/execution.hpp"
 #include "sim/simgrid/engine.hpp"
+#include "sim/step_clock.hpp"
 #include "sim/strategy.hpp"
 #include "sim/task_graph.hpp"
 
@@ -39,7 +45,8 @@ double tasks_of(const TrainingStep& step);
 
 /// The fewest micro-batches, a multiple of `repeat`, after which a step of so many does the same again before the first
 /// of its tasks has been done for the last of them: three times in a row. Nothing if it does not, or has no time to.
-std::optional<int> repeats_after(const SimulatedStep& step, int micro_batches, int repeat);
+/// `iteration` [s] is how long the step takes.
+std::optional<Recurrence> recurrence_of(const SimulatedStep& step, int micro_batches, int repeat, double iteration);
 
 /// Tells of the whole step of a phase by shortened ones.
 class ShorterSteps {
@@ -60,14 +67,17 @@ class ShorterSteps {
   std::optional<ExecutionResult> tell(TrainingStep& step) const;
 
  private:
-  std::optional<ExecutionResult> tell(TrainingStep& step, const ExecutionResult& seen, int after,
+  std::optional<ExecutionResult> tell(TrainingStep& step, const ExecutionResult& seen,
                                       const ExecutionOptions& how) const;
+  ExecutionResult simulate(const TrainingStep& step, ExecutionOptions how) const;
+  static ExecutionResult completed(ExecutionResult told, const TrainingStep& longer);
   std::optional<ExecutionResult> estimate(const TrainingStep& step, const ExecutionResult& longest,
                                           ExecutionOptions how) const;
   static void complete(ExecutionResult& told, const TrainingStep& longer);
 
   static constexpr double kManyTasks = 250'000;  ///< more than a second
   static constexpr int kParts = 8;               ///< of a step, of which shorter ones have one and two fewer
+  static constexpr int kStepsToEstimate = 3;     ///< that long, about
   static constexpr double kMostDoubt = 1e-3;     ///< of an iteration
 
   std::function<TrainingStep(int)> of_size_;

@@ -42,6 +42,11 @@ class TrafficCounter {
   /// The same for a set of flows that was started with so many bytes; counted when spread() is called.
   void count_set(std::uint32_t set, double bytes) { at(on_links_, set) += bytes; }
   void count_set_off_links(std::uint32_t set, double bytes) { at(off_links_, set) += bytes; }
+  /// The same for many, by set.
+  void count_sets(const std::vector<double>& on_links, const std::vector<double>& off_links) {
+    for (std::uint32_t set = 0; set < on_links.size(); ++set) count_set(set, on_links[set]);
+    for (std::uint32_t set = 0; set < off_links.size(); ++set) count_set_off_links(set, off_links[set]);
+  }
   void spread(const FlowSymmetry& sets) {
     for (std::uint32_t set = 0; set < sets.size(); ++set)
       for (const SetFlow& flow : sets.flows(set)) {
@@ -53,6 +58,10 @@ class TrafficCounter {
     on_links_.clear();
     off_links_.clear();
   }
+
+  /// Of count_set() and count_set_off_links(), until they are spread [B].
+  const std::vector<double>& on_links_by_set() const { return on_links_; }
+  const std::vector<double>& off_links_by_set() const { return off_links_; }
 
   const std::vector<double>& sent() const { return sent_; }          ///< by host [B]
   const std::vector<double>& received() const { return received_; }  ///< by host [B]

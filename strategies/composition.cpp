@@ -259,17 +259,17 @@ void Composition::scatter_messages(StepPlan& plan, const DividedModel& divided) 
   }
 }
 
-/// Of how many micro-batches a step may tell of the whole one (sim/long_step.hpp), with a shorter one: where that saves
-/// a third of the work at least. Nothing if it is not to be shortened.
+/// Of how many micro-batches a step may tell of the whole one (sim/long_step.hpp), alone, or with shorter ones where it
+/// does not repeat itself: where that saves a third of the work at least. Nothing if it is not to be shortened.
 std::optional<ShortenedStep> Composition::shortened(const StepPlan& plan, const StepLength& length) const {
   const int all = plan.micro_batches;
-  const auto [repeat, fewest, multiple, seen] = repetition(schedule_, plan.stages(), length.patience);
+  const auto [repeat, fewest, multiple, seen, soon] = repetition(schedule_, plan.stages(), length.patience);
   if (length.micro_batches > 0) return ShortenedStep{length.micro_batches, all - length.micro_batches, repeat, seen};
   const std::size_t passes = plan.traces.front()->layers.size() * static_cast<std::size_t>(all);
   if (repeat == 0 || fewest > all || gradients_ != GradientPlace::collocated || passes < length.shorten_from)
     return std::nullopt;
   const int fewer = fewest + (all - fewest) % multiple;
-  if (3 * fewer > all) return std::nullopt;
+  if (3 * fewer > (soon ? 2 : 1) * all) return std::nullopt;
   return ShortenedStep{fewer, all - fewer, repeat, seen};
 }
 

@@ -62,6 +62,7 @@ std::vector<StageProgram> stage_programs(PipelineSchedule schedule, int stages, 
 struct Repetition {
   int repeat = 0, fewest = 0, multiple = 1;
   bool seen = true;  ///< to do the same again at all
+  bool soon = true;  ///< mostly as soon as the pipeline is full
 };
 /// `patience`: allows for so many times as long until all has settled.
 Repetition repetition(PipelineSchedule schedule, int stages, int patience);

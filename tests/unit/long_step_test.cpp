@@ -153,6 +153,44 @@ TEST_CASE("two steps of fewer micro-batches tell what the whole one gives", "[lo
       }
 }
 
+TEST_CASE("one folded step of fewer micro-batches tells what the whole one gives, and where it does not",
+          "[long_step]") {
+  constexpr int kMicroBatches = 60, kFewer = 24;
+  const testing::Star star(8, 1e10, 1e-6);
+  const auto compiled = [&](const std::string& schedule, int fewer) {
+    testing::TransformerSetting setting{small_transformer(8), 2 * kMicroBatches};
+    setting.length = {.micro_batches = fewer};
+    return compile_transformer(
+        star.cluster(), 8, "composition",
+        fmt::format("{{mesh: {{pipeline: 4, data: 2}}, schedule: {{name: {}, micro_batches: {}}}}}", schedule,
+                    kMicroBatches),
+        setting);
+  };
+  const auto executed = [&](const TrainingStep& step, bool folded) {
+    ExecutionOptions how{.iterations = 3, .fold = folded, .record_ends = true};
+    if (step.shortened) how.shortened = &*step.shortened;
+    return testing::simulate(star.cluster(), step.graph, how);
+  };
+  for (const std::string schedule : {"1f1b", "zb_h1"}) {
+    const TrainingStep fewer = compiled(schedule, kFewer);
+    REQUIRE(fewer.shortened);
+    const ExecutionResult told = executed(fewer, true), whole = executed(compiled(schedule, 0), true);
+    REQUIRE(told.tells_whole);
+    CHECK(told.repeats_after > 0);
+    CHECK(told.iteration == Approx(whole.iteration).epsilon(1e-10));
+    CHECK(told.total == Approx(whole.total).epsilon(1e-10));
+    CHECK(told.metrics.exposed_communication == Approx(whole.metrics.exposed_communication).epsilon(1e-9));
+    REQUIRE(told.workers.size() == whole.workers.size());
+    for (std::size_t w = 0; w < told.workers.size(); ++w)
+      CHECK(told.workers[w].ended == Approx(whole.workers[w].ended).epsilon(1e-10));
+    check_alike(told.totals.sent, whole.totals.sent);
+    check_alike(told.totals.on_link, whole.totals.on_link);
+    CHECK_FALSE(executed(fewer, false).tells_whole);  // its ranks do not stand for each other
+  }
+  CHECK_FALSE(executed(compiled("1f1b", 5), true).tells_whole);        // the pipeline has not repeated itself
+  CHECK_FALSE(executed(compiled("gpipe", kFewer), true).tells_whole);  // nor does this schedule
+}
+
 TEST_CASE("a step of very many tasks that never repeats is estimated, and says so", "[long_step]") {
   constexpr int kFew = 200, kMany = 3000;
   const testing::Star star(8, 1e10, 1e-6);
@@ -194,14 +232,17 @@ TEST_CASE("steps of which nothing is saved, or that never repeat, are whole", "[
                                 setting)
                 .shortened;
   };
-  CHECK(is_whole("1f1b", 35));  // twice 12 micro-batches are more than two thirds
-  CHECK_FALSE(is_whole("1f1b", 36));
+  CHECK(is_whole("1f1b", 17));  // 12 micro-batches are more than two thirds
+  CHECK_FALSE(is_whole("1f1b", 18));
+  CHECK(is_whole("gpipe", 35));  // of it, 12 do not tell alone
+  CHECK_FALSE(is_whole("gpipe", 36));
   CHECK(is_whole("2bw", 100));
 }
 
 TEST_CASE("a step repeats itself as long as there is something of all, and not only once", "[long_step]") {
-  const auto after = [](const MadeUp& step, int micro_batches, int repeat = 1) {
-    return repeats_after({step.graph, step.result}, micro_batches, repeat);
+  const auto after = [](const MadeUp& step, int micro_batches, int repeat = 1) -> std::optional<int> {
+    const auto found = recurrence_of({step.graph, step.result}, micro_batches, repeat, step.result.iteration);
+    return found ? std::optional(found->after) : std::nullopt;
   };
   CHECK(after(MadeUp(10).add("a", {1, 2, 3, 4, 5, 6, 7, 8}).add("b", {3, 4, 5, 6, 7, 8, 9, 10}), 8) == 1);
   CHECK(after(MadeUp(10).add("a", {1, 2, 3, 4, 5, 6, 7, 8}).add("b", {3, 4, 5, 6, 7, 8, 9, 10}), 8, 2) == std::nullopt);
