@@ -103,11 +103,10 @@ WorkerSources GraphRun::worker_sources() const {
   return {compiled_, states_, obsolete_, dropped_, versions_, barriers_, stuck_, start_};
 }
 
-/// What the micro-batches that a shortened step leaves out add to it, where it repeats itself.
+/// What the micro-batches that a shortened step leaves out add to an iteration, where it repeats itself.
 std::optional<StepGrowth> GraphRun::left_out(ExecutionResult& result) const {
   // Whatever is not of a set of flows is not known by micro-batch.
-  if (!clock_ || !period_ || period_->length != 1 || pool_.iterations() != 1 || traffic_.total() > 0 ||
-      !servers_.report(1).empty())
+  if (!clock_ || !period_ || period_->length != 1 || traffic_.total() > 0 || !servers_.report(1).empty())
     return std::nullopt;
   const ShortenedStep& step = *options_.shortened;
   const auto recurrence = recurrence_of({graph_, result}, step.micro_batches, step.repeat, period_->iteration());
@@ -118,6 +117,11 @@ std::optional<StepGrowth> GraphRun::left_out(ExecutionResult& result) const {
   };
   for (std::uint32_t t = 0; t < compiled_.tasks.size(); ++t)
     if (graph_.tasks()[t].label.micro_batch < 0 && reaches_into(state({t, 0}))) return std::nullopt;
+  // Nor does another iteration, which does the same one period before or after.
+  for (const InstanceState& s : states_)
+    if (pool_.iterations() > 1 && (s.ended - period_->shift - start_ > recurrence->since ||
+                                   s.began + period_->shift - start_ < recurrence->until))
+      return std::nullopt;
   if (step.left_out % recurrence->after != 0) return std::nullopt;
   const auto turn = clock_->growth(*recurrence, step.micro_batches);
   if (!turn) return std::nullopt;
@@ -125,10 +129,11 @@ std::optional<StepGrowth> GraphRun::left_out(ExecutionResult& result) const {
   return *turn * (static_cast<double>(step.left_out) / recurrence->after);
 }
 
-/// Counts them, in the one iteration that there is.
+/// Counts them, in each iteration.
 void GraphRun::add(const StepGrowth& more) {
   period_->shift += more.seconds;
-  traffic_.count_sets(more.on_links, more.off_links);
+  const StepGrowth in_all = more * pool_.iterations();
+  traffic_.count_sets(in_all.on_links, in_all.off_links);
   double workers = 0;
   for (const CountedDevice& worker : clock_->workers()) workers += worker.count;
   for (std::size_t w = 0; w < more.activity.size(); ++w) {
@@ -164,7 +169,8 @@ ExecutionResult GraphRun::run() {
   const std::optional<StepGrowth> more = left_out(result);
   if (more) add(*more);
   if (compiled_.folded) traffic_.spread(network_.symmetry());
-  const double makespan = engine_.now() - start_ + (more ? more->seconds : 0);
+  const StepGrowth in_all = more ? *more * pool_.iterations() : StepGrowth{};
+  const double makespan = engine_.now() - start_ + in_all.seconds;
   const double missing = static_cast<double>(options_.iterations) - pool_.iterations();
   result.iterations_simulated = std::llround(pool_.iterations());
   result.period = period_;
@@ -179,15 +185,15 @@ ExecutionResult GraphRun::run() {
 
   for (std::size_t d = 0; d < cluster_.devices.size(); ++d)
     result.totals.activity.push_back(activity_.accounts().times(static_cast<DeviceId>(d), engine_.now()));
-  for (std::size_t w = 0; more && w < more->activity.size(); ++w) {
+  for (std::size_t w = 0; w < in_all.activity.size(); ++w) {
     ActivityTimes& times = result.totals.activity[CyclicTaskGraph::index(clock_->workers()[w].device)];
-    times = times + more->activity[w];
+    times = times + in_all.activity[w];
   }
   result.totals.sent = traffic_.sent();
   result.totals.received = traffic_.received();
   result.totals.on_link = traffic_.on_link();
   result.workers = report_workers(worker_sources());
-  for (WorkerReport& worker : result.workers) worker.ended += more ? more->seconds : 0;
+  for (WorkerReport& worker : result.workers) worker.ended += in_all.seconds;
   result.servers = servers_.report(makespan);
   const bool always_the_same = !options_.noise.any() && options_.slow_devices.empty() && options_.slow_links.empty();
   if (options_.find_bound && always_the_same && !pool_.stealing() && !readiness_.has_quorums()) result.bound = bound();

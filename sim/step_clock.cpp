@@ -69,11 +69,14 @@ StepGrowth StepClock::between(const Strike& earlier, const Strike& later) {
 }
 
 std::optional<StepGrowth> StepClock::growth(const Recurrence& recurrence, int micro_batches) const {
-  if (strikes_.size() != static_cast<std::size_t>(micro_batches)) return std::nullopt;
+  const auto each = static_cast<std::size_t>(micro_batches);
+  if (strikes_.empty() || strikes_.size() % each != 0) return std::nullopt;
   const auto turn = static_cast<std::size_t>(recurrence.after);
-  const auto end = std::ranges::find_if(strikes_, [&](const Strike& s) { return s.date > recurrence.until; });
+  const auto last_iteration = strikes_.end() - static_cast<std::ptrdiff_t>(each);
+  const auto end =
+      std::find_if(last_iteration, strikes_.end(), [&](const Strike& s) { return s.date > recurrence.until; });
   const auto struck = static_cast<std::size_t>(end - strikes_.begin());
-  if (struck <= 2 * turn) return std::nullopt;
+  if (end - last_iteration <= static_cast<std::ptrdiff_t>(2 * turn)) return std::nullopt;
   const Strike &last = strikes_[struck - 1], &before = strikes_[struck - 1 - turn],
                &first = strikes_[struck - 1 - 2 * turn];
   // The last strike may have been up to one micro-batch earlier than the end of what recurs.

@@ -40,8 +40,8 @@ class StepClock {
 
   const std::vector<CountedDevice>& workers() const { return workers_; }
 
-  /// What one turn of a recurrence adds. Nothing unless it struck once for each of `micro_batches`, and two turns in a
-  /// row, while the step does the same again, added the same.
+  /// What one turn of a recurrence adds to the last iteration. Nothing unless it struck once for each of
+  /// `micro_batches`, and two turns in a row, while the step does the same again, added the same.
   std::optional<StepGrowth> growth(const Recurrence& recurrence, int micro_batches) const;
 
  private:

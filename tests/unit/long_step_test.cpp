@@ -155,7 +155,7 @@ TEST_CASE("two steps of fewer micro-batches tell what the whole one gives", "[lo
 
 TEST_CASE("one folded step of fewer micro-batches tells what the whole one gives, and where it does not",
           "[long_step]") {
-  constexpr int kMicroBatches = 60, kFewer = 24;
+  constexpr int kMicroBatches = 64, kFewer = 32;
   const testing::Star star(8, 1e10, 1e-6);
   const auto compiled = [&](const std::string& schedule, int fewer) {
     testing::TransformerSetting setting{small_transformer(8), 2 * kMicroBatches};
@@ -171,10 +171,11 @@ TEST_CASE("one folded step of fewer micro-batches tells what the whole one gives
     if (step.shortened) how.shortened = &*step.shortened;
     return testing::simulate(star.cluster(), step.graph, how);
   };
-  for (const std::string schedule : {"1f1b", "zb_h1"}) {
+  for (const std::string schedule : {"1f1b", "zb_h1", "interleaved, virtual_stages: 2"}) {
     const TrainingStep fewer = compiled(schedule, kFewer);
     REQUIRE(fewer.shortened);
     const ExecutionResult told = executed(fewer, true), whole = executed(compiled(schedule, 0), true);
+    INFO(schedule << ", repeats after " << told.repeats_after);
     REQUIRE(told.tells_whole);
     CHECK(told.repeats_after > 0);
     CHECK(told.iteration == Approx(whole.iteration).epsilon(1e-10));
