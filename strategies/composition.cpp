@@ -260,7 +260,8 @@ void Composition::scatter_messages(StepPlan& plan, const DividedModel& divided) 
 }
 
 /// Of how many micro-batches a step may tell of the whole one (sim/long_step.hpp), alone, or with shorter ones where it
-/// does not repeat itself: where that saves a third of the work at least, and two thirds where it is seldom alone. Nothing if it is not to be shortened.
+/// does not repeat itself: where that saves a third of the work at least, or two thirds if it seldom tells alone.
+/// Nothing if it is not to be shortened.
 std::optional<ShortenedStep> Composition::shortened(const StepPlan& plan, const StepLength& length) const {
   const int all = plan.micro_batches;
   const auto [repeat, fewest, multiple, seen, soon] = repetition(schedule_, plan.stages(), length.patience);
