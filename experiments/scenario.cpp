@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "experiments/change_trials.hpp"
 #include "experiments/chrome_trace.hpp"
@@ -184,8 +185,10 @@ ExecutionResult execute_step(const ScenarioSetup& setup, const PhaseSettings& ph
     return setup.compile(phase, &run.asked, {.micro_batches = micro_batches});
   };
   const ShorterSteps shorter(of_size, setup.cluster, engine, how);
-  for (int patience = 2; ShorterSteps::may_tell(run.step); patience *= 2) {
-    if (std::optional<ExecutionResult> told = shorter.tell(run.step)) return std::move(*told);
+  int looked_at = 0;  // micro-batches
+  for (int patience = 1; ShorterSteps::may_tell(run.step); patience *= 2) {
+    if (std::exchange(looked_at, run.step.shortened->micro_batches) < run.step.shortened->micro_batches)
+      if (std::optional<ExecutionResult> told = shorter.tell(run.step)) return std::move(*told);
     run.step = setup.compile(phase, &run.asked, {.shorten_from = ScenarioSetup::kManyPasses, .patience = patience});
   }
   if (run.step.shortened) run.step = setup.compile(phase, &run.asked);
@@ -206,8 +209,9 @@ std::vector<PhaseRun> run_phases(const ScenarioSetup& setup, SimEngine& engine, 
       run.step = std::move(first->step);
       run.asked = std::move(first->asked);
     } else {
-      run.step = setup.compile(phase, &run.asked,
-                               in_short ? StepLength{.shorten_from = ScenarioSetup::kManyPasses} : StepLength{});
+      run.step = setup.compile(
+          phase, &run.asked,
+          in_short ? StepLength{.shorten_from = ScenarioSetup::kManyPasses, .patience = 0} : StepLength{});
     }
     first.reset();
     if (options.must_fit && memory_excess(run.step, setup.cluster).value > 0) throw DoesNotFit();

@@ -442,7 +442,8 @@ ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registri
     if (setup.rings.is_count()) setup.rings.check(setup.compile(phase).graph);
   if ((setup.stack.spread() > 0 || setup.lengths) && setup.strategy->needs_model()) {
     CompiledPhase first;
-    first.step = setup.compile(setup.phases.front(), &first.asked, {.shorten_from = ScenarioSetup::kManyPasses});
+    first.step =
+        setup.compile(setup.phases.front(), &first.asked, {.shorten_from = ScenarioSetup::kManyPasses, .patience = 0});
     setup.in_step = !first.step.graph.ranks_are_independent();
     if (setup.in_step) setup.first = std::move(first);
   }

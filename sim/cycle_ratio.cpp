@@ -179,6 +179,8 @@ class ShortenedGraph {
     for (std::uint32_t v = 0; v < vertices; ++v)
       if (place_[v] == kKept) place_[v] = kept_++;
     first_.assign(kept_, kNone);
+    short_.reserve(arcs.size());  // of what is never written, nothing is in memory
+    origin_.reserve(arcs.size());
     for (std::uint32_t a = 0; a < arcs.size(); ++a)
       if (arcs[a].from == arcs[a].to)
         add_own(a);

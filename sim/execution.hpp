@@ -63,6 +63,7 @@ struct ExecutionOptions {
   bool record_ends = false;     ///< say when in the last iteration each task ended
   const ShortenedStep* shortened = nullptr;  ///< with record_ends: tell of the whole step, if this one is folded and
                                              ///< repeats itself; outlives the run
+  bool record_own_work = false;  ///< say how long devices work for micro-batches at least, if the run is folded
   bool record_timeline = false;
   std::size_t max_intervals = 2'000'000;      ///< of the recorded timeline
   IntervalSink* intervals = nullptr;          ///< told of all of them; outlives the run
@@ -149,9 +150,10 @@ struct ExecutionResult {
   std::vector<std::string> remarks;  ///< what else than asked for was simulated, a sentence each
   std::vector<std::string> doubts;   ///< why the result cannot be trusted, a sentence each; then it is not exact
   Timeline timeline;
-  std::vector<double> ends;  ///< with record_ends, by task and team, or by task if folded [s from the start]
-  int repeats_after = 0;     ///< with `shortened`, micro-batches: 0 if it was not seen to
-  bool tells_whole = false;  ///< of the step with all micro-batches, but for ends and bound
+  std::vector<double> ends;      ///< with record_ends, by task and team, or by task if folded [s from the start]
+  int repeats_after = 0;         ///< with `shortened`, micro-batches: 0 if it was not seen to
+  bool tells_whole = false;      ///< of the step with all micro-batches, but for ends and bound
+  std::vector<double> own_work;  ///< with record_own_work, by device: the longest chain of what it does itself [s]
 };
 
 }  // namespace epocast

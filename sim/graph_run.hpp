@@ -82,7 +82,9 @@ class GraphRun final : SimEngine::Listener {
   void measure_pace(ExecutionResult& result) const;
   void measure_traffic(ExecutionResult& result) const;
   std::optional<StepGrowth> left_out(ExecutionResult& result) const;
+  bool reaches_into(double since, double until) const;
   void add(const StepGrowth& more);
+  std::vector<double> own_work() const;
   bool bound_from_one_rank() const;
   CycleBound bound() const;
 

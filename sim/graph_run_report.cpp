@@ -6,7 +6,8 @@
 
 #include "sim/error.hpp"
 #include "sim/graph_run.hpp"
-#include "sim/long_step.hpp"
+#include "sim/recurrence.hpp"
+#include "sim/strategy.hpp"
 
 namespace epocast {
 
@@ -109,24 +110,28 @@ std::optional<StepGrowth> GraphRun::left_out(ExecutionResult& result) const {
   if (!clock_ || !period_ || period_->length != 1 || traffic_.total() > 0 || !servers_.report(1).empty())
     return std::nullopt;
   const ShortenedStep& step = *options_.shortened;
-  const auto recurrence = recurrence_of({graph_, result}, step.micro_batches, step.repeat, period_->iteration());
+  const auto recurrence =
+      recurrence_of(ends_by_name({graph_, result}), step.micro_batches, step.repeat, period_->iteration());
   if (!recurrence) return std::nullopt;
   result.repeats_after = recurrence->after;
-  const auto reaches_into = [&](const InstanceState& once) {
-    return once.ended - start_ > recurrence->since && once.began - start_ < recurrence->until;
-  };
-  for (std::uint32_t t = 0; t < compiled_.tasks.size(); ++t)
-    if (graph_.tasks()[t].label.micro_batch < 0 && reaches_into(state({t, 0}))) return std::nullopt;
-  // Nor does another iteration, which does the same one period before or after.
-  for (const InstanceState& s : states_)
-    if (pool_.iterations() > 1 && (s.ended - period_->shift - start_ > recurrence->since ||
-                                   s.began + period_->shift - start_ < recurrence->until))
-      return std::nullopt;
-  if (step.left_out % recurrence->after != 0) return std::nullopt;
+  if (step.left_out % recurrence->after != 0 || reaches_into(recurrence->since, recurrence->until)) return std::nullopt;
   const auto turn = clock_->growth(*recurrence, step.micro_batches);
   if (!turn) return std::nullopt;
   result.tells_whole = true;
   return *turn * (static_cast<double>(step.left_out) / recurrence->after);
+}
+
+/// Whether anything was under way between two dates that happens once in an iteration, or is of another one, which does
+/// the same one period before or after.
+bool GraphRun::reaches_into(double since, double until) const {
+  const auto was_under_way = [&](const InstanceState& s) {
+    return s.ended - start_ > since && s.began - start_ < until;
+  };
+  for (std::uint32_t t = 0; t < compiled_.tasks.size(); ++t)
+    if (graph_.tasks()[t].label.micro_batch < 0 && was_under_way(state({t, 0}))) return true;
+  return pool_.iterations() > 1 && std::ranges::any_of(states_, [&](const InstanceState& s) {
+           return s.ended - period_->shift - start_ > since || s.began + period_->shift - start_ < until;
+         });
 }
 
 /// Counts them, in each iteration.
@@ -142,6 +147,45 @@ void GraphRun::add(const StepGrowth& more) {
     metrics_.communication += share * more.activity[w].communication();
     metrics_.exposed_communication += share * more.activity[w].communication_only;
   }
+}
+
+/// By device: how long the computations and collectives for an iteration's micro-batches take that it takes part in,
+/// one after the other where one waits for the other, if nothing else delays them. Of devices that do the same, or are
+/// of one team, the first has it. REQUIRES: folded.
+std::vector<double> GraphRun::own_work() const {
+  const auto counts = [&](std::uint32_t t) {
+    return compiled_.task(t).label.micro_batch >= 0 && !std::holds_alternative<Transfer>(compiled_.task(t).work);
+  };
+  const auto duration = [&](std::uint32_t t) {
+    const auto* collective = std::get_if<Collective>(&compiled_.task(t).work);
+    if (collective == nullptr) return durations_.usual({t, 0});
+    return overhead(*collective, collective->bytes.value) + network_.idle_time(t, 0);
+  };
+  const auto each_next = [&](std::uint32_t t, auto visit) {
+    const CompiledTask& task = compiled_.tasks[t];
+    for (std::uint32_t k = 0; k < task.out_count; ++k)
+      if (const CompiledEdge& edge = compiled_.edges[compiled_.out[task.first_out + k]]; edge.lag == 0)
+        visit(edge.after);
+  };
+  const auto tasks = static_cast<std::uint32_t>(compiled_.tasks.size());
+  std::vector<std::uint32_t> waits_for(tasks, 0), order;
+  for (std::uint32_t t = 0; t < tasks; ++t) each_next(t, [&](std::uint32_t next) { ++waits_for[next]; });
+  order.reserve(tasks);
+  for (std::uint32_t t = 0; t < tasks; ++t)
+    if (waits_for[t] == 0) order.push_back(t);
+  std::vector<double> chain(tasks, 0);  // before the task
+  std::vector<double> longest(cluster_.devices.size(), 0);
+  for (std::size_t k = 0; k < order.size(); ++k) {
+    const std::uint32_t t = order[k];
+    const DeviceId device = compiled_.device({t, 0});
+    const double until = counts(t) ? chain[t] + duration(t) : 0;
+    longest[CyclicTaskGraph::index(device)] = std::max(longest[CyclicTaskGraph::index(device)], until);
+    each_next(t, [&](std::uint32_t next) {
+      if (compiled_.device({next, 0}) == device) chain[next] = std::max(chain[next], until);
+      if (--waits_for[next] == 0) order.push_back(next);
+    });
+  }
+  return longest;
 }
 
 ExecutionResult GraphRun::run() {
@@ -197,6 +241,7 @@ ExecutionResult GraphRun::run() {
   result.servers = servers_.report(makespan);
   const bool always_the_same = !options_.noise.any() && options_.slow_devices.empty() && options_.slow_links.empty();
   if (options_.find_bound && always_the_same && !pool_.stealing() && !readiness_.has_quorums()) result.bound = bound();
+  if (options_.record_own_work && compiled_.folded) result.own_work = own_work();
   result.algorithms = network_.algorithms();
   result.timeline = std::move(timeline_);
   return result;

@@ -13,32 +13,13 @@
 #include <vector>
 
 #include "sim/executor.hpp"
+#include "sim/recurrence.hpp"
 #include "sim/result_check.hpp"
 
 namespace epocast {
 namespace {
 
-constexpr double kTolerance = 1e-11;  ///< of an iteration: as two shifts of a period may differ
 constexpr double kEver = std::numeric_limits<double>::infinity();
-
-/// The ends of tasks that differ in nothing but the micro-batch, of one rank, in the order of time. Tasks that are of
-/// no micro-batch may be called like others.
-using Ends = std::vector<double>;
-using EndsByName = std::map<std::tuple<const std::string*, const std::string*, std::uint32_t, bool>, Ends>;
-
-EndsByName ends_by_name(const SimulatedStep& step) {
-  EndsByName out;
-  std::size_t instance = 0;
-  for (std::uint32_t t = 0; t < step.graph.tasks().size(); ++t) {
-    const Label& label = step.graph.tasks()[t].label;
-    const int width = step.result.folded ? 1 : step.graph.width_of(TaskId(t));
-    for (std::uint32_t r = 0; r < static_cast<std::uint32_t>(width); ++r)
-      out[{&label.operation.text(), &label.layer.text(), r, label.micro_batch >= 0}].push_back(
-          step.result.ends[instance++]);
-  }
-  for (auto& [name, ends] : out) std::ranges::sort(ends);
-  return out;
-}
 
 /// Dates before which, and from which on, the next longer step can be cut and a copy of the last shift be put between.
 struct Cut {
@@ -46,10 +27,6 @@ struct Cut {
 
   bool exists() const { return earliest <= latest; }
 };
-
-/// So many shifts in a row have to be seen: one would be the difference of the two steps itself.
-constexpr std::size_t kRepetitions = 3;
-constexpr int kLongShift = 8;  // micro-batches
 
 /// Narrows the cut by tasks of one name. Returns false if they do something else than the same at first and the same by
 /// one shift later at last, with several shifts' worth of both in the middle.
@@ -76,7 +53,7 @@ bool narrow(const Ends& shorter, const Ends& longer, double shift, double tolera
 
 bool repeats(const SimulatedStep& shorter, const SimulatedStep& longer) {
   const double shift = longer.result.iteration - shorter.result.iteration;
-  const double tolerance = kTolerance * longer.result.iteration;
+  const double tolerance = kShiftTolerance * longer.result.iteration;
   const EndsByName of_shorter = ends_by_name(shorter), of_longer = ends_by_name(longer);
   if (shift <= tolerance || of_shorter.size() != of_longer.size()) return false;
   Cut cut;
@@ -84,21 +61,6 @@ bool repeats(const SimulatedStep& shorter, const SimulatedStep& longer) {
     if (a->first != b->first || !narrow(a->second, b->second, shift, tolerance, cut)) return false;
   return cut.exists();
 }
-
-/// Ends that are of so many micro-batches each.
-struct Repeated {
-  const Ends* ends = nullptr;
-  std::size_t each = 1;  ///< of one micro-batch
-
-  /// Whether, before the date `last`, what is `micro_batches` apart is `shift` apart for so long as `span`.
-  bool by(int micro_batches, double shift, double span, double last, double tolerance) const {
-    const std::size_t apart = each * static_cast<std::size_t>(micro_batches);
-    auto i = static_cast<std::size_t>(std::ranges::upper_bound(*ends, last + tolerance) - ends->begin());
-    while (i-- > apart && (*ends)[i - apart] >= last - span - tolerance)
-      if (std::abs((*ends)[i] - (*ends)[i - apart] - shift) > tolerance) return false;
-    return true;
-  }
-};
 
 /// What the slowest cycle of a step takes at least with the micro-batches that are left out after the first half of the
 /// others: what leads from a task to the same of a later one, where the schedule repeats, does so again and again.
@@ -206,40 +168,17 @@ std::optional<ExecutionResult> long_step(const SimulatedStep& shorter, const Sim
   return extended(a, b, times, engine);
 }
 
+double unexplained_growth(const ExecutionResult& shorter, const ExecutionResult& longer) {
+  double most = 0;
+  for (std::size_t d = 0; d < longer.own_work.size(); ++d)
+    most = std::max(most, longer.own_work[d] - shorter.own_work[d]);
+  return longer.iteration - shorter.iteration - most;
+}
+
 double tasks_of(const TrainingStep& step) {
   const auto tasks = static_cast<double>(step.graph.tasks().size());
   if (!step.shortened) return tasks;
   return tasks * (step.shortened->micro_batches + step.shortened->left_out) / step.shortened->micro_batches;
-}
-
-std::optional<Recurrence> recurrence_of(const SimulatedStep& step, int micro_batches, int repeat, double iteration) {
-  const EndsByName ends = ends_by_name(step);
-  const auto count = static_cast<std::size_t>(micro_batches);
-  std::vector<Repeated> repeated;
-  double first = 0, last = kEver;  // dates between which there is something of all
-  for (const auto& [name, own] : ends)
-    if (own.size() > count / 2) {  // the first or last micro-batch may have more or none
-      repeated.push_back({&own, std::max<std::size_t>(1, (own.size() + count / 2) / count)});
-      first = std::max(first, own.front());
-      last = std::min(last, own.back());
-    }
-  if (repeated.empty() || first >= last) return std::nullopt;
-  const double tolerance = kTolerance * iteration;
-  const Repeated any = repeated.front();
-  const auto in_time =
-      static_cast<std::size_t>(std::ranges::upper_bound(*any.ends, last + tolerance) - any.ends->begin());
-  for (int after = repeat;; after += repeat) {
-    const std::size_t apart = any.each * static_cast<std::size_t>(after);
-    if (in_time <= apart) return std::nullopt;
-    const double shift = (*any.ends)[in_time - 1] - (*any.ends)[in_time - 1 - apart];
-    // Of long shifts, two say as much as three of short ones.
-    const double span = static_cast<double>(after < kLongShift ? kRepetitions : kRepetitions - 1) * shift;
-    if (last - span < first) return std::nullopt;
-    const auto differs = std::ranges::find_if(
-        repeated, [&](const Repeated& own) { return !own.by(after, shift, span, last, tolerance); });
-    if (differs == repeated.end()) return Recurrence{after, last - span - tolerance, last + tolerance, shift};
-    std::iter_swap(repeated.begin(), differs);  // it may well tell the next number, too
-  }
 }
 
 ShorterSteps::ShorterSteps(std::function<TrainingStep(int micro_batches)> of_size, const Cluster& cluster,
@@ -258,18 +197,21 @@ std::optional<ExecutionResult> ShorterSteps::tell(TrainingStep& step) const {
   how.most_executions = static_cast<std::size_t>(static_cast<double>(how.most_executions) *
                                                  static_cast<double>(step.graph.tasks().size()) / tasks_of(step));
   try {
+    const ShortenedStep& of = *step.shortened;
+    const double tasks_of_more = tasks_of(step) * of.more / (of.micro_batches + of.left_out);
+    if (of.more > 0 && tasks_of_more <= kMostToRepeat) return std::nullopt;
+    const bool takes_long = tasks_of(step) > kManyTasks;
+    how.record_own_work = takes_long;
     ExecutionResult seen = simulate(step, how);
     if (seen.tells_whole) return completed(std::move(seen), step);
     const bool alone = tells_of_one_iteration(seen);
     if (alone && step.shortened->repeats && !seen.folded)
-      if (const auto recurrence =
-              recurrence_of({step.graph, seen}, step.shortened->micro_batches, step.shortened->repeat, seen.iteration))
+      if (const auto recurrence = recurrence_of(ends_by_name({step.graph, seen}), step.shortened->micro_batches,
+                                                step.shortened->repeat, seen.iteration))
         seen.repeats_after = recurrence->after;
     if (alone && seen.repeats_after > 0)
       if (auto told = tell(step, seen, how)) return told;
-    const ShortenedStep& of = *step.shortened;
-    const bool saves = kStepsToEstimate * of.micro_batches <= of.micro_batches + of.left_out;
-    return saves && tasks_of(step) > kManyTasks ? estimate(step, seen, how) : std::nullopt;
+    return takes_long ? estimate(step, seen, how) : std::nullopt;
   } catch (const SimulationError&) {
     return std::nullopt;
   }
@@ -308,29 +250,25 @@ ExecutionResult ShorterSteps::completed(ExecutionResult told, const TrainingStep
   return told;
 }
 
-std::optional<ExecutionResult> ShorterSteps::estimate(const TrainingStep& step, const ExecutionResult& longest,
+std::optional<ExecutionResult> ShorterSteps::estimate(const TrainingStep& step, const ExecutionResult& longer,
                                                       ExecutionOptions how) const {
   const ShortenedStep& of = *step.shortened;
-  const int fewer = std::max(1, of.micro_batches / kParts / of.repeat) * of.repeat;
-  if (of.micro_batches <= 2 * fewer) return std::nullopt;
+  if (2 * of.micro_batches > of.micro_batches + of.left_out) return std::nullopt;
   how.find_bound = how.record_ends = false;
-  const auto simulate = [&](int micro_batches) {
-    return execute(of_size_(micro_batches).graph, cluster_, engine_, how);
-  };
-  const ExecutionResult middle = simulate(of.micro_batches - fewer), shortest = simulate(of.micro_batches - 2 * fewer);
-  if (!are_comparable(middle, longest) || !are_comparable(shortest, longest)) return std::nullopt;
-  const double times = static_cast<double>(of.left_out) / fewer;
-  ExecutionResult out = extended(middle, longest, times, engine_);
-  const double growth = longest.iteration - middle.iteration;
-  const double doubt = std::abs(growth - (middle.iteration - shortest.iteration)) * times / out.iteration;
-  if (!(growth > 0 && doubt <= kMostDoubt)) return std::nullopt;
+  const int fewer = of.micro_batches - of.window;
+  const ExecutionResult shorter = execute(of_size_(fewer).graph, cluster_, engine_, how);
+  if (!are_comparable(shorter, longer) || longer.own_work.empty()) return std::nullopt;
+  const double times = static_cast<double>(of.left_out) / of.window;
+  ExecutionResult out = extended(shorter, longer, times, engine_);
+  const double doubt = std::abs(unexplained_growth(shorter, longer)) * times / out.iteration;
+  if (doubt > kMostDoubt) return std::nullopt;
   complete(out, step);
   out.exact = false;
   out.remarks.push_back(fmt::format(
-      "the step is estimated from steps of {}, {} and {} of its {} micro-batches, on a straight line to {:.1g} % of an "
-      "iteration: whole it would take long to simulate (--exact does)",
-      of.micro_batches - 2 * fewer, of.micro_batches - fewer, of.micro_batches, of.micro_batches + of.left_out,
-      100 * std::max(doubt, kTolerance)));
+      "the step is estimated from steps of {} and {} of its {} micro-batches, to {:.1g} % of an iteration, since the "
+      "slowest device has work for all the time that they differ by: whole it would take long to simulate (--exact "
+      "does)",
+      fewer, of.micro_batches, of.micro_batches + of.left_out, 100 * std::max(doubt, 1e-9)));
   return out;
 }
 

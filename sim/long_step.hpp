@@ -13,7 +13,10 @@
 // all devices had computed and communicated as long, and all links carried as much, as between the two dates before
 // (sim/step_clock.hpp). What happens once in an iteration must not reach into these shifts.
 //
-// Where no step does the same again, but three are on a straight line, the whole one is estimated on it.
+// Where no step does the same again, the whole one is estimated if the busiest device works for all the time by which
+// two steps differ: on its computations, and on collectives that these wait for. It has as much to do for each further
+// micro-batch, so that longer steps cannot grow by less. (That steps are on a straight line with a third says nothing:
+// a pipeline that waits for messages may grow so until, many micro-batches later, something else is slowest.)
 
 #include <functional>
 #include <optional>
@@ -21,17 +24,11 @@
 #include "sim/cluster.hpp"
 #include "sim/execution.hpp"
 #include "sim/simgrid/engine.hpp"
-#include "sim/step_clock.hpp"
+#include "sim/step_ends.hpp"
 #include "sim/strategy.hpp"
 #include "sim/task_graph.hpp"
 
 namespace epocast {
-
-/// A graph and what came of executing it, with ExecutionOptions::record_ends.
-struct SimulatedStep {
-  const CyclicTaskGraph& graph;
-  const ExecutionResult& result;
-};
 
 /// The result of a step that is longer than `longer` by `times` as much as `longer` is longer than `shorter`. Tasks
 /// with the same operation and layer are those of the micro-batches, in order. Nothing where the two do not tell: they
@@ -40,13 +37,13 @@ struct SimulatedStep {
 std::optional<ExecutionResult> long_step(const SimulatedStep& shorter, const SimulatedStep& longer, double times,
                                          const SimEngine& engine);
 
+/// How much longer an iteration of the longer step is than one of the shorter, but for what the device to which that
+/// adds the most works longer by itself [s]; of runs with ExecutionOptions::record_own_work. Negative if that is more:
+/// a pipeline that some device does not hold up yet.
+double unexplained_growth(const ExecutionResult& shorter, const ExecutionResult& longer);
+
 /// Tasks of the whole step, about.
 double tasks_of(const TrainingStep& step);
-
-/// The fewest micro-batches, a multiple of `repeat`, after which a step of so many does the same again before the first
-/// of its tasks has been done for the last of them: three times in a row. Nothing if it does not, or has no time to.
-/// `iteration` [s] is how long the step takes.
-std::optional<Recurrence> recurrence_of(const SimulatedStep& step, int micro_batches, int repeat, double iteration);
 
 /// Tells of the whole step of a phase by shortened ones.
 class ShorterSteps {
@@ -60,10 +57,9 @@ class ShorterSteps {
   static bool may_tell(const TrainingStep& step);
 
   /// What a step tells of the whole one; `bound` is one, if not the largest. If it repeats itself, the exact result.
-  /// Of a whole step that takes long, otherwise, an estimate: on a straight line through this step's and a shorter
-  /// one's, with a remark, if a third one is on it. Nothing if none of that holds, or the step cannot be simulated, of
-  /// which simulating the whole one will say why. What the result says of tasks is of `step`, which may then be another
-  /// of those that `of_size` makes. REQUIRES: step.shortened.
+  /// Of a whole step that takes long, otherwise, an estimate by this step and a shorter one, with a remark. Nothing if
+  /// they do not tell, or the step cannot be simulated, of which simulating the whole one will say why. What the result
+  /// says of tasks is of `step`, which may then be another of those that `of_size` makes. REQUIRES: step.shortened.
   std::optional<ExecutionResult> tell(TrainingStep& step) const;
 
  private:
@@ -71,14 +67,13 @@ class ShorterSteps {
                                       const ExecutionOptions& how) const;
   ExecutionResult simulate(const TrainingStep& step, ExecutionOptions how) const;
   static ExecutionResult completed(ExecutionResult told, const TrainingStep& longer);
-  std::optional<ExecutionResult> estimate(const TrainingStep& step, const ExecutionResult& longest,
+  std::optional<ExecutionResult> estimate(const TrainingStep& step, const ExecutionResult& longer,
                                           ExecutionOptions how) const;
   static void complete(ExecutionResult& told, const TrainingStep& longer);
 
-  static constexpr double kManyTasks = 250'000;  ///< more than a second
-  static constexpr int kParts = 8;               ///< of a step, of which shorter ones have one and two fewer
-  static constexpr int kStepsToEstimate = 3;     ///< that long, about
-  static constexpr double kMostDoubt = 1e-3;     ///< of an iteration
+  static constexpr double kManyTasks = 400'000;     ///< more than a second
+  static constexpr double kMostToRepeat = 400'000;  ///< tasks of a step for which an estimate is put off
+  static constexpr double kMostDoubt = 1e-2;        ///< of an iteration
 
   std::function<TrainingStep(int)> of_size_;
   const Cluster& cluster_;

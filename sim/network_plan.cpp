@@ -69,7 +69,8 @@ bool NetworkPlan::plan_with(Likeness likeness) {
 void NetworkPlan::plan(std::uint32_t task) {
   const auto& here = std::get<Collective>(graph_.tasks()[task].work);
   const Teams& teams = networks_.of(here.group, graph_.tasks()[task].axis);
-  const auto measured = here.measured ? std::optional(here.measured->value) : std::nullopt;
+  constexpr double kUnmeasured = -1;
+  const double measured = here.measured ? here.measured->value : kUnmeasured;
   const auto [known, is_new] = team_plans_.try_emplace(
       {&teams, here.op, here.algorithm, here.level, here.bytes.value, here.gamma, measured, here.rings},
       TeamPlans{.teams = &teams});

@@ -2,10 +2,12 @@
 // Everything about a graph's communication that is known before it runs: hosts, collective plans, idle durations, and
 // whether its ranks are interchangeable.
 
+#include <boost/functional/hash.hpp>
 #include <map>
 #include <optional>
 #include <string>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -110,9 +112,9 @@ class NetworkPlan {
   bool may_contend_;
   TeamNetworks networks_;
   /// What decides over a collective's plans.
-  using PlanKey = std::tuple<const Teams*, CollectiveOp, CollectiveAlgorithm, CollectiveLevel, double, double,
-                             std::optional<double>, int>;
-  std::map<PlanKey, TeamPlans> team_plans_;
+  using PlanKey =
+      std::tuple<const Teams*, CollectiveOp, CollectiveAlgorithm, CollectiveLevel, double, double, double, int>;
+  std::unordered_map<PlanKey, TeamPlans, boost::hash<PlanKey>> team_plans_;
   std::vector<CollectivePlan> plans_;
   std::vector<const TeamPlans*> collectives_;  ///< by task; null for others
   std::optional<FlowSymmetry> symmetry_;
@@ -120,7 +122,7 @@ class NetworkPlan {
   /// By teams and permutation: its set, where somebody waits for it and where it is only counted.
   using PermutationKey = std::tuple<const Teams*, bool, Permutation::Kind, int>;
   std::map<PermutationKey, std::uint32_t> permutation_sets_;
-  std::map<std::pair<GroupId, GroupId>, std::uint32_t> pair_sets_;
+  std::unordered_map<std::pair<GroupId, GroupId>, std::uint32_t, boost::hash<std::pair<GroupId, GroupId>>> pair_sets_;
   std::map<std::pair<GroupId, GroupId>, std::uint32_t> farthest_;  ///< in lock step: the rank with the longest way
   std::vector<std::uint32_t> transfer_sets_;                       ///< by task
   std::size_t flows_of_sets_ = 0;

@@ -7,17 +7,11 @@
 
 #include "sim/activity.hpp"
 #include "sim/compiled_graph.hpp"
+#include "sim/recurrence.hpp"
 #include "sim/task_activity.hpp"
 #include "sim/traffic.hpp"
 
 namespace epocast {
-
-/// Between two dates a step does the same again and again, after each so many micro-batches.
-struct Recurrence {
-  int after = 0;
-  double since = 0, until = 0;  ///< s from the start of the step
-  double shift = 0;             ///< s that it takes to do so once
-};
 
 /// What micro-batches add to a step.
 struct StepGrowth {

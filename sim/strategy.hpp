@@ -44,8 +44,9 @@ struct CollectiveSettings {
 struct StepLength {
   static constexpr std::size_t kNever = std::numeric_limits<std::size_t>::max();
   std::size_t shorten_from = kNever;  ///< from how many passes of layers on, in an iteration, fewer micro-batches do
-  int patience = 1;                   ///< so many times as many of these as are enough if nothing settles late
-  int micro_batches = 0;              ///< or just so many of these, if not 0
+  int patience = 1;       ///< so many times as many of these as are enough if nothing settles late; 0: fewer,
+                          ///< enough for an estimate
+  int micro_batches = 0;  ///< or just so many of these, if not 0
 };
 
 /// What a strategy may know.
@@ -107,6 +108,8 @@ struct ShortenedStep {
   int left_out = 0;     ///< of the whole step's
   int repeat = 1;       ///< after a multiple of so many the schedule does the same again
   bool repeats = true;  ///< or else it only grows by the same with each
+  int more = 0;         ///< with which it would rather be seen to; 0: with these
+  int window = 1;       ///< micro-batches fewer, that another step has, show what as many more would add
 };
 
 /// Training, ready to be repeated.

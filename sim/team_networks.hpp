@@ -1,10 +1,11 @@
 #pragma once
 // The teams of a group of ranks along an axis, and what each of them sees of the network.
 
+#include <boost/functional/hash.hpp>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <tuple>
+#include <unordered_map>
 #include <vector>
 
 #include "sim/axis.hpp"
@@ -59,7 +60,8 @@ class TeamNetworks {
   const Cluster& cluster_;
   const std::vector<int>& host_of_;
   SimEngine& engine_;
-  std::map<std::tuple<GroupId, std::uint32_t, std::uint32_t>, Teams> teams_;  ///< by group, stride, extent
+  using Key = std::tuple<GroupId, std::uint32_t, std::uint32_t>;  ///< group, stride, extent
+  std::unordered_map<Key, Teams, boost::hash<Key>> teams_;
 };
 
 }  // namespace epocast

@@ -260,18 +260,30 @@ void Composition::scatter_messages(StepPlan& plan, const DividedModel& divided) 
 }
 
 /// Of how many micro-batches a step may tell of the whole one (sim/long_step.hpp), alone, or with shorter ones where it
-/// does not repeat itself: where that saves a third of the work at least, or two thirds if it seldom tells alone.
-/// Nothing if it is not to be shortened.
+/// does not repeat itself: where that saves a third of the work at least, or two thirds if it cannot tell alone.
+/// Without patience, of fewer if they are enough to estimate it, where that is sooner. Nothing if it is not to be
+/// shortened.
 std::optional<ShortenedStep> Composition::shortened(const StepPlan& plan, const StepLength& length) const {
   const int all = plan.micro_batches;
-  const auto [repeat, fewest, multiple, seen, soon] = repetition(schedule_, plan.stages(), length.patience);
-  if (length.micro_batches > 0) return ShortenedStep{length.micro_batches, all - length.micro_batches, repeat, seen};
+  const Repetition of = repetition(schedule_, plan.stages(), std::max(1, length.patience));
+  const auto step_of = [&](int micro_batches) {
+    constexpr int kParts = 8;  // one of which is the window
+    const int repeat = std::max(1, of.repeat), window = std::max(1, micro_batches / kParts / repeat) * repeat;
+    return ShortenedStep{micro_batches, all - micro_batches, of.repeat, of.seen, 0, window};
+  };
+  if (length.micro_batches > 0) return step_of(length.micro_batches);
   const std::size_t passes = plan.traces.front()->layers.size() * static_cast<std::size_t>(all);
-  if (repeat == 0 || fewest > all || gradients_ != GradientPlace::collocated || passes < length.shorten_from)
-    return std::nullopt;
-  const int fewer = fewest + (all - fewest) % multiple;
-  if (3 * fewer > (soon ? 2 : 1) * all) return std::nullopt;
-  return ShortenedStep{fewer, all - fewer, repeat, seen};
+  if (of.repeat == 0 || gradients_ != GradientPlace::collocated || passes < length.shorten_from) return std::nullopt;
+  const int fewer = of.fewest + std::max(0, all - of.fewest) % of.multiple;
+  const bool saves = 3 * fewer <= (of.seen ? 2 : 1) * all;
+  const bool may_be_estimated =
+      length.patience == 0 && of.estimable > 0 && of.estimable < fewer && 2 * of.estimable <= all;
+  if (may_be_estimated) {
+    ShortenedStep step = step_of(of.estimable);
+    if (saves) step.more = fewer;
+    return step;
+  }
+  return saves ? std::optional(step_of(fewer)) : std::nullopt;
 }
 
 TrainingStep Composition::compile(const StrategyContext& whole) const {

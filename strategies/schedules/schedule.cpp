@@ -103,13 +103,20 @@ Repetition repetition(PipelineSchedule schedule, int stages, int patience) {
   constexpr int kSeen = 3;  // repetitions in a row, when nothing is left of it
   const auto with = [&](int repeat, int fills_and_empties) {
     const int multiple = patience == 1 ? repeat : std::max(repeat, stages / 2);
-    const bool soon = schedule == PipelineSchedule::one_f_one_b || schedule == PipelineSchedule::interleaved;
-    return Repetition{repeat, patience / 2 * kSeen * multiple + fills_and_empties, multiple, true, soon};
+    return Repetition{repeat, patience / 2 * kSeen * multiple + fills_and_empties, multiple};
   };
   switch (schedule) {
     case PipelineSchedule::one_f_one_b: return with(1, stages + kFew);
-    case PipelineSchedule::zb_h1: return with(1, patience == 1 ? 3 * (stages + kFew) / 2 : 2 * stages + kFew);
-    case PipelineSchedule::interleaved: return with(stages, (2 + kSeen) * stages);
+    case PipelineSchedule::zb_h1: {
+      Repetition late = with(1, patience == 1 ? 3 * (stages + kFew) / 2 : 2 * stages + kFew);
+      late.estimable = stages + 3 * kFew;
+      return late;
+    }
+    case PipelineSchedule::interleaved: {
+      Repetition in_rounds = with(stages, (2 + kSeen) * stages);
+      in_rounds.estimable = kSeen * stages;
+      return in_rounds;
+    }
     case PipelineSchedule::gpipe:
     case PipelineSchedule::zb_h2: {
       Repetition growing = with(1, (schedule == PipelineSchedule::zb_h2 ? 4 * stages : stages) + kFew);

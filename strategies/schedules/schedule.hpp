@@ -61,8 +61,8 @@ std::vector<StageProgram> stage_programs(PipelineSchedule schedule, int stages, 
 /// flight between them; mostly a divisor of `multiple`, which is half of the stages.
 struct Repetition {
   int repeat = 0, fewest = 0, multiple = 1;
-  bool seen = true;  ///< to do the same again at all
-  bool soon = true;  ///< mostly as soon as the pipeline is full
+  int estimable = 0;  ///< where `fewest` are too many, so many show what more of them would add; or 0
+  bool seen = true;   ///< to do the same again at all
 };
 /// `patience`: allows for so many times as long until all has settled.
 Repetition repetition(PipelineSchedule schedule, int stages, int patience);

@@ -57,7 +57,7 @@ class Archive {
   void carry(ExecutionResult& r) {
     (*this)(r.total, r.iteration, r.iteration_ci95, r.iterations_simulated, r.exact, r.period, r.folded, r.metrics,
             r.totals, r.workers, r.servers, r.staleness, r.bound, r.algorithms, r.remarks, r.doubts, r.timeline, r.ends,
-            r.repeats_after, r.tells_whole);
+            r.repeats_after, r.tells_whole, r.own_work);
   }
 
   template <class Sequence>
