@@ -302,9 +302,11 @@ ForkPool::ForkPool(const std::function<std::string(int)>& job, int parallel) : i
 
 ForkPool::~ForkPool() = default;
 
-void ForkPool::wait() {
-  run_forked({.next = [] { return std::nullopt; }, .job = {}, .done = [](int, const JobOutcome&) {}}, 1,
-             impl_->running);
+std::vector<JobOutcome> ForkPool::wait() {
+  std::vector<JobOutcome> outcomes(impl_->running.size());
+  const auto done = [&](int job, JobOutcome outcome) { outcomes[static_cast<std::size_t>(job)] = std::move(outcome); };
+  run_forked({.next = [] { return std::nullopt; }, .job = {}, .done = done}, 1, impl_->running);
+  return outcomes;
 }
 
 void send_message(const std::string& text) {

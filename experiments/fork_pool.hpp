@@ -66,8 +66,8 @@ class ForkPool {
   ForkPool(const ForkPool&) = delete;
   ForkPool& operator=(const ForkPool&) = delete;
 
-  /// Waits for all.
-  void wait();
+  /// Waits for all; how they ended, by number. None of those that were not started.
+  std::vector<JobOutcome> wait();
 
  private:
   struct Impl;

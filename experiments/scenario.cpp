@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -27,6 +28,7 @@
 #include "experiments/seeds.hpp"
 #include "experiments/time_scale.hpp"
 #include "platforms/boards.hpp"
+#include "sim/execution_archive.hpp"
 #include "sim/executor.hpp"
 #include "sim/long_step.hpp"
 #include "sim/network_plan.hpp"
@@ -178,13 +180,31 @@ bool may_be_shorter(const RunOptions& options, const ChromeTrace* trace, const I
          irregularity.slow_devices.empty() && irregularity.slow_links.empty();
 }
 
-/// Executes a phase's step, by shorter ones as long as they may tell.
+/// Executes in a child process; nothing comes of it where the system allows none.
+std::function<std::optional<ExecutionResult>()> execute_in_child(const std::function<ExecutionResult()>& work) {
+  const auto job = [work](int) {
+    ExecutionResult result = work();
+    Archive archive;
+    archive(result);
+    return archive.bytes();
+  };
+  return [child = std::make_shared<ForkPool>(job, 1)]() -> std::optional<ExecutionResult> {
+    const std::vector<JobOutcome> outcomes = child->wait();
+    if (outcomes.empty() || !outcomes.front().finished) return std::nullopt;
+    ExecutionResult result;
+    Archive(outcomes.front().output)(result);
+    return result;
+  };
+}
+
+/// Executes a phase's step, by shorter ones as long as they may tell. `processors`: that it may keep busy.
 ExecutionResult execute_step(const ScenarioSetup& setup, const PhaseSettings& phase, SimEngine& engine,
-                             const ExecutionOptions& how, PhaseRun& run) {
+                             const ExecutionOptions& how, int processors, PhaseRun& run) {
   const auto of_size = [&](int micro_batches) {
     return setup.compile(phase, &run.asked, {.micro_batches = micro_batches});
   };
-  const ShorterSteps shorter(of_size, setup.cluster, engine, how);
+  const ShorterSteps shorter(of_size, setup.cluster, engine, how,
+                             processors > 1 ? execute_in_child : ShorterSteps::Elsewhere());
   int looked_at = 0;  // micro-batches
   for (int patience = 1; ShorterSteps::may_tell(run.step); patience *= 2) {
     if (std::exchange(looked_at, run.step.shortened->micro_batches) < run.step.shortened->micro_batches)
@@ -240,7 +260,7 @@ std::vector<PhaseRun> run_phases(const ScenarioSetup& setup, SimEngine& engine, 
         progress((ended + share) / static_cast<double>(setup.phases.size()));
       };
     try {
-      run.result = execute_step(setup, phase, engine, how, run);
+      run.result = execute_step(setup, phase, engine, how, options.advisers, run);
     } catch (const RingCountError& problem) {
       if (!setup.rings.is_count()) throw;
       throw setup.rings.error(problem.what());

@@ -182,8 +182,12 @@ double tasks_of(const TrainingStep& step) {
 }
 
 ShorterSteps::ShorterSteps(std::function<TrainingStep(int micro_batches)> of_size, const Cluster& cluster,
-                           SimEngine& engine, ExecutionOptions how)
-    : of_size_(std::move(of_size)), cluster_(cluster), engine_(engine), how_(std::move(how)) {
+                           SimEngine& engine, ExecutionOptions how, Elsewhere elsewhere)
+    : of_size_(std::move(of_size)),
+      cluster_(cluster),
+      engine_(engine),
+      how_(std::move(how)),
+      elsewhere_(std::move(elsewhere)) {
   how_.only_pace = false;
   how_.record_ends = true;
 }
@@ -202,6 +206,10 @@ std::optional<ExecutionResult> ShorterSteps::tell(TrainingStep& step) const {
     if (of.more > 0 && tasks_of_more <= kMostToRepeat) return std::nullopt;
     const bool takes_long = tasks_of(step) > kManyTasks;
     how.record_own_work = takes_long;
+    const bool may_be_estimated = takes_long && 2 * of.micro_batches <= of.micro_batches + of.left_out;
+    std::function<std::optional<ExecutionResult>()> shorter;
+    if (may_be_estimated && elsewhere_ && (of.more > 0 || !of.repeats))
+      shorter = elsewhere_([this, of, how] { return one_window_less(of, how); });
     ExecutionResult seen = simulate(step, how);
     if (seen.tells_whole) return completed(std::move(seen), step);
     const bool alone = tells_of_one_iteration(seen);
@@ -211,7 +219,9 @@ std::optional<ExecutionResult> ShorterSteps::tell(TrainingStep& step) const {
         seen.repeats_after = recurrence->after;
     if (alone && seen.repeats_after > 0)
       if (auto told = tell(step, seen, how)) return told;
-    return takes_long ? estimate(step, seen, how) : std::nullopt;
+    if (!may_be_estimated) return std::nullopt;
+    const std::optional<ExecutionResult> by_then = shorter ? shorter() : std::nullopt;
+    return estimate(step, seen, by_then ? *by_then : one_window_less(of, how));
   } catch (const SimulationError&) {
     return std::nullopt;
   }
@@ -250,13 +260,15 @@ ExecutionResult ShorterSteps::completed(ExecutionResult told, const TrainingStep
   return told;
 }
 
-std::optional<ExecutionResult> ShorterSteps::estimate(const TrainingStep& step, const ExecutionResult& longer,
-                                                      ExecutionOptions how) const {
-  const ShortenedStep& of = *step.shortened;
-  if (2 * of.micro_batches > of.micro_batches + of.left_out) return std::nullopt;
+ExecutionResult ShorterSteps::one_window_less(const ShortenedStep& step, ExecutionOptions how) const {
   how.find_bound = how.record_ends = false;
-  const int fewer = of.micro_batches - of.window;
-  const ExecutionResult shorter = execute(of_size_(fewer).graph, cluster_, engine_, how);
+  how.progress = {};  // here or in another process: one of them tells
+  return execute(of_size_(step.micro_batches - step.window).graph, cluster_, engine_, how);
+}
+
+std::optional<ExecutionResult> ShorterSteps::estimate(const TrainingStep& step, const ExecutionResult& longer,
+                                                      const ExecutionResult& shorter) const {
+  const ShortenedStep& of = *step.shortened;
   if (!are_comparable(shorter, longer) || longer.own_work.empty()) return std::nullopt;
   const double times = static_cast<double>(of.left_out) / of.window;
   ExecutionResult out = extended(shorter, longer, times, engine_);
@@ -268,7 +280,7 @@ std::optional<ExecutionResult> ShorterSteps::estimate(const TrainingStep& step, 
       "the step is estimated from steps of {} and {} of its {} micro-batches, to {:.1g} % of an iteration, since the "
       "slowest device has work for all the time that they differ by: whole it would take long to simulate (--exact "
       "does)",
-      fewer, of.micro_batches, of.micro_batches + of.left_out, 100 * std::max(doubt, 1e-9)));
+      of.micro_batches - of.window, of.micro_batches, of.micro_batches + of.left_out, 100 * std::max(doubt, 1e-9)));
   return out;
 }
 

@@ -48,10 +48,14 @@ double tasks_of(const TrainingStep& step);
 /// Tells of the whole step of a phase by shortened ones.
 class ShorterSteps {
  public:
+  /// Starts work in another process. What it returns waits for the result; nothing if there is none. Dropping that
+  /// ends the work.
+  using Elsewhere = std::function<std::function<std::optional<ExecutionResult>()>(std::function<ExecutionResult()>)>;
+
   /// `of_size` makes a step of so many micro-batches, `how` is how the whole one is to be executed. `cluster` and
-  /// `engine` outlive this.
+  /// `engine` outlive this. `elsewhere`: for what will probably be asked for while another step is executed here.
   ShorterSteps(std::function<TrainingStep(int micro_batches)> of_size, const Cluster& cluster, SimEngine& engine,
-               ExecutionOptions how);
+               ExecutionOptions how, Elsewhere elsewhere = {});
 
   /// Whether a step may tell of the whole one: one that repeats exactly, another if the whole one takes long.
   static bool may_tell(const TrainingStep& step);
@@ -67,8 +71,9 @@ class ShorterSteps {
                                       const ExecutionOptions& how) const;
   ExecutionResult simulate(const TrainingStep& step, ExecutionOptions how) const;
   static ExecutionResult completed(ExecutionResult told, const TrainingStep& longer);
+  ExecutionResult one_window_less(const ShortenedStep& step, ExecutionOptions how) const;
   std::optional<ExecutionResult> estimate(const TrainingStep& step, const ExecutionResult& longer,
-                                          ExecutionOptions how) const;
+                                          const ExecutionResult& shorter) const;
   static void complete(ExecutionResult& told, const TrainingStep& longer);
 
   static constexpr double kManyTasks = 400'000;     ///< more than a second
@@ -79,6 +84,7 @@ class ShorterSteps {
   const Cluster& cluster_;
   SimEngine& engine_;
   ExecutionOptions how_;
+  Elsewhere elsewhere_;
 };
 
 }  // namespace epocast

@@ -11,7 +11,7 @@
 
 #include "platforms/platform_loader.hpp"
 #include "sim/executor.hpp"
-#include "tests/support/archive.hpp"
+#include "sim/execution_archive.hpp"
 #include "tests/support/in_child.hpp"
 
 namespace epocast::testing {

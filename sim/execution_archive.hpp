@@ -11,7 +11,7 @@
 
 #include "sim/execution.hpp"
 
-namespace epocast::testing {
+namespace epocast {
 
 /// Writes values to a string, or reads them from it in the same order.
 class Archive {
@@ -82,4 +82,4 @@ class Archive {
   bool reading_ = false;
 };
 
-}  // namespace epocast::testing
+}  // namespace epocast
