@@ -208,7 +208,7 @@ std::optional<ExecutionResult> ShorterSteps::tell(TrainingStep& step) const {
     how.record_own_work = takes_long;
     const bool may_be_estimated = takes_long && 2 * of.micro_batches <= of.micro_batches + of.left_out;
     std::function<std::optional<ExecutionResult>()> shorter;
-    if (may_be_estimated && elsewhere_ && (of.more > 0 || !of.repeats))
+    if (may_be_estimated && elsewhere_ && !of.alone)
       shorter = elsewhere_([this, of, how] { return one_window_less(of, how); });
     ExecutionResult seen = simulate(step, how);
     if (seen.tells_whole) return completed(std::move(seen), step);
@@ -277,9 +277,9 @@ std::optional<ExecutionResult> ShorterSteps::estimate(const TrainingStep& step, 
   complete(out, step);
   out.exact = false;
   out.remarks.push_back(fmt::format(
-      "the step is estimated from steps of {} and {} of its {} micro-batches, to {:.1g} % of an iteration, since the "
-      "slowest device has work for all the time that they differ by: whole it would take long to simulate (--exact "
-      "does)",
+      "the step is estimated from steps of {} and {} of its {} micro-batches: the busiest device works for all the "
+      "time "
+      "by which they differ, but for {:.1g} % of an iteration; whole it would take long to simulate (--exact does)",
       of.micro_batches - of.window, of.micro_batches, of.micro_batches + of.left_out, 100 * std::max(doubt, 1e-9)));
   return out;
 }

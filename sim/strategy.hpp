@@ -108,7 +108,8 @@ struct ShortenedStep {
   int left_out = 0;     ///< of the whole step's
   int repeat = 1;       ///< after a multiple of so many the schedule does the same again
   bool repeats = true;  ///< or else it only grows by the same with each
-  int more = 0;         ///< with which it would rather be seen to; 0: with these
+  bool alone = true;    ///< mostly it tells by itself
+  int more = 0;         ///< micro-batches with which it would rather be seen to repeat itself; 0: with these
   int window = 1;       ///< micro-batches fewer, that another step has, show what as many more would add
 };
 

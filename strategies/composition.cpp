@@ -260,7 +260,7 @@ void Composition::scatter_messages(StepPlan& plan, const DividedModel& divided) 
 }
 
 /// Of how many micro-batches a step may tell of the whole one (sim/long_step.hpp), alone, or with shorter ones where it
-/// does not repeat itself: where that saves a third of the work at least, or half if it cannot tell alone.
+/// does not repeat itself: where that saves a third of the work at least, or half if it seldom tells alone.
 /// Without patience, of fewer if they are enough to estimate it, where that is sooner. Nothing if it is not to be
 /// shortened.
 std::optional<ShortenedStep> Composition::shortened(const StepPlan& plan, const StepLength& length) const {
@@ -269,18 +269,19 @@ std::optional<ShortenedStep> Composition::shortened(const StepPlan& plan, const 
   const auto step_of = [&](int micro_batches) {
     constexpr int kParts = 8;  // one of which is the window
     const int repeat = std::max(1, of.repeat), window = std::max(1, micro_batches / kParts / repeat) * repeat;
-    return ShortenedStep{micro_batches, all - micro_batches, of.repeat, of.seen, 0, window};
+    return ShortenedStep{micro_batches, all - micro_batches, of.repeat, of.seen, of.alone, 0, window};
   };
   if (length.micro_batches > 0) return step_of(length.micro_batches);
   const std::size_t passes = plan.traces.front()->layers.size() * static_cast<std::size_t>(all);
   if (of.repeat == 0 || gradients_ != GradientPlace::collocated || passes < length.shorten_from) return std::nullopt;
   const int fewer = of.fewest + std::max(0, all - of.fewest) % of.multiple;
-  const bool saves = of.seen ? 3 * fewer <= 2 * all : 2 * fewer <= all;
+  const bool saves = of.alone ? 3 * fewer <= 2 * all : 2 * fewer <= all;
   const bool may_be_estimated =
       length.patience == 0 && of.estimable > 0 && of.estimable < fewer && 2 * of.estimable <= all;
   if (may_be_estimated) {
     ShortenedStep step = step_of(of.estimable);
-    step.more = fewer;
+    step.alone = false;
+    if (saves) step.more = fewer;
     return step;
   }
   return saves ? std::optional(step_of(fewer)) : std::nullopt;

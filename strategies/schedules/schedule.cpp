@@ -110,6 +110,7 @@ Repetition repetition(PipelineSchedule schedule, int stages, int patience) {
     case PipelineSchedule::zb_h1: {
       Repetition late = with(1, patience == 1 ? 3 * (stages + kFew) / 2 : 2 * stages + kFew);
       late.estimable = stages + 3 * kFew;
+      late.alone = false;
       return late;
     }
     case PipelineSchedule::interleaved: {
@@ -120,7 +121,7 @@ Repetition repetition(PipelineSchedule schedule, int stages, int patience) {
     case PipelineSchedule::gpipe:
     case PipelineSchedule::zb_h2: {
       Repetition growing = with(1, (schedule == PipelineSchedule::zb_h2 ? 4 * stages : stages) + kFew);
-      growing.seen = false;
+      growing.seen = growing.alone = false;
       return growing;
     }
     default: return {};

@@ -63,6 +63,7 @@ struct Repetition {
   int repeat = 0, fewest = 0, multiple = 1;
   int estimable = 0;  ///< where `fewest` are too many, so many show what more of them would add; or 0
   bool seen = true;   ///< to do the same again at all
+  bool alone = true;  ///< mostly so that a step of `fewest` tells of others by itself
 };
 /// `patience`: allows for so many times as long until all has settled.
 Repetition repetition(PipelineSchedule schedule, int stages, int patience);

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "platforms/platform_loader.hpp"
-#include "sim/executor.hpp"
 #include "sim/execution_archive.hpp"
+#include "sim/executor.hpp"
 #include "tests/support/in_child.hpp"
 
 namespace epocast::testing {
