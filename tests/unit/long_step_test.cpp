@@ -321,7 +321,7 @@ TEST_CASE("steps of which nothing is saved, or that never repeat, are whole", "[
   const std::string interleaved = "interleaved, virtual_stages: 2";
   CHECK(micro_batches("zb_h1", 32, 120, 0) == std::vector{56, 60});
   CHECK(micro_batches("zb_h1", 32, 120, 1) == std::vector{60, 0});
-  CHECK(micro_batches("zb_h1", 32, 110, 0) == std::vector{60, 0});  // two of them would be no fewer
+  CHECK(micro_batches("zb_h1", 32, 110, 0).empty());  // two of either would be no fewer
   CHECK(micro_batches("zb_h1", 8, 120, 0) == std::vector{24, 0});
   CHECK(micro_batches(interleaved, 8, 56, 0) == std::vector{24, 0});
   CHECK(micro_batches(interleaved, 8, 56, 1).empty());
