@@ -268,10 +268,10 @@ TEST_CASE("a step of very many tasks that never repeats is estimated, and says s
              SimEngine engine(star.cluster());
              TrainingStep step = compiled(kMany, {.shorten_from = 1});
              const auto of_size = [&](int fewer) { return compiled(kMany, {.micro_batches = fewer}); };
-             std::vector<ExecutionResult> results{
+             std::vector<ExecutionResult> estimates{
                  ShorterSteps(of_size, star.cluster(), engine, {.iterations = 50}, elsewhere).tell(step).value()};
              Archive archive;
-             archive(results);
+             archive(estimates);
              return archive.bytes();
            }))
         .front();
