@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace epocast {
@@ -37,21 +38,30 @@ class ShortestRoutes {
   std::optional<std::vector<int>> find(std::uint32_t from, std::uint32_t to);
 
  private:
-  /// What a search from one end knows.
-  struct Side {
-    std::vector<std::uint32_t> search;              ///< by point: the last that reached it
-    std::vector<std::vector<std::uint32_t>> steps;  ///< points reached, by distance
+  /// When a point was met: in which search, and at which distance.
+  using Stamp = std::uint64_t;
+  Stamp stamp(std::uint32_t distance) const { return Stamp{searches_} << 32 | distance; }
 
-    std::uint32_t depth() const { return static_cast<std::uint32_t>(steps.size() - 1); }
+  /// What a search from one end knows. It keeps its memory for the next.
+  struct Side {
+    std::vector<Stamp> reached;         ///< by point: when last
+    std::vector<std::uint32_t> points;  ///< reached in this search, by distance
+    std::vector<std::uint32_t> first;   ///< by distance: the first of them
+
+    std::uint32_t depth() const { return static_cast<std::uint32_t>(first.size() - 1); }
+    std::span<const std::uint32_t> step(std::uint32_t distance) const;
   };
   std::uint32_t point(std::uint32_t id);
   std::optional<std::uint32_t> number_of(std::uint32_t id) const;
-  bool knows(const Side& side, std::uint32_t point) const { return side.search[point] == searches_; }
+  bool knows(const Side& side, std::uint32_t point) const { return side.reached[point] >> 32 == searches_; }
   void begin(Side& side, std::uint32_t point);
   /// Ways that expand() would look at: a switch of thousands of ports is better met from both sides than gone through.
-  static std::size_t ways_on(const Side& side, const Ways& ways);
-  /// Goes one step further. Returns the points that it reached and the other side knows.
-  std::vector<std::uint32_t> expand(Side& side, const Side& other, const Ways& ways);
+  static std::size_t ways_on(std::span<const std::uint32_t> points, const Ways& ways);
+  /// Goes one step further, and notes the points that it reached and the other side knows.
+  void expand(Side& side, const Side& other, const Ways& ways);
+  /// Of the points of `step` with that stamp, the smallest that leads to `to`.
+  Connection step_back(std::uint32_t to, std::span<const std::uint32_t> step, const std::vector<Stamp>& stamps,
+                       Stamp stamp) const;
 
   static constexpr std::uint32_t kUnknown = ~std::uint32_t{0};
   std::vector<std::uint32_t> number_;  ///< of a point, by its id
@@ -59,6 +69,8 @@ class ShortestRoutes {
   std::vector<bool> is_end_;  ///< by point
   std::uint32_t searches_ = 0;
   Side ahead_, back_;
+  std::vector<std::uint32_t> meeting_;
+  std::vector<Stamp> on_way_;  ///< by point: when last on a shortest way, and how far from its end
 };
 
 }  // namespace epocast
