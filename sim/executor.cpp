@@ -36,15 +36,17 @@ void check_size(const CyclicTaskGraph& graph, bool folded, std::size_t most) {
         graph.tasks().size(), executions, most));
 }
 
-/// Executions, and the flows of large collectives. REQUIRES: a network planned with ranks as they are.
-std::size_t work_of(const CyclicTaskGraph& graph, const NetworkPlan& network) {
-  std::size_t work = executions_of(graph, false);
+/// Whether a step is so much that ranks shall stand for each other. REQUIRES: a network planned with ranks as they are.
+bool takes_long(const CyclicTaskGraph& graph, const NetworkPlan& network) {
+  std::size_t flows = 0, of_many_ranks = 0;
   for (std::uint32_t t = 0; t < graph.tasks().size(); ++t) {
     if (!std::holds_alternative<Collective>(graph.tasks()[t].work)) continue;
     const std::size_t ranks = network.team_hosts(t, 0).size();
-    if (ranks > kManyRanks) work += graph.width_of(TaskId(t)) * ranks * network.collective(t, 0).steps.size();
+    const std::size_t own = graph.width_of(TaskId(t)) * ranks * network.collective(t, 0).steps.size();
+    flows += own;
+    if (ranks > kManyRanks) of_many_ranks += own;
   }
-  return work;
+  return executions_of(graph, false) + of_many_ranks > kManyExecutions || flows > kManyFlows;
 }
 
 /// What is said of a step whose ranks have been made interchangeable.
@@ -65,7 +67,7 @@ bool chooses_algorithms(const CyclicTaskGraph& graph) {
 
 /// Makes ranks interchangeable that are many, by as little as does. `lock_step`: by that, too, if nothing less does.
 Likeness make_alike(NetworkPlan& network, const CyclicTaskGraph& graph, bool lock_step) {
-  if (network.ranks_interchangeable() || work_of(graph, network) <= kManyExecutions) return Likeness::as_they_are;
+  if (network.ranks_interchangeable() || !takes_long(graph, network)) return Likeness::as_they_are;
   if (chooses_algorithms(graph) && network.plan_with(Likeness::by_algorithms)) return Likeness::by_algorithms;
   if (lock_step && network.plan_with(Likeness::in_lock_step)) return Likeness::in_lock_step;
   network.plan_with(Likeness::as_they_are);

@@ -22,8 +22,11 @@ inline constexpr std::size_t kMostExecutions = 64'000'000;
 inline constexpr std::size_t kManyExecutions = 20'000;
 
 // Of collectives of more ranks, flows count like executions: a step of 384 ranks, none of which is like another, takes
-// some 5 ms. Of fewer ranks few studies are so large that one could not wait for them.
+// some 5 ms.
 inline constexpr std::size_t kManyRanks = 128;
+
+// Of collectives of fewer, too, from so many flows in a step on: each takes some 10 us.
+inline constexpr std::size_t kManyFlows = 100'000;
 
 /// Thrown while a graph is built that memory may not bear.
 class GraphTooLarge : public SimulationError {
