@@ -200,6 +200,9 @@ class Splitter {
     return !options_.memory || options_.memory_of(position) <= *options_.memory;
   }
 
+  /// Whether the devices that are left say how many stages are.
+  bool devices_tell_stages() const { return !options_.replicate || !fixed_.empty(); }
+
   /// Whether so many stages from a boundary on can be part of a split; `devices` are there for them.
   bool can_be(int stages, int devices) const {
     if (!options_.stages) return true;
@@ -220,12 +223,14 @@ class Splitter {
     return static_cast<int>(state.size()) > std::min(*options_.stages, devices) - least;
   }
 
-  void consider(std::vector<Continuation>& state, const Continuation& candidate, std::size_t first, int devices) {
+  /// Returns false if the stage is too large.
+  bool consider(std::vector<Continuation>& state, const Continuation& candidate, std::size_t first, int devices) {
     for (const Continuation& known : state)
-      if (as_good(known, candidate)) return;
-    if (!fits({first, candidate.last, candidate.replicas, std::max(candidate.stages, 1), devices})) return;
+      if (as_good(known, candidate)) return true;
+    if (!fits({first, candidate.last, candidate.replicas, std::max(candidate.stages, 1), devices})) return false;
     std::erase_if(state, [&](const Continuation& known) { return as_good(candidate, known); });
     state.push_back(candidate);
+    return true;
   }
 
   /// All that is worth knowing about layers from `first` on, on exactly `devices` devices.
@@ -240,13 +245,16 @@ class Splitter {
       if (!may_have(replicas, devices)) continue;
       const std::size_t end = std::min(reach_[index(replicas)], layers_ - 1);
       const int links = links_between(replicas, fixed_.empty() ? 1 : fixed_[index(devices - replicas)]);
-      for (std::size_t last = std::max(nearest, nearest_[index(devices - replicas)]); last <= end; ++last) {
+      bool has_room = true;
+      for (std::size_t last = std::max(nearest, nearest_[index(devices - replicas)]); last <= end && has_room; ++last) {
         if (link_[last - 1] / links > pace_) continue;
         const std::vector<Continuation>& rest = from(last, devices - replicas);
         for (std::size_t next = 0; next < rest.size(); ++next) {
           const int stages = counts_stages_ ? rest[next].stages + 1 : 0;
           const double cost = bytes_count_ ? rest[next].cost + cut_[last - 1] : 0;
-          if (can_be(stages, devices)) consider(state, {cost, stages, last, replicas, next}, first, devices);
+          if (!can_be(stages, devices)) continue;
+          const bool fits_in = consider(state, {cost, stages, last, replicas, next}, first, devices);
+          if (!fits_in && devices_tell_stages()) has_room = false;  // nor do longer ones fit
         }
         if (complete(state, devices)) break;
       }

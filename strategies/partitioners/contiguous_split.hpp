@@ -33,8 +33,8 @@ struct SplitOptions {
   std::vector<int> replicas = {};    ///< of each stage in turn, if they are given: their sum is `devices`
   BytesPerSecond bandwidth = {};     ///< of one device's link; must be positive
   std::optional<Bytes> memory = {};  ///< of one device; needs `memory_of`
-  /// What one replica of a stage needs. REQUIRES, unless the number of stages is given: it does not fall with the
-  /// number of stages from there on, all else equal.
+  /// What one replica of a stage needs. REQUIRES: it does not fall with more layers at the stage's end, nor, unless the
+  /// number of stages is given, with the number of stages from there on, all else equal.
   std::function<Bytes(const StagePosition&)> memory_of = {};
   /// The trace of a batch that so many replicas share, or null where they cannot. If absent, m replicas take 1/m of the
   /// time. Same layers as the trace; only times are looked at.
