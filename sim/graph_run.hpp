@@ -85,6 +85,7 @@ class GraphRun final : SimEngine::Listener {
   bool reaches_into(double since, double until) const;
   void add(const StepGrowth& more);
   std::vector<double> own_work() const;
+  double usual_duration(const Task& task, Instance i) const;
   bool bound_from_one_rank() const;
   CycleBound bound() const;
 

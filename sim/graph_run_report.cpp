@@ -32,6 +32,15 @@ bool GraphRun::bound_from_one_rank() const {
   return !compiled_.folded && network_.ranks_interchangeable() && options_.slowdown.empty();
 }
 
+/// How long an instance of the task takes if nothing delays it [s].
+double GraphRun::usual_duration(const Task& task, Instance i) const {
+  if (std::holds_alternative<Compute>(task.work)) return durations_.usual(i);
+  const bool fused = fusion_.serves(i) && !steady_fused_.empty();  // the same run together in every iteration
+  const auto* collective = std::get_if<Collective>(&task.work);
+  const double software = collective != nullptr ? overhead(*collective, collective->bytes.value) : 0;
+  return software + (fused ? steady_fused_[i.task] : network_.idle_time(i.task, i.rank));
+}
+
 CycleBound GraphRun::bound() const {
   const bool one_rank = bound_from_one_rank();
   const CompiledGraph folded = one_rank ? compile(graph_, true) : CompiledGraph{};
@@ -46,13 +55,7 @@ CycleBound GraphRun::bound() const {
         c.slot = static_cast<std::int32_t>(slot);
         counts.push_back(c);
       });
-  const auto duration = [&](Instance i) {
-    if (std::holds_alternative<Compute>(used.task(i.task).work)) return durations_.usual(i);
-    const bool fused = fusion_.serves(i) && !steady_fused_.empty();  // the same run together in every iteration
-    const auto* collective = std::get_if<Collective>(&used.task(i.task).work);
-    const double software = collective != nullptr ? overhead(*collective, collective->bytes.value) : 0;
-    return software + (fused ? steady_fused_[i.task] : network_.idle_time(i.task, i.rank));
-  };
+  const auto duration = [&](Instance i) { return usual_duration(used.task(i.task), i); };
   return maximum_cycle_ratio(used, duration, counts);
 }
 
@@ -156,11 +159,6 @@ std::vector<double> GraphRun::own_work() const {
   const auto counts = [&](std::uint32_t t) {
     return compiled_.task(t).label.micro_batch >= 0 && !std::holds_alternative<Transfer>(compiled_.task(t).work);
   };
-  const auto duration = [&](std::uint32_t t) {
-    const auto* collective = std::get_if<Collective>(&compiled_.task(t).work);
-    if (collective == nullptr) return durations_.usual({t, 0});
-    return overhead(*collective, collective->bytes.value) + network_.idle_time(t, 0);
-  };
   const auto each_next = [&](std::uint32_t t, auto visit) {
     const CompiledTask& task = compiled_.tasks[t];
     for (std::uint32_t k = 0; k < task.out_count; ++k)
@@ -178,7 +176,7 @@ std::vector<double> GraphRun::own_work() const {
   for (std::size_t k = 0; k < order.size(); ++k) {
     const std::uint32_t t = order[k];
     const DeviceId device = compiled_.device({t, 0});
-    const double until = counts(t) ? chain[t] + duration(t) : 0;
+    const double until = counts(t) ? chain[t] + usual_duration(compiled_.task(t), {t, 0}) : 0;
     longest[CyclicTaskGraph::index(device)] = std::max(longest[CyclicTaskGraph::index(device)], until);
     each_next(t, [&](std::uint32_t next) {
       if (compiled_.device({next, 0}) == device) chain[next] = std::max(chain[next], until);
