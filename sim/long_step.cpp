@@ -204,9 +204,12 @@ std::optional<ExecutionResult> ShorterSteps::tell(TrainingStep& step) const {
     const ShortenedStep& of = *step.shortened;
     const double tasks_of_more = tasks_of(step) * of.more / (of.micro_batches + of.left_out);
     if (of.more > 0 && tasks_of_more <= kMostToRepeat) return std::nullopt;
-    const bool takes_long = tasks_of(step) > kManyTasks;
-    how.record_own_work = takes_long;
-    const bool may_be_estimated = takes_long && 2 * of.micro_batches <= of.micro_batches + of.left_out;
+    // Whole, it would take as many iterations as this one does until it repeats itself.
+    const auto takes_long = [&](std::int64_t iterations) {
+      return tasks_of(step) * static_cast<double>(iterations) > kManyTasks;
+    };
+    const bool may_be_estimated = takes_long(kIfTheyOverlap) && 2 * of.micro_batches <= of.micro_batches + of.left_out;
+    how.record_own_work = may_be_estimated;
     std::function<std::optional<ExecutionResult>()> shorter;
     if (may_be_estimated && elsewhere_ && !of.alone)
       shorter = elsewhere_([this, of, how] { return one_window_less(of, how); });
@@ -219,7 +222,7 @@ std::optional<ExecutionResult> ShorterSteps::tell(TrainingStep& step) const {
         seen.repeats_after = recurrence->after;
     if (alone && seen.repeats_after > 0)
       if (auto told = tell(step, seen, how)) return told;
-    if (!may_be_estimated) return std::nullopt;
+    if (!may_be_estimated || !takes_long(seen.iterations_simulated)) return std::nullopt;
     const std::optional<ExecutionResult> by_then = shorter ? shorter() : std::nullopt;
     return estimate(step, seen, by_then ? *by_then : one_window_less(of, how));
   } catch (const SimulationError&) {
