@@ -281,8 +281,8 @@ std::optional<ExecutionResult> ShorterSteps::estimate(const TrainingStep& step, 
   out.exact = false;
   out.remarks.push_back(fmt::format(
       "the step is estimated from steps of {} and {} of its {} micro-batches: the busiest device works for all the "
-      "time "
-      "by which they differ, but for {:.1g} % of an iteration; whole it would take long to simulate (--exact does)",
+      "time by which they differ, but for {:.1g} % of an iteration; whole it would take long to simulate (--exact "
+      "does)",
       of.micro_batches - of.window, of.micro_batches, of.micro_batches + of.left_out, 100 * std::max(doubt, 1e-9)));
   return out;
 }

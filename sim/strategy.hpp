@@ -109,7 +109,7 @@ struct ShortenedStep {
   int repeat = 1;       ///< after a multiple of so many the schedule does the same again
   bool repeats = true;  ///< or else it only grows by the same with each
   bool alone = true;    ///< mostly it tells by itself
-  int more = 0;         ///< micro-batches that it may take to see it repeat itself, rather than with these; 0: none
+  int more = 0;         ///< micro-batches of all iterations that may be taken to see it repeat itself; 0: these
   int window = 1;       ///< micro-batches fewer, that another step has, show what as many more would add
 };
 
