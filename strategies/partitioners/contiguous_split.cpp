@@ -130,11 +130,13 @@ class Splitter {
   }
   /// All numbers of replicas that any stage may have.
   std::vector<int> replica_counts() const {
-    std::set<int> out;
-    for (int devices = 1; devices <= devices_; ++devices)
-      for (int replicas = 1; replicas <= devices; ++replicas)
-        if (may_have(replicas, devices)) out.insert(replicas);
-    return {out.begin(), out.end()};
+    const std::set<int> fixed(fixed_.begin(), fixed_.end());
+    std::vector<int> out;
+    for (int replicas = 1; replicas <= devices_; ++replicas) {
+      const bool wanted = fixed_.empty() ? options_.replicate || replicas == 1 : fixed.contains(replicas);
+      if (wanted && times_.allows(replicas)) out.push_back(replicas);
+    }
+    return out;
   }
 
   /// The end of the shortest stage from `first` on: with one layer that takes time. REQUIRES: there is one.
