@@ -114,8 +114,31 @@ bool FlowSymmetry::teams_are_alike(const Set& set) const {
                      [&](const auto& entry) { return entry.second == of_team.begin()->second; });
 }
 
+/// Numbers the orbits of links that flows share.
+FlowSymmetry::Orbits FlowSymmetry::number_orbits() {
+  Orbits orbits{std::vector<std::uint32_t>(link_.size(), kNoOrbit), {}};
+  std::unordered_map<std::uint64_t, std::uint32_t> by_colour;
+  for (const Route* route : routes_) {
+    if (route == nullptr) continue;
+    for (const int link : route->bottlenecks()) {
+      const auto l = static_cast<std::size_t>(link);
+      if (orbits.of_link[l] != kNoOrbit || engine_.link_sharing(link) == LinkSharing::kFatpipe) continue;
+      const auto [orbit, is_new] =
+          by_colour.try_emplace(link_[l], static_cast<std::uint32_t>(classes_.bandwidth.size()));
+      if (is_new) {
+        classes_.bandwidth.push_back(engine_.link_bandwidth(link));
+        orbits.links.push_back(0);
+      }
+      orbits.of_link[l] = orbit->second;
+      orbits.links[orbit->second] += 1;
+    }
+  }
+  return orbits;
+}
+
 void FlowSymmetry::number_classes() {
-  std::unordered_map<std::uint64_t, std::uint32_t> orbit_of, class_of;
+  const Orbits orbits = number_orbits();
+  std::unordered_map<std::uint64_t, std::uint32_t> class_of;
   for (Set& set : sets_) {
     if (set.waits == Waits::nobody) continue;
     for (std::size_t f = set.first; f < set.first + set.flows.size(); ++f) {
@@ -125,45 +148,25 @@ void FlowSymmetry::number_classes() {
       if (is_new) {
         set.parts.push_back({place->second, set.flows[f - set.first].bytes});
         classes_.classes.emplace_back().most = std::numeric_limits<double>::infinity();
-      } else if (pace_ == Pace::own) {
-        continue;  // it crosses what the others do
       }
       FlowClass& own = classes_.classes[place->second];
       for (const int l : route->bottlenecks()) {
-        const double bandwidth = engine_.link_bandwidth(l);
-        if (engine_.link_sharing(l) == LinkSharing::kFatpipe) {
-          own.most = std::min(own.most, bandwidth);
+        const std::uint32_t orbit = orbits.of_link[static_cast<std::size_t>(l)];
+        if (orbit == kNoOrbit) {
+          own.most = std::min(own.most, engine_.link_bandwidth(l));
           continue;
         }
-        const std::uint64_t colour = link_[static_cast<std::size_t>(l)];
-        const auto orbit = orbit_of.try_emplace(colour, static_cast<std::uint32_t>(classes_.bandwidth.size()));
-        if (orbit.second) classes_.bandwidth.push_back(bandwidth);
-        if (std::ranges::find(own.crossings, orbit.first->second, &FlowClass::Crossing::orbit) == own.crossings.end())
-          own.crossings.push_back({orbit.first->second, 0});
+        const auto known = std::ranges::find(own.crossings, orbit, &FlowClass::Crossing::orbit);
+        if (known == own.crossings.end())
+          own.crossings.push_back({orbit, 1});
+        else
+          known->flows += 1;
       }
     }
   }
-  // How many flows of a class one link of an orbit carries: all that cross the orbit, by the number of its links.
-  std::unordered_map<std::uint64_t, double> links_of;
-  std::vector<bool> used(link_.size(), false);
-  for (const Route* route : routes_)
-    if (route != nullptr)
-      for (const int l : route->bottlenecks()) used[static_cast<std::size_t>(l)] = true;
-  for (std::size_t l = 0; l < link_.size(); ++l)
-    if (used[l]) links_of[link_[l]] += 1;
-  std::vector<double> links(classes_.bandwidth.size());
-  for (const auto& [colour, orbit] : orbit_of) links[orbit] = links_of[colour];
-  for (std::size_t f = 0; f < flow_.size(); ++f) {
-    if (routes_[f] == nullptr) continue;
-    FlowClass& own = classes_.classes[class_of[flow_[f]]];
-    for (const int l : routes_[f]->bottlenecks()) {
-      if (engine_.link_sharing(l) == LinkSharing::kFatpipe) continue;
-      const std::uint32_t orbit = orbit_of[link_[static_cast<std::size_t>(l)]];
-      std::ranges::find(own.crossings, orbit, &FlowClass::Crossing::orbit)->flows += 1;
-    }
-  }
+  // All that cross an orbit, by the number of its links.
   for (FlowClass& own : classes_.classes)
-    for (FlowClass::Crossing& crossing : own.crossings) crossing.flows /= links[crossing.orbit];
+    for (FlowClass::Crossing& crossing : own.crossings) crossing.flows /= orbits.links[crossing.orbit];
 }
 
 }  // namespace epocast

@@ -85,9 +85,15 @@ class FlowSymmetry {
     std::size_t first = 0;  ///< number of its first flow, of those that take time
     std::vector<Part> parts;
   };
+  static constexpr std::uint32_t kNoOrbit = ~std::uint32_t{0};
+  struct Orbits {
+    std::vector<std::uint32_t> of_link;  ///< kNoOrbit: no flow meets another there
+    std::vector<double> links;           ///< how many an orbit has
+  };
   void colour_links();
   bool colour();
   bool teams_are_alike(const Set& set) const;
+  Orbits number_orbits();
   void number_classes();
 
   SimEngine& engine_;
