@@ -36,8 +36,23 @@ void check_size(const CyclicTaskGraph& graph, bool folded, std::size_t most) {
         graph.tasks().size(), executions, most));
 }
 
-/// Whether a step is so much that ranks shall stand for each other. REQUIRES: a network planned with ranks as they are.
+/// Whether flows of collectives are very many where one stands for those that do the same, since few of them do.
+bool few_are_alike(const CyclicTaskGraph& graph, const NetworkPlan& network) {
+  constexpr std::size_t kAlikeEnough = 10;  // flows in which a step of a collective happens
+  std::size_t flows = 0, steps = 0;
+  for (std::uint32_t t = 0; t < graph.tasks().size(); ++t) {
+    if (!std::holds_alternative<Collective>(graph.tasks()[t].work)) continue;
+    const CollectivePlan& plan = network.collective(t, 0);
+    if (plan.level != CollectiveLevel::flow) continue;
+    for (const FlowStep& step : plan.steps) flows += network.symmetry().parts(step.set).size();
+    steps += plan.steps.size();
+  }
+  return flows > kManyFlows && flows > kAlikeEnough * steps;
+}
+
+/// Whether a step is so much that ranks shall stand for each other, or for more of them than they do.
 bool takes_long(const CyclicTaskGraph& graph, const NetworkPlan& network) {
+  if (network.ranks_interchangeable()) return few_are_alike(graph, network);
   std::size_t flows = 0, of_many_ranks = 0;
   for (std::uint32_t t = 0; t < graph.tasks().size(); ++t) {
     if (!std::holds_alternative<Collective>(graph.tasks()[t].work)) continue;
@@ -65,11 +80,13 @@ bool chooses_algorithms(const CyclicTaskGraph& graph) {
   });
 }
 
-/// Makes ranks interchangeable that are many, by as little as does. `lock_step`: by that, too, if nothing less does.
-Likeness make_alike(NetworkPlan& network, const CyclicTaskGraph& graph, bool lock_step) {
-  if (network.ranks_interchangeable() || !takes_long(graph, network)) return Likeness::as_they_are;
-  if (chooses_algorithms(graph) && network.plan_with(Likeness::by_algorithms)) return Likeness::by_algorithms;
-  if (lock_step && network.plan_with(Likeness::in_lock_step)) return Likeness::in_lock_step;
+/// Makes ranks interchangeable that are many, by as little as does. `fold`: they are to stand for each other, in lock
+/// step if nothing less does.
+Likeness make_alike(NetworkPlan& network, const CyclicTaskGraph& graph, bool fold) {
+  if ((network.ranks_interchangeable() && !fold) || !takes_long(graph, network)) return Likeness::as_they_are;
+  if (chooses_algorithms(graph) && network.plan_with(Likeness::by_algorithms) && !(fold && takes_long(graph, network)))
+    return Likeness::by_algorithms;
+  if (fold && network.plan_with(Likeness::in_lock_step)) return Likeness::in_lock_step;
   network.plan_with(Likeness::as_they_are);
   return Likeness::as_they_are;
 }
