@@ -206,7 +206,7 @@ ExecutionResult execute_step(const ScenarioSetup& setup, const PhaseSettings& ph
   const ShorterSteps shorter(of_size, setup.cluster, engine, how,
                              processors > 1 ? execute_in_child : ShorterSteps::Elsewhere());
   int looked_at = 0;  // micro-batches
-  for (int patience = 1; ShorterSteps::may_tell(run.step); patience *= 2) {
+  for (int patience = 1; ShorterSteps::may_tell(run.step); patience *= 4) {
     if (std::exchange(looked_at, run.step.shortened->micro_batches) < run.step.shortened->micro_batches)
       if (std::optional<ExecutionResult> told = shorter.tell(run.step)) return std::move(*told);
     run.step = setup.compile(phase, &run.asked, {.shorten_from = ScenarioSetup::kManyPasses, .patience = patience});

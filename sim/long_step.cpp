@@ -110,19 +110,37 @@ bool tells_of_one_iteration(const ExecutionResult& result) {
          !result.ends.empty();
 }
 
-/// Whether both are of equally many iterations that repeat, of ranks that stand for as many.
+/// Whether both are of iterations that repeat, or of all of as many, and of ranks that stand for as many.
 bool are_comparable(const ExecutionResult& a, const ExecutionResult& b) {
-  const auto is_sound = [](const ExecutionResult& r) { return r.period && r.doubts.empty() && r.servers.empty(); };
-  return is_sound(a) && is_sound(b) && a.folded == b.folded && a.period->length == b.period->length &&
-         a.iterations_simulated == b.iterations_simulated;
+  const auto is_sound = [](const ExecutionResult& r) { return r.doubts.empty() && r.servers.empty(); };
+  const bool as_often = a.period && b.period
+                            ? a.period->length == b.period->length
+                            : !a.period && !b.period && a.iterations_simulated == b.iterations_simulated;
+  return is_sound(a) && is_sound(b) && a.folded == b.folded && as_often;
+}
+
+/// Of a step that repeats itself, as if `iterations` of it had been simulated.
+ExecutionResult of_iterations(ExecutionResult step, std::int64_t iterations) {
+  const double ratio = static_cast<double>(iterations) / static_cast<double>(step.iterations_simulated);
+  const double more = static_cast<double>(iterations - step.iterations_simulated) * step.iteration;
+  for (std::vector<double>* bytes : {&step.totals.sent, &step.totals.received, &step.totals.on_link})
+    for (double& value : *bytes) value *= ratio;
+  const double longer = (step.totals.makespan + more) / step.totals.makespan;
+  step.totals.makespan += more;
+  for (ActivityTimes& times : step.totals.activity) times = longer * times;
+  for (WorkerReport& worker : step.workers) worker.ended += more;
+  step.iterations_simulated = iterations;
+  return step;
 }
 
 }  // namespace
 
 namespace {
 
-/// `b`, and `times` what it is more than `a`, of equally many iterations.
-ExecutionResult extended(const ExecutionResult& a, const ExecutionResult& b, double times, const SimEngine& engine) {
+/// `b`, and `times` what it is more than `shorter`.
+ExecutionResult extended(const ExecutionResult& shorter, const ExecutionResult& b, double times,
+                         const SimEngine& engine) {
+  const ExecutionResult a = of_iterations(shorter, b.iterations_simulated);
   const auto extend = [times](double& value, double before) { value += times * (value - before); };
   const auto extend_all = [&](std::vector<double>& values, const std::vector<double>& before) {
     for (std::size_t i = 0; i < values.size(); ++i) extend(values[i], before[i]);
@@ -132,7 +150,7 @@ ExecutionResult extended(const ExecutionResult& a, const ExecutionResult& b, dou
   out.ends.clear();
   extend(out.total, a.total);
   extend(out.iteration, a.iteration);
-  extend(out.period->shift, a.period->shift);
+  if (out.period) extend(out.period->shift, a.period->shift);
   extend(out.metrics.compute, a.metrics.compute);
   extend(out.metrics.communication, a.metrics.communication);
   extend(out.metrics.exposed_communication, a.metrics.exposed_communication);
@@ -211,7 +229,8 @@ std::optional<ExecutionResult> ShorterSteps::tell(TrainingStep& step) const {
     const bool may_be_estimated = takes_long(kIfTheyOverlap) && 2 * of.micro_batches <= of.micro_batches + of.left_out;
     how.record_own_work = may_be_estimated;
     std::function<std::optional<ExecutionResult>()> shorter;
-    if (may_be_estimated && elsewhere_ && !of.alone)
+    const bool is_long = static_cast<double>(step.graph.tasks().size()) * kIfTheyOverlap > kManyTasks;
+    if (may_be_estimated && elsewhere_ && (!of.alone || is_long))
       shorter = elsewhere_([this, of, how] { return one_window_less(of, how); });
     ExecutionResult seen = simulate(step, how);
     if (seen.tells_whole) return completed(std::move(seen), step);

@@ -290,6 +290,61 @@ TEST_CASE("a step of very many tasks that never repeats is estimated, and says s
   CHECK(longer.iteration > estimate.iteration);
 }
 
+TEST_CASE("a step whose iterations overlap is estimated, whether they are seen to repeat themselves or not",
+          "[long_step]") {
+  // Two stages of two devices each; the second updates for 5 ms, while the first has begun again.
+  constexpr int kAll = 210'000, kFew = 200, kWindow = 25;
+  const testing::Star star(4, 1e10, 1e-6);
+  const auto of_size = [](int micro_batches) {
+    TrainingStep step;
+    CyclicTaskGraph& graph = step.graph;
+    const GroupId first = graph.add_group("first", {0, 1}), second = graph.add_group("second", {2, 3});
+    const QueueId ahead = graph.add_queue("ahead", first, QueueRole::compute, Discipline::program_order);
+    const QueueId behind = graph.add_queue("behind", second, QueueRole::compute, Discipline::program_order);
+    TaskId before{}, begin{}, next{};
+    for (int m = 0; m < micro_batches; ++m) {
+      const TaskId sent = graph.compute(ahead, Seconds(1e-3), {"forward", "first", m});
+      const TaskId received = graph.compute(behind, Seconds(0.9e-3), {"forward", "second", m});
+      graph.after(sent, received);
+      if (m == 0) begin = sent, next = received;
+      before = received;
+    }
+    const QueueId aside = graph.add_queue("aside", second, QueueRole::compute, Discipline::fifo);
+    const TaskId update = graph.compute(aside, Seconds(5e-3), {"update", "second"});
+    graph.after(before, begin, 1);
+    graph.after(before, update);
+    graph.after(update, next, 1);
+    step.shortened = ShortenedStep{.micro_batches = micro_batches,
+                                   .left_out = kAll - micro_batches,
+                                   .repeats = false,
+                                   .alone = false,
+                                   .window = kWindow};
+    return step;
+  };
+  for (const std::int64_t iterations : {2, 50}) {
+    const ExecutionResult told =
+        testing::unpack(testing::in_child([&] {
+          SimEngine engine(star.cluster());
+          TrainingStep step = of_size(kFew);
+          std::vector<ExecutionResult> results{
+              ShorterSteps(of_size, star.cluster(), engine, {.iterations = iterations}).tell(step).value()};
+          Archive archive;
+          archive(results);
+          return archive.bytes();
+        })).front();
+    CHECK(told.iterations_simulated > 1);
+    CHECK(told.period.has_value() == (iterations > 2));
+    CHECK_FALSE(told.exact);
+    CHECK(told.remarks.size() == 1);
+    // An iteration begins when the second stage is through with the one before, which its update does not hold up.
+    const double iteration = kAll * 1e-3 + 0.9e-3;
+    const double total = static_cast<double>(iterations) * iteration + 5e-3;
+    CHECK(told.total == Approx(total).epsilon(1e-12));
+    CHECK(told.iteration == Approx(iterations > 2 ? iteration : total / 2).epsilon(1e-12));
+    CHECK(told.metrics.compute == Approx(kAll * 1.9e-3 / 2 + 5e-3 / 2).epsilon(1e-6));
+  }
+}
+
 TEST_CASE("steps of which nothing is saved, or that never repeat, are whole", "[long_step]") {
   const testing::Star star(4, 1e8, 1e-5);
   const auto is_whole = [&](const std::string& schedule, int micro_batches) {
