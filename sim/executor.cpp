@@ -47,7 +47,7 @@ bool few_are_alike(const CyclicTaskGraph& graph, const NetworkPlan& network) {
     for (const FlowStep& step : plan.steps) flows += network.symmetry().parts(step.set).size();
     steps += plan.steps.size();
   }
-  return flows > kManyFlows && flows > kAlikeEnough * steps;
+  return flows > kManyClassFlows && flows > kAlikeEnough * steps;
 }
 
 /// Whether a step is so much that ranks shall stand for each other, or for more of them than they do.

@@ -28,6 +28,9 @@ inline constexpr std::size_t kManyRanks = 128;
 // Of collectives of fewer, too, from so many flows in a step on: each takes some 10 us.
 inline constexpr std::size_t kManyFlows = 100'000;
 
+// Likewise, where one flow stands for those that do the same: each takes some microsecond.
+inline constexpr std::size_t kManyClassFlows = 1'000'000;
+
 /// Thrown while a graph is built that memory may not bear.
 class GraphTooLarge : public SimulationError {
  public:
