@@ -277,7 +277,7 @@ std::optional<ShortenedStep> Composition::shortened(const StepPlan& plan, const 
   const int fewer = of.fewest + std::max(0, all - of.fewest) % of.multiple;
   const bool saves = of.alone ? 3 * fewer <= 2 * all : 2 * fewer <= all;
   const bool may_be_estimated =
-      length.patience == 0 && of.estimable > 0 && of.estimable < fewer && 2 * of.estimable <= all;
+      length.patience == 0 && of.estimable > 0 && of.estimable < fewer && 3 * of.estimable <= 2 * all;
   if (may_be_estimated) {
     ShortenedStep step = step_of(of.estimable);
     step.alone = false;

@@ -109,7 +109,7 @@ Repetition repetition(PipelineSchedule schedule, int stages, int patience) {
     case PipelineSchedule::one_f_one_b: return with(1, stages + kFew);
     case PipelineSchedule::zb_h1: {
       Repetition late = with(1, patience == 1 ? 3 * (stages + kFew) / 2 : 2 * stages + kFew);
-      late.estimable = stages + 3 * kFew;
+      late.estimable = std::max(stages + kFew, stages + stages / 6 + 2);  // less an eighth, the pipeline is full, too
       late.alone = false;
       return late;
     }
