@@ -73,9 +73,20 @@ IdleTime idle_time(const Round& round, const std::vector<int>& hosts, const Grou
 
 double idle_time_of_messages(const CollectiveSchedule& schedule, const std::vector<int>& hosts, double gamma,
                              SimEngine& engine) {
+  // A rank sends to few others again and again, in chunks of a vector: their ways are at hand.
+  constexpr std::size_t kWays = 4;
+  struct Way {
+    int to = -1;
+    double latency = 0, bandwidth = 0;
+  };
+  std::vector<Way> ways(kWays * hosts.size());
   return own_pace(schedule, gamma, [&](const Message& m) {
-    const Route& route = engine.route(hosts[m.from], hosts[m.to]);
-    return engine.collective_latency(route) + m.bytes / route.bandwidth;
+    Way& way = ways[kWays * static_cast<std::size_t>(m.from) + static_cast<std::size_t>(m.to) % kWays];
+    if (way.to != m.to) {
+      const Route& route = engine.route(hosts[m.from], hosts[m.to]);
+      way = {m.to, engine.collective_latency(route), route.bandwidth};
+    }
+    return way.latency + m.bytes / way.bandwidth;
   });
 }
 
