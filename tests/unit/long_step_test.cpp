@@ -374,10 +374,13 @@ TEST_CASE("steps of which nothing is saved, or that never repeat, are whole", "[
     return step.shortened ? std::vector{step.shortened->micro_batches, step.shortened->more} : std::vector<int>{};
   };
   const std::string interleaved = "interleaved, virtual_stages: 2";
-  CHECK(micro_batches("zb_h1", 32, 120, 0) == std::vector{56, 3 * 60});
+  CHECK(micro_batches("zb_h1", 32, 120, 0) == std::vector{40, 3 * 60});
   CHECK(micro_batches("zb_h1", 32, 120, 1) == std::vector{60, 0});
-  CHECK(micro_batches("zb_h1", 32, 110, 0).empty());  // two of either would be no fewer
-  CHECK(micro_batches("zb_h1", 8, 120, 0) == std::vector{24, 0});
+  CHECK(micro_batches("zb_h1", 32, 110, 0) == std::vector{40, 0});  // 60 are more than half
+  CHECK(micro_batches("zb_h1", 32, 60, 0) == std::vector{40, 0});
+  CHECK(micro_batches("zb_h1", 32, 59, 0).empty());  // 40 are more than two thirds
+  CHECK(micro_batches("zb_h1", 8, 120, 0) == std::vector{16, 3 * 24});
+  CHECK(micro_batches("zb_h1", 60, 120, 0) == std::vector{72, 0});  // a sixth more, and two
   CHECK(micro_batches(interleaved, 8, 56, 0) == std::vector{24, 0});
   CHECK(micro_batches(interleaved, 8, 56, 1).empty());
   CHECK(micro_batches(interleaved, 8, 64, 0) == std::vector{24, 40});
