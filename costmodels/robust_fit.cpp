@@ -29,6 +29,15 @@ class Problem {
     return out;
   }
 
+  std::vector<double> positions(const std::vector<double>& values) const {
+    std::vector<double> z;
+    for (const std::size_t i : free_) {
+      const FitParameter& p = parameters_[i];
+      z.push_back(std::clamp(std::log(values[i] / p.expected) / p.spread, -kFarthest, kFarthest));
+    }
+    return z;
+  }
+
   std::vector<double> scaled_errors(const std::vector<double>& z) const {
     std::vector<double> e = errors_(values(z));
     for (double& x : e) x /= scale_;
@@ -77,9 +86,9 @@ class Problem {
   std::vector<std::size_t> free_;
 };
 
-std::vector<double> minimise(const Problem& problem) {
+/// Where the loss is least in a valley that `z` lies in.
+std::vector<double> minimise(const Problem& problem, std::vector<double> z) {
   const std::size_t n = problem.free().size();
-  std::vector<double> z(n, 0.0);
   std::vector<double> e = problem.scaled_errors(z);
   double loss = Problem::loss(e, z);
   double damping = 1e-2;
@@ -130,9 +139,14 @@ std::vector<double> RobustFit::values() const {
   return out;
 }
 
-RobustFit fit_robustly(const std::vector<FitParameter>& parameters, const LogErrors& errors, double error_scale) {
+RobustFit fit_robustly(const std::vector<FitParameter>& parameters, const LogErrors& errors, double error_scale,
+                       const std::vector<double>& also_from) {
   const Problem problem(parameters, errors, error_scale);
-  const std::vector<double> z = minimise(problem);
+  const auto loss = [&](const std::vector<double>& at) { return Problem::loss(problem.scaled_errors(at), at); };
+  std::vector<double> z = minimise(problem, std::vector<double>(problem.free().size(), 0.0));
+  if (!also_from.empty())
+    if (std::vector<double> other = minimise(problem, problem.positions(also_from)); loss(other) < loss(z))
+      z = std::move(other);
   const std::vector<double> values = problem.values(z);
   RobustFit out;
   for (std::size_t i = 0; i < parameters.size(); ++i)

@@ -34,7 +34,9 @@ using LogErrors = std::function<std::vector<double>(const std::vector<double>& v
 
 /// Minimises sum rho((e / error_scale)^2) + sum (ln(value / expected) / spread)^2 with rho(z) = 2 (sqrt(1 + z) - 1),
 /// which grows like |e| for large errors e. Intervals come from the Jacobian at the minimum, scaled by the robust
-/// spread of the errors. `error_scale`: the size of a usual error in ln time.
-RobustFit fit_robustly(const std::vector<FitParameter>& parameters, const LogErrors& errors, double error_scale);
+/// spread of the errors. `error_scale`: the size of a usual error in ln time. The search begins at the expected values
+/// and, if there are any, at `also_from` (positive, one for each parameter); the better end counts.
+RobustFit fit_robustly(const std::vector<FitParameter>& parameters, const LogErrors& errors, double error_scale,
+                       const std::vector<double>& also_from = {});
 
 }  // namespace epocast

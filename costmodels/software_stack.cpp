@@ -12,6 +12,7 @@ namespace {
 
 constexpr double kCopyEfficiency = 0.8;  // share of the memory bandwidth that copies reach; as in the roofline model
 constexpr double kFp32 = 4;              // bytes
+constexpr double kMostInterference = 0.99;
 
 double parameters_of(const LayerTrace& layer, Precision precision) {
   return layer.parameters.value / bytes_per_value(precision);
@@ -65,8 +66,9 @@ SoftwareStack::SoftwareStack(const ConfigNode& root) : name_(root.at("stack").as
   handshake_ = root.get("handshake", handshake_, Range{0, 10});
   if (root.has("window")) window_ = root.at("window").as_bytes(Range{16384, 1e15}).value;
   collective_overhead_ = root.get("collective_overhead", collective_overhead_, Range{0, 10});
-  interference_ = root.get("interference", interference_, Range{0, 0.99});
+  interference_ = root.get("interference", interference_, Range{0, kMostInterference});
   spread_ = root.get("spread", spread_, Range{0, 1});
+  scale(root.get("scale", 1.0, Range{0, 100}));
   if (root.has("launch")) {
     launch_ = root.at("launch");
     launch_->as_seconds(Range{0, 1});
@@ -79,6 +81,15 @@ SoftwareStack::SoftwareStack(const ConfigNode& root) : name_(root.at("stack").as
   unexplained_ = root.get("unexplained", unexplained_, Range{0, 0.9});
   if (root.has("ranges")) read_ranges(root.at("ranges"), root.without("ranges"));
   root.check_all_read();
+}
+
+void SoftwareStack::scale(double factor) {
+  copies_ *= factor;
+  processor_time_ *= factor;
+  handshake_ *= factor;
+  collective_overhead_ = collective_overhead_ * factor;
+  interference_ = std::min(interference_ * factor, kMostInterference);
+  spread_ *= factor;
 }
 
 void SoftwareStack::read_ranges(const ConfigNode& ranges, const ConfigNode& root) {

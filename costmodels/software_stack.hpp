@@ -19,6 +19,7 @@
 //     collective_overhead: 30 us      # each collective: its launch, and waiting for ranks to wake up
 //     interference: 0.3               # share of its speed that computation loses while the device communicates
 //     spread: 0.02                    # coefficient of variation of a worker's step
+//     scale: 1                        # factor on copies, processor time, handshake, collective_overhead, interference, spread
 //     launch: 5 us                    # default of compute.launch: what the host needs to start a kernel
 //     input: {per_worker: 800, per_node: 4000}   # samples/s
 //     ranges: {spread: [0, 0.05]}     # in which the true value of a key lies in nine of ten cases
@@ -99,6 +100,8 @@ class SoftwareStack {
 
  private:
   void read_ranges(const ConfigNode& ranges, const ConfigNode& root);
+  /// Multiplies all that several workers lose.
+  void scale(double factor);
 
   std::string name_ = kIdealStack;
   std::vector<std::pair<std::string, std::vector<Default>>> strategies_;

@@ -45,6 +45,7 @@ const std::vector<StepConstant>& step_constants() {
                                              {"compute.kernel_overhead", "s", 5e-6, 2, false},
                                              {"network.efficiency", "", 0.9, 0.5, true},
                                              {"network.message_overhead", "s", 1e-5, 2, false},
+                                             {"stack.scale", "", 1, 3, false, 100, {0, 1}},
                                              {"stack.spread", "", 0.02, 1, false, 1},
                                              {"stack.interference", "", 0.5, 0.5, false, 0.95},
                                              {"stack.collective_overhead", "s", 5e-5, 1.5, false, 10},

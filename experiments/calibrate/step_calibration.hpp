@@ -23,16 +23,17 @@ namespace epocast {
 /// A study key whose value measured steps can tell.
 struct StepConstant {
   std::string key;
-  std::string unit;      ///< "" or "s"
-  double expected = 1;   ///< where it lies if the steps say nothing (engineering estimate)
-  double spread = 1;     ///< standard deviation of its logarithm before seeing any
-  bool divides = false;  ///< a step's time is linear in 1 / value; else in the value
-  double most = 1e300;   ///< what a study may say
+  std::string unit;                ///< "" or "s"
+  double expected = 1;             ///< where it lies if the steps say nothing (engineering estimate)
+  double spread = 1;               ///< standard deviation of its logarithm before seeing any
+  bool divides = false;            ///< a step's time is linear in 1 / value; else in the value
+  double most = 1e300;             ///< what a study may say
+  std::vector<double> usual = {};  ///< values that it has unless the steps show that it has another
 };
 
 /// compute.scale, compute.step_overhead, compute.kernel_overhead, network.efficiency, network.message_overhead, and
-/// constants of the software stack that a study names: stack.spread, stack.interference, stack.collective_overhead,
-/// stack.copies.
+/// constants of the software stack that a study names: stack.scale for all of them together, or stack.spread,
+/// stack.interference, stack.collective_overhead, stack.copies.
 const std::vector<StepConstant>& step_constants();
 /// Throws std::invalid_argument with the nearest key as a hint.
 const StepConstant& find_step_constant(const std::string& key);

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <memory>
+#include <optional>
+#include <utility>
 
 #include "costmodels/dense.hpp"
 #include "sim/words.hpp"
@@ -13,13 +15,15 @@ namespace epocast {
 namespace {
 
 constexpr double kErrorScale = 0.01;  // of ln time: errors below count by their squares, larger ones by their size
+constexpr double kTuning = 1.5;       // the same in standard deviations of usual errors (Huber: 1.345 to 1.5)
 constexpr double kMostScatter = 0.2;
 constexpr double kUnknownError = 0.05;  // of ln time, where there are no more steps than constants
 constexpr double kLeastError = 1e-3;    // no step is known better than this
 constexpr double kMove = 0.01;          // relative change of a constant for its slope
-constexpr double kSettled = 1e-4;       // relative change of the constants
+constexpr double kSettled = 1e-4;       // relative change of the times
 constexpr int kMostRounds = 12;
 constexpr double kIndistinguishable = 0.95;  // correlation
+constexpr double kFewest = 0.5;              // degrees of freedom that Akaike's criterion takes when none are left
 constexpr double kUntold = 0.7;              // of the spread before seeing the data: what is left when they say nothing
 
 /// Ends of the 95 % interval of Student's t distribution, in standard deviations.
@@ -45,37 +49,77 @@ struct LinearPiece {
   }
 };
 
+/// The fit of all constants but those that are held.
 class Fit {
  public:
+  static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+
   Fit(const std::vector<StepConstant>& constants, const std::vector<double>& measured, const SimulateSteps& simulate)
       : constants_(constants), measured_(measured), simulate_(simulate) {
     for (const StepConstant& c : constants) {
-      parameters_.push_back({c.key, c.unit, c.expected, c.spread});
+      // fit_robustly() weighs errors as if the scale were their standard deviation.
+      parameters_.push_back({c.key, c.unit, c.expected, kTuning * c.spread});
       values_.push_back(c.expected);
     }
   }
 
-  StepFit run() {
+  /// `from`: values to begin with, if others than the expected ones.
+  void run(const std::vector<double>& from) {
+    if (!from.empty()) values_ = from;
     piece_ = linearise(values_);
     settle();
     // Where all steps scatter more than that, they are told from wild ones by their own scatter.
-    const double scatter = std::min(1.5 * typical_error(), kMostScatter);
+    const double scatter = std::min(kTuning * typical_error(), kMostScatter);
     if (scatter > scale_) {
       scale_ = scatter;
       settle();
     }
-    return finish();
+  }
+
+  /// Values that the steps but one say.
+  std::vector<double> solve(std::size_t left_out) const {
+    const LogErrors errors = [&](const std::vector<double>& values) { return errors_of(values, left_out); };
+    std::vector<double> values = fit_robustly(parameters_, errors, scale_, values_).values();
+    for (std::size_t c = 0; c < values.size(); ++c) values[c] = std::min(values[c], constants_[c].most);
+    return values;
+  }
+
+  /// Akaike's criterion of these values, by the steps but one: less is better.
+  double criterion(const std::vector<double>& values, std::size_t left_out) const {
+    const std::vector<double> errors = errors_of(values, left_out);
+    double squares = 0;
+    for (const double e : errors) squares += e * e;
+    const auto steps = static_cast<double>(errors.size());
+    const double k = static_cast<double>(constants_.size()) + 1;  // and the errors' size
+    return steps * std::log(squares / steps + kLeastError * kLeastError) + 2 * k +
+           2 * k * (k + 1) / std::max(steps - k - 1, kFewest);
+  }
+
+  const std::vector<double>& values() const { return values_; }
+  int rounds() const { return out_.rounds; }
+  std::size_t simulations() const { return out_.simulations; }
+
+  /// But for `left_out`.
+  StepFit result() {
+    out_.predicted = piece_.times;
+    find_intervals();
+    return std::move(out_);
   }
 
  private:
-  static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
-  static std::size_t none() { return kNone; }
+  /// ln (predicted / measured) on the piece, of the steps but one.
+  std::vector<double> errors_of(const std::vector<double>& values, std::size_t left_out) const {
+    std::vector<double> out;
+    for (std::size_t s = 0; s < measured_.size(); ++s)
+      if (s != left_out) out.push_back(std::log(piece_.time(s, constants_, values) / measured_[s]));
+    return out;
+  }
 
   void settle() {
     double loss = loss_of(piece_.times, values_);
     while (out_.rounds < kMostRounds) {
       ++out_.rounds;
-      std::vector<double> next = solve(none());
+      std::vector<double> next = solve(kNone);
       LinearPiece there;
       double next_loss = 0;
       // Beyond the piece the steps may be slower than it says: then go half as far.
@@ -101,7 +145,8 @@ class Fit {
       errors.push_back(std::abs(std::log(piece_.times[s] / measured_[s])));
     std::ranges::sort(errors);
     const auto steps = static_cast<double>(errors.size());
-    return freedom() < 1 ? 0 : 1.4826 * errors[errors.size() / 2] * std::sqrt(steps / freedom());
+    const double median = (errors[errors.size() / 2] + errors[(errors.size() - 1) / 2]) / 2;
+    return freedom() < 1 ? 0 : 1.4826 * median * std::sqrt(steps / freedom());
   }
 
   std::vector<double> times_of(const std::vector<StepTrial>& trials) {
@@ -138,18 +183,6 @@ class Fit {
     return piece;
   }
 
-  std::vector<double> solve(std::size_t left_out) const {
-    const LogErrors errors = [&](const std::vector<double>& values) {
-      std::vector<double> out;
-      for (std::size_t s = 0; s < measured_.size(); ++s)
-        if (s != left_out) out.push_back(std::log(piece_.time(s, constants_, values) / measured_[s]));
-      return out;
-    };
-    std::vector<double> values = fit_robustly(parameters_, errors, scale_).values();
-    for (std::size_t c = 0; c < values.size(); ++c) values[c] = std::min(values[c], constants_[c].most);
-    return values;
-  }
-
   /// What fit_robustly() minimises, of simulated times.
   double loss_of(const std::vector<double>& times, const std::vector<double>& values) const {
     double sum = 0;
@@ -158,26 +191,18 @@ class Fit {
       sum += 2 * (std::sqrt(1 + e * e) - 1);
     }
     for (std::size_t c = 0; c < values.size(); ++c) {
-      const double z = std::log(values[c] / constants_[c].expected) / constants_[c].spread;
+      const double z = std::log(values[c] / parameters_[c].expected) / parameters_[c].spread;
       sum += z * z;
     }
     return sum;
   }
 
+  /// Of the times that the piece says, relative.
   double change(const std::vector<double>& next) const {
     double most = 0;
-    for (std::size_t c = 0; c < next.size(); ++c) most = std::max(most, std::abs(std::log(next[c] / values_[c])));
+    for (std::size_t s = 0; s < measured_.size(); ++s)
+      most = std::max(most, std::abs(std::log(piece_.time(s, constants_, next) / piece_.times[s])));
     return most;
-  }
-
-  StepFit finish() {
-    out_.predicted = piece_.times;
-    find_intervals();
-    if (measured_.size() < 2) return std::move(out_);
-    std::vector<StepTrial> trials;
-    for (std::size_t s = 0; s < measured_.size(); ++s) trials.push_back({s, solve(s)});
-    out_.left_out = times_of(trials);
-    return std::move(out_);
   }
 
   /// Covariance of z = ln(value / expected) / spread: prior knowledge plus what the steps say, outliers weighing less.
@@ -244,11 +269,128 @@ class Fit {
   StepFit out_;
 };
 
+/// A fit with constants held at usual values, or none.
+class Candidate {
+ public:
+  /// `held`: by constant, its value if it is held. `from`: values of all constants to begin with, if there are any.
+  Candidate(const std::vector<StepConstant>& constants, std::vector<std::optional<double>> held,
+            const std::vector<double>& from, const std::vector<double>& measured, const SimulateSteps& simulate)
+      : held_(std::move(held)),
+        free_(free_of(constants, held_)),
+        simulate_([this, &simulate](std::vector<StepTrial> trials) {
+          for (StepTrial& trial : trials) trial.values = all(trial.values);
+          return simulate(trials);
+        }),
+        fit_(free_, measured, simulate_) {
+    std::vector<double> begin;
+    for (std::size_t c = 0; c < from.size(); ++c)
+      if (!held_[c]) begin.push_back(from[c]);
+    fit_.run(begin);
+  }
+  Candidate(const Candidate&) = delete;
+  Candidate& operator=(const Candidate&) = delete;
+
+  Fit& fit() { return fit_; }
+  const std::vector<std::optional<double>>& held() const { return held_; }
+
+  /// Values of all constants, from those of the free ones.
+  std::vector<double> all(const std::vector<double>& values) const {
+    std::vector<double> out;
+    auto next = values.begin();
+    for (const std::optional<double>& value : held_) out.push_back(value ? *value : *next++);
+    return out;
+  }
+
+ private:
+  static std::vector<StepConstant> free_of(const std::vector<StepConstant>& constants,
+                                           const std::vector<std::optional<double>>& held) {
+    std::vector<StepConstant> out;
+    for (std::size_t c = 0; c < constants.size(); ++c)
+      if (!held[c]) out.push_back(constants[c]);
+    return out;
+  }
+
+  std::vector<std::optional<double>> held_;
+  std::vector<StepConstant> free_;
+  SimulateSteps simulate_;
+  Fit fit_;
+};
+
+/// All ways to hold constants at usual values, the one that holds none first.
+std::vector<std::vector<std::optional<double>>> ways_to_hold(const std::vector<StepConstant>& constants) {
+  std::vector<std::vector<std::optional<double>>> out{{}};
+  for (const StepConstant& constant : constants) {
+    std::vector<std::vector<std::optional<double>>> longer;
+    for (const auto& way : out) {
+      longer.push_back(way);
+      longer.back().push_back(std::nullopt);
+    }
+    for (const double value : constant.usual)
+      for (const auto& way : out) {
+        longer.push_back(way);
+        longer.back().push_back(value);
+      }
+    out = std::move(longer);
+  }
+  return out;
+}
+
 }  // namespace
 
 StepFit fit_steps(const std::vector<StepConstant>& constants, const std::vector<double>& measured,
                   const SimulateSteps& simulate) {
-  return Fit(constants, measured, simulate).run();
+  std::vector<std::unique_ptr<Candidate>> candidates;
+  std::vector<double> from;  // where all are free
+  for (const auto& held : ways_to_hold(constants)) {
+    if (std::ranges::none_of(held, [](const auto& value) { return !value; })) continue;
+    candidates.push_back(std::make_unique<Candidate>(constants, held, from, measured, simulate));
+    if (from.empty()) from = candidates.front()->fit().values();
+  }
+  const auto best = [&](std::size_t left_out) {
+    struct Choice {
+      Candidate* candidate = nullptr;
+      std::vector<double> values;
+      double criterion = 0;
+    } out;
+    for (const auto& candidate : candidates) {
+      Fit& fit = candidate->fit();
+      std::vector<double> values = left_out == Fit::kNone ? fit.values() : fit.solve(left_out);
+      const double criterion = fit.criterion(values, left_out);
+      if (out.candidate != nullptr && criterion >= out.criterion) continue;
+      out = {candidate.get(), std::move(values), criterion};
+    }
+    return out;
+  };
+
+  const auto chosen = best(Fit::kNone);
+  int rounds = 0;
+  std::size_t simulations = 0;
+  for (const auto& candidate : candidates) {
+    rounds += candidate->fit().rounds();
+    simulations += candidate->fit().simulations();
+  }
+  StepFit out = chosen.candidate->fit().result();
+  out.rounds = rounds;
+  out.simulations = simulations;
+  if (chosen.candidate != candidates.front().get()) {
+    const StepFit free = candidates.front()->fit().result();
+    for (std::size_t c = 0; c < constants.size(); ++c)
+      if (const std::optional<double>& value = chosen.candidate->held()[c]) {
+        const FittedParameter& f = free.constants[c];
+        out.constants.insert(out.constants.begin() + static_cast<std::ptrdiff_t>(c),
+                             {f.name, f.unit, *value, std::min(f.low, *value), std::max(f.high, *value)});
+        out.held.push_back(f.name);
+      }
+  }
+  if (measured.size() < 2) return out;
+  std::vector<StepTrial> trials;
+  for (std::size_t s = 0; s < measured.size(); ++s) {
+    const auto choice = best(s);
+    trials.push_back({s, choice.candidate->all(choice.values)});
+  }
+  out.simulations += trials.size();
+  out.left_out = simulate(trials);
+  return out;
 }
 
 }  // namespace epocast

@@ -6,6 +6,10 @@
 // cent; that gives the linear piece exactly. On it the robust regression of robust_fit.hpp finds the best values, where
 // the steps are simulated again, until nothing moves: mostly three or four rounds. Cross-validation solves on the last
 // piece without one step, and simulates that step with the values found.
+//
+// A constant with usual values (stack.scale: 0 or 1) is held at one of them unless leaving it free lowers Akaike's
+// criterion for small samples (Hurvich and Tsai, Biometrika 76, 1989): a handful of steps that lose next to nothing
+// tells its value badly, and left-out steps pay for that. Each left-out step is predicted by a choice of its own.
 
 #include <functional>
 #include <string>
@@ -26,10 +30,11 @@ struct StepTrial {
 using SimulateSteps = std::function<std::vector<double>(const std::vector<StepTrial>&)>;
 
 struct StepFit {
-  std::vector<FittedParameter> constants;  ///< with 95 % intervals
+  std::vector<FittedParameter> constants;  ///< with 95 % intervals; of one that is held, also its own where it is free
   std::vector<double> predicted;           ///< [s] by step
   std::vector<double> left_out;            ///< [s] predicted from the other steps; empty for a single step
   std::vector<std::string> warnings;       ///< constants that the steps do not tell, or not apart
+  std::vector<std::string> held;           ///< keys of constants that have a usual value
   int rounds = 0;
   std::size_t simulations = 0;
 };

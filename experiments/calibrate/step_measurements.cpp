@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <type_traits>
 
 #include "experiments/scaled_setting.hpp"
 
@@ -73,6 +74,11 @@ class Reader {
     out_.source = header("source");
     out_.date = header("date");
     for (const CsvRow& row : table_.rows()) add(row);
+    out_.fitted = fitted_.empty() ? usual_constants() : fitted_;
+    for (std::size_t s = 0; s < out_.steps.size(); ++s)
+      in_row(table_.rows()[s], [&] {
+        for (const std::string& key : out_.fitted) check_free(out_.steps[s].scenario.config(), key);
+      });
     return std::move(out_);
   }
 
@@ -97,7 +103,8 @@ class Reader {
       seconds = row.seconds(time_.name, time_.unit);
     const StepRange range = range_of(setup);
     extend(out_.range, range);
-    out_.steps.push_back({std::move(scenario), settings, seconds, row.line(), range.workers[1], range.batch[1]});
+    out_.steps.push_back({std::move(scenario), settings, seconds, row.line(), range.workers[1], range.batch[1],
+                          setup.stack.name() != kIdealStack});
   }
 
   Scenario read_row(const CsvRow& row, const std::vector<Override>& changes, const std::string& settings) {
@@ -115,13 +122,27 @@ class Reader {
     return {first.study, settings, {}, config.without("noise"), {}};
   }
 
-  /// What a row sets wrong is reported in that row; what the study has wrong, in the study.
   ScenarioSetup check(const CsvRow& row, const Scenario& scenario) const {
-    try {
-      for (const std::string& key : fitted_) check_free(scenario.config(), key);
+    return in_row(row, [&] {
       ScenarioSetup setup = read_scenario(scenario, registries_);
       for (const PhaseSettings& phase : setup.phases) setup.compile(phase).graph.validate(setup.cluster);
       return setup;
+    });
+  }
+
+  std::vector<std::string> usual_constants() const {
+    std::vector<std::string> out{"compute.scale", "compute.step_overhead"};
+    const auto has_stack = [](const MeasuredStep& step) { return step.has_stack; };
+    if (out_.range.workers[1] > 1)
+      out.push_back(std::ranges::any_of(out_.steps, has_stack) ? "stack.scale" : "network.efficiency");
+    return out;
+  }
+
+  /// What a row sets wrong is reported in that row; what the study has wrong, in the study.
+  template <class Action>
+  std::invoke_result_t<Action> in_row(const CsvRow& row, const Action& action) const {
+    try {
+      return action();
     } catch (const ConfigError& problem) {
       if (!problem.where().file.starts_with("--set ")) throw;
       throw row.error(problem.key_path(), problem.problem());

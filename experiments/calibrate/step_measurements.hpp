@@ -26,16 +26,20 @@ struct MeasuredStep {
   double seconds = 0;    ///< one iteration of every worker
   int line = 0;
   std::int64_t workers = 1, batch = 1;  ///< the batch is one worker's
+  bool has_stack = false;               ///< whether software costs anything
 };
 
 struct StepMeasurements {
   std::string study, source, date;
   std::vector<MeasuredStep> steps;
   StepRange range;
+  std::vector<std::string> fitted;  ///< keys whose values the steps are to tell
 };
 
-/// Reads the table and checks each row's scenario. `fitted`: keys that no row may set. Throws ConfigError with the
-/// table's file and line: for a missing or unknown unit, duplicate rows, anything wrong with a row's scenario.
+/// Reads the table and checks each row's scenario. `fitted`: keys that no row may set; if empty, compute.scale,
+/// compute.step_overhead and, with several workers, one constant for what these lose: stack.scale where the study names
+/// a stack, else network.efficiency. Throws ConfigError with the table's file and line: for a missing or unknown unit,
+/// duplicate rows, anything wrong with a row's scenario.
 StepMeasurements read_step_measurements(const CsvTable& table, const std::filesystem::path& study,
                                         const std::vector<std::string>& fitted, const Registries& registries);
 

@@ -74,6 +74,8 @@ void print_report(std::ostream& out, const StepMeasurements& measured, const std
     rows.push_back({p.name, value_text(p, p.value), value_text(p, p.low), value_text(p, p.high)});
   out << align_columns(rows);
   out << fmt::format("{} rounds, {} simulations\n", fit.rounds, fit.simulations);
+  for (const std::string& key : fit.held)
+    out << fmt::format("{} is held at a usual value: the steps do not show that it has another\n", key);
   for (const std::string& warning : fit.warnings) out << "warning: " << warning << '\n';
   for (const FittedParameter& p : fit.constants)
     if (p.name == "network.efficiency" && p.low > 1)

@@ -19,17 +19,15 @@
 namespace epocast {
 namespace {
 
-std::vector<StepConstant> read_constants(const CalibrateStepsArguments& arguments) {
-  std::vector<StepConstant> out;
-  for (const std::string& key : arguments.constants) {
+void check_constants(const std::vector<std::string>& keys) {
+  for (const std::string& key : keys) {
     try {
-      out.push_back(find_step_constant(key));
+      find_step_constant(key);
     } catch (const std::invalid_argument& problem) {
       throw ConfigError(std::string("--fit: ") + problem.what());
     }
-    if (std::ranges::count(arguments.constants, key) > 1) throw ConfigError("--fit: '" + key + "' is named twice");
+    if (std::ranges::count(keys, key) > 1) throw ConfigError("--fit: '" + key + "' is named twice");
   }
-  return out;
 }
 
 /// Simulates steps in children, as `run` does.
@@ -75,12 +73,11 @@ int calibrate_steps(const CalibrateStepsArguments& arguments, const Registries& 
   if (arguments.study.empty())
     throw ConfigError("steps are of a study; give --study STUDY.yaml, and --from a table of its steps");
   if (arguments.files.size() > 1) throw ConfigError("--from: one table of steps at a time; join them");
-  CalibrateStepsArguments chosen = arguments;
-  if (chosen.constants.empty()) chosen.constants = {"compute.scale", "compute.step_overhead", "network.efficiency"};
-  std::vector<StepConstant> constants = read_constants(chosen);
+  check_constants(arguments.constants);
   const CsvTable table = CsvTable::load(arguments.files.front());
-  const StepMeasurements measured = read_step_measurements(table, arguments.study, chosen.constants, registries);
-  if (arguments.constants.empty() && measured.range.workers[1] == 1) constants.pop_back();  // there is no network
+  const StepMeasurements measured = read_step_measurements(table, arguments.study, arguments.constants, registries);
+  std::vector<StepConstant> constants;
+  for (const std::string& key : measured.fitted) constants.push_back(find_step_constant(key));
 
   const int jobs = arguments.jobs > 0 ? arguments.jobs : available_processors();
   Simulator simulator(measured, constants, registries, jobs);

@@ -65,6 +65,18 @@ TEST_CASE("a robust fit finds the constants, their interval holds them, and outl
   CHECK(fit.parameters[2].low == fit.parameters[2].high);
 }
 
+TEST_CASE("a robust fit takes the better of two valleys, if it is told where the other one is") {
+  // Errors vanish at 100 only, but they are smaller at 1 than anywhere near it.
+  const LogErrors errors = [](const std::vector<double>& v) {
+    const double x = std::log(v[0]) / std::log(10);  // 0 at the expected value, 2 in the other valley
+    return std::vector<double>{x < 1 ? 0.3 + x * x : x - 2};
+  };
+  const std::vector<FitParameter> one{{"x", "", 1, 10}};
+  CHECK(fit_robustly(one, errors, 0.01).values()[0] < 3);
+  CHECK(fit_robustly(one, errors, 0.01, {80}).values()[0] == Approx(100).epsilon(0.2));
+  CHECK(fit_robustly(one, errors, 0.01, {1}).values() == fit_robustly(one, errors, 0.01).values());
+}
+
 TEST_CASE("interpolation returns what was measured, decays to nothing far away, and learns its lengths") {
   std::vector<Coordinates> at;
   std::vector<double> y;

@@ -49,6 +49,27 @@ TEST_CASE("the slowest of n draws: means of order statistics") {
   CHECK(expected_maximum(1000) == Approx(3.24144).epsilon(1e-5));
 }
 
+TEST_CASE("scale is a factor on all that several workers lose, and on nothing else") {
+  const std::string keys =
+      "copies: 4\naccumulation: 12\nprocessor_rate: 1 GB/s\nhandshake: 1\nwindow: 1 MB\ncollective_overhead: 20 us\n"
+      "interference: 0.4\nspread: 0.02\nranges: {spread: [0.01, 0.04]}\n";
+  const SoftwareStack plain = stack(keys), twice = stack(keys + "scale: 2\n"), none = stack(keys + "scale: 0\n");
+  for (const auto& [scaled, factor] : {std::pair{&twice, 2.0}, std::pair{&none, 0.0}}) {
+    CAPTURE(factor);
+    CHECK(scaled->copies() == factor * plain.copies());
+    CHECK(scaled->processor_time() == factor * plain.processor_time());
+    CHECK(scaled->handshake() == factor * plain.handshake());
+    CHECK(scaled->collective_overhead().value == factor * plain.collective_overhead().value);
+    CHECK(scaled->interference() == Approx(factor * plain.interference()));
+    CHECK(scaled->spread() == factor * plain.spread());
+    CHECK(scaled->window() == plain.window());
+    CHECK(scaled->accumulates());
+    CHECK(scaled->ends()[0].high->spread() == factor * 0.04);
+  }
+  CHECK(stack(keys + "scale: 3\n").interference() < 1);  // a device that computes nothing would never end
+  CHECK_THAT(testing::message([&] { stack(keys + "scale: -1\n"); }), Catch::Contains("scale"));
+}
+
 TEST_CASE("the ideal stack changes nothing, and no other one a worker that is alone") {
   const SoftwareStack all = stack("gradients: fp32\ncopies: 4\nprocessor_rate: 1 GB/s\nspread: 0.1\n");
   for (const Changed& layer : {Changed(SoftwareStack(), 8), Changed(all, 1)}) {

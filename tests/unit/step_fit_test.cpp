@@ -94,6 +94,40 @@ TEST_CASE("constants of a stack are found, and stay within what a study may say"
   }
 }
 
+TEST_CASE("a constant keeps its usual value until steps show that it has another", "[calibration]") {
+  // One, two and eight workers, at two batch sizes; several lose 0, 5 or 10 ms, times the scale.
+  const std::vector<StepConstant> two = constants({"compute.scale", "stack.scale"});
+  const std::vector<double> kernels{0.2, 0.2, 0.2, 0.4, 0.4, 0.4}, lost{0, 0.005, 0.01, 0, 0.005, 0.01};
+  const SimulateSteps simulate = [&](const std::vector<StepTrial>& trials) {
+    std::vector<double> out;
+    for (const StepTrial& t : trials) {
+      REQUIRE(t.values.size() == 2);
+      out.push_back(t.values[0] * kernels[t.step] + t.values[1] * lost[t.step]);
+    }
+    return out;
+  };
+  const std::vector<double> noise{0.004, -0.005, 0.002, -0.003, 0.004, -0.002};
+  const auto fit_of = [&](double scale) {
+    std::vector<double> steps;
+    for (std::size_t s = 0; s < lost.size(); ++s)
+      steps.push_back((1.5 * kernels[s] + scale * lost[s]) * std::exp(noise[s]));
+    return fit_steps(two, steps, simulate);
+  };
+  for (const double scale : {0.0, 0.03, 1.0, 1.1}) {
+    const StepFit fit = fit_of(scale);
+    CAPTURE(scale);
+    REQUIRE(fit.held == std::vector<std::string>{"stack.scale"});
+    CHECK(fit.constants[1].value == std::round(scale));
+    CHECK(fit.constants[1].low <= scale);
+    CHECK(fit.constants[1].high >= scale);
+    CHECK(fit.constants[0].value == Approx(1.5).epsilon(0.01));
+    REQUIRE(fit.left_out.size() == lost.size());
+  }
+  const StepFit more = fit_of(6);
+  CHECK(more.held.empty());
+  CHECK(more.constants[1].value == Approx(6).epsilon(0.1));
+}
+
 TEST_CASE("one wild step moves neither the constants nor the other steps' predictions much", "[calibration]") {
   std::vector<double> times = measured(1.4, 0.03, 0.6);
   times[3] *= 2;
