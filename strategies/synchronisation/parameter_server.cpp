@@ -26,8 +26,11 @@ std::optional<int> read_staleness(const ConfigNode& options, ParameterServer::Mo
 
 ParameterServer::Overlap read_overlap(const ConfigNode& options) {
   using enum ParameterServer::Overlap;
-  if (options.has("overlap") && options.at("overlap").is_scalar() && options.at("overlap").as_string() == "push")
-    return pushes;
+  if (options.has("overlap") && options.at("overlap").is_scalar()) {
+    const std::string word = options.at("overlap").as_string();
+    if (word == "push") return pushes;
+    if (word == "step") return step;
+  }
   return options.get("overlap", true) ? both : none;
 }
 
@@ -58,7 +61,7 @@ class ServedPlace final : public PlaceSynchronisation {
 
   void before_forward(std::size_t layer, const Turn& turn) override {
     if (!turn.first || !place_.stage.in_program_order()) return;
-    if (overlaps() ? is_first_[layer] : layer == place_.chunk.first) needed_[layer] = place_.stage.mark(passed_);
+    if (pulls_by_piece() ? is_first_[layer] : layer == place_.chunk.first) needed_[layer] = place_.stage.mark(passed_);
     passed_ = place_.trace.layers[layer].name;
   }
 
@@ -94,8 +97,8 @@ class ServedPlace final : public PlaceSynchronisation {
     }
     // Without overlap a step is one whole: nothing of it begins before all updates that the last one led to; nor do
     // pulls where only pushes overlap. A server that replies to each push waits for no others.
-    if (settings_.overlap != ParameterServer::Overlap::both && !settings_.servers.replies())
-      start_ = place_.stage.moment({"start", label("")});
+    const bool waits = !overlaps() || settings_.overlap == ParameterServer::Overlap::pushes;
+    if (waits && !settings_.servers.replies()) start_ = place_.stage.moment({"start", label("")});
     for (const ParameterPiece& piece : pieces_) serve(piece);
   }
 
@@ -109,6 +112,8 @@ class ServedPlace final : public PlaceSynchronisation {
 
  private:
   bool overlaps() const { return settings_.overlap != ParameterServer::Overlap::none; }
+  /// Whether the forward pass begins before all pulls have ended.
+  bool pulls_by_piece() const { return overlaps() && settings_.overlap != ParameterServer::Overlap::step; }
   std::string label(const std::string& piece) const { return place_.name() + piece; }
 
   /// Pull, push and update of a piece. Where programs end their steps, a step begins with the pull; else with whatever
@@ -133,7 +138,7 @@ class ServedPlace final : public PlaceSynchronisation {
     if (pulls_first) {
       // On its way forward, a worker needs the piece at the first layer in it; on its way back it reaches that layer
       // last.
-      const auto& [needed_by, lag] = place_.stage.at(*needed_[overlaps() ? first : place_.chunk.first]);
+      const auto& [needed_by, lag] = place_.stage.at(*needed_[pulls_by_piece() ? first : place_.chunk.first]);
       for (const TaskId task : needed_by) graph_.after(pull.last, task, lag);
       if (updated_) graph_.after(*updated_, start_.value_or(pull.first), 1);
     } else {
@@ -219,9 +224,10 @@ EntryInfo ParameterServer::info() {
        {"backup", "workers", "0 .. workers - 1", "1", "whose gradients, the last to come, are dropped (mode: backup)"},
        {"granularity", "", "tensor | layer | model", "layer",
         "what one message carries: a tensor, a layer, or all that a server holds"},
-       {"overlap", "", "true | push | false", "true",
+       {"overlap", "", "true | push | step | false", "true",
         "push during the backward pass and pull during the forward pass, as far as the granularity allows; with push, "
-        "pulls begin when all updates of the worker's last step have ended; without, a step does"},
+        "pulls begin when all updates of the worker's last step have ended; with step, a step begins when all its "
+        "pulls have ended; without, when all updates have, and then pulls"},
        {"by_node", "", "true | false", "false",
         "the devices of a node sum their gradients first, then each pushes and pulls its share of them (mode: sync)"}}};
   for (ParameterInfo& shared : ServerOptions::parameters()) info.parameters.push_back(std::move(shared));

@@ -32,8 +32,8 @@ class ParameterServer final : public Synchronisation {
 
   enum class Mode { sync, async, stale, backup };
   /// What hides behind passes: pushes behind the backward pass, and pulls behind the forward pass, piece by piece as
-  /// these are updated; with `pushes`, pulls wait for the step to end.
-  enum class Overlap { none, pushes, both };
+  /// these are updated; with `pushes`, pulls wait for the step to end; with `step`, the next step for all pulls.
+  enum class Overlap { none, pushes, step, both };
   struct Settings {
     Mode mode = Mode::sync;
     std::optional<int> staleness = 0;  ///< bound in steps; absent: none

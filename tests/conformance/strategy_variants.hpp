@@ -320,7 +320,7 @@ inline std::map<std::string, std::vector<Variant>> strategy_variants() {
                       .min_workers = 2,
                       .workers = {4}},
                      {.options = "{placement: even, location: colocated, connection: in_order}", .workers = {4}}};
-  for (const char* overlap : {"true", "false", "push"})
+  for (const char* overlap : {"true", "false", "push", "step"})
     table["dist_device_sync"].push_back({.options = std::string("{overlap: ") + overlap + "}", .workers = {4}});
   table["megatron"] = {
       {.options = "{pipeline: 2, tensor: 1, micro_batches: 4, sequence_parallel: false, distributed_optimizer: true}",

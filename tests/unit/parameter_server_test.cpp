@@ -140,6 +140,20 @@ TEST_CASE("pushes may overlap while pulls wait for the step to end", "[parameter
   early.check("pull A", 0, 1, 94.06, 105.06);
 }
 
+TEST_CASE("a step may begin when all of its pulls have ended, each of which began with its update",
+          "[parameter_server]") {
+  // As above, but B is pulled from 74.06 until 85.06, A from 94.06 until 105.06, when the next forward pass begins.
+  const testing::Star star(3, 1e9, 1 * kMs);
+  const Executed executed = run(star, 1, "{overlap: step}", {}, two_layers);
+  for (const std::int64_t k : {1, 2, 30}) {
+    const double t = static_cast<double>(k - 1) * 84.06;
+    executed.check("pull B", 0, k, t + 74.06, t + 85.06);
+    executed.check("pull A", 0, k, t + 94.06, t + 105.06);
+    executed.check("forward A", 0, k, t + 105.06, t + 115.06);
+    executed.check("push B", 0, k, t + 145.06, t + 156.06);
+  }
+}
+
 TEST_CASE("by tensor: each tensor is a message, and a server's share", "[parameter_server]") {
   // 6 and 4 MB on two servers: pulls of 7 and 5, pushes as well, updates in proportion: 1.2 and 0.8 of 2.
   const testing::Star star(4, 1e9, 1 * kMs);
