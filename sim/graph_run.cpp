@@ -161,12 +161,22 @@ double GraphRun::processor_work(Instance i) const {
   return options_.costs.processor_time * bytes;
 }
 
+/// Whether kernels of the devices move the bytes: all but messages to and from the memory of a node's processors, which
+/// copy engines move.
+bool GraphRun::takes_kernels(Instance i) const {
+  const auto* transfer = std::get_if<Transfer>(&compiled_.task(i.task).work);
+  if (transfer == nullptr) return true;
+  const auto [from, to] = network_.ends(*transfer, i.rank);
+  const auto trains = [&](DeviceId device) { return cluster_.devices[static_cast<std::size_t>(device)].trains; };
+  return trains(from) && trains(to);
+}
+
 /// Share of its devices that a communication takes from computation: more, the faster its bytes move.
 double GraphRun::processor_share(Instance i) const {
-  const CommunicationCosts& costs = options_.costs;
-  if (costs.processor_time == 0) return costs.interference;
+  const double kernels = takes_kernels(i) ? options_.costs.interference : 0;
+  if (options_.costs.processor_time == 0) return kernels;
   const double time = network_.idle_time(i.task, i.rank);
-  return time > 0 ? std::min(kMostOfProcessors, costs.interference + processor_work(i) / time) : 0;
+  return time > 0 ? std::min(kMostOfProcessors, kernels + processor_work(i) / time) : 0;
 }
 
 /// s that a communication takes longer than its links need, as the processors move its bytes no faster.

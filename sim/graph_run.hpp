@@ -56,6 +56,7 @@ class GraphRun final : SimEngine::Listener {
   void start_collective(Instance i, const CollectivePlan& plan, double bytes);
   double overhead(const Collective& collective, double bytes) const;
   double processor_work(Instance i) const;
+  bool takes_kernels(Instance i) const;
   double processor_share(Instance i) const;
   double processor_wait(Instance i) const;
   void note_communication(Instance i, bool begins);

@@ -129,6 +129,8 @@ inline std::map<std::string, std::vector<Variant>> strategy_variants() {
   }
 
   // The synthetic network has five layers that take time: at most five stages.
+  parameter_server.push_back({.options = "{overlap: step, servers: 2}", .workers = {2, 5}});
+
   std::vector<Variant>& pipeline = table["pipeline"];
   for (const std::string schedule :
        {"naive", "gpipe", "1f1b", "zb_h1", "zb_h2, micro_batches: 4", "pipedream", "2bw", "threaded"}) {

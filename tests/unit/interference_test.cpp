@@ -149,6 +149,29 @@ TEST_CASE("a message longer than the window goes in parts, each with its notice"
       }
 }
 
+TEST_CASE("messages to a node's processors take no kernels, those between devices do") {
+  // A 0..1, a message of 2 s after it, B 1..6 at half speed while the message is under way; 1..5 if copy engines move
+  // it.
+  CyclicTaskGraph graph;
+  const GroupId worker = graph.add_group("worker", {0}), server = graph.add_group("server", {1});
+  const QueueId compute = graph.add_queue("compute", worker, QueueRole::compute, Discipline::program_order);
+  const TaskId a = graph.compute(compute, Seconds(1), {"A", ""});
+  const TaskId b = graph.compute(compute, Seconds(4), {"B", ""});
+  const TaskId push = graph.transfer(worker, QueueId::none, {worker, server, Bytes(2e9)}, {"push", ""});
+  graph.after(a, push);
+  graph.after(push, a, 1);
+  graph.after(b, a, 1);
+  const testing::Star star(2, 1e9, 0);
+  for (const bool processors : {false, true}) {
+    Cluster cluster = star.cluster();
+    cluster.devices[1].trains = !processors;
+    const ExecutionResult result = testing::simulate(
+        cluster, graph, {.iterations = 3, .exact = true, .costs = {.interference = 0.5}, .record_timeline = true});
+    CHECK(interval(graph, result, "push").end == Approx(3));
+    CHECK(interval(graph, result, "B").end == Approx(processors ? 5 : 6));
+  }
+}
+
 TEST_CASE("copies come before the messages, in proportion to bytes") {
   const Trial trial(std::nullopt);
   for (const ExecutionResult& result : trial.run({.costs = {.copy_time = 0.5e-9}}))
