@@ -66,7 +66,7 @@ class Fit {
   /// `from`: values to begin with, if others than the expected ones.
   void run(const std::vector<double>& from) {
     if (!from.empty()) values_ = from;
-    piece_ = linearise(values_);
+    piece_ = linearise(values_, times_at(values_));
     settle();
     // Where all steps scatter more than that, they are told from wild ones by their own scatter.
     const double scatter = std::min(kTuning * typical_error(), kMostScatter);
@@ -120,18 +120,18 @@ class Fit {
     while (out_.rounds < kMostRounds) {
       ++out_.rounds;
       std::vector<double> next = solve(kNone);
-      LinearPiece there;
+      std::vector<double> there;
       double next_loss = 0;
       // Beyond the piece the steps may be slower than it says: then go half as far.
       for (int halvings = 0;; ++halvings) {
         if (change(next) < kSettled || halvings == 6) return;
-        there = linearise(next);
-        next_loss = loss_of(there.times, next);
+        there = times_at(next);
+        next_loss = loss_of(there, next);
         if (next_loss <= loss) break;
         for (std::size_t c = 0; c < next.size(); ++c) next[c] = std::sqrt(next[c] * values_[c]);
       }
       values_ = std::move(next);
-      piece_ = std::move(there);
+      piece_ = linearise(values_, std::move(there));
       loss = next_loss;
     }
   }
@@ -159,27 +159,31 @@ class Fit {
     return value * (1 + kMove) <= constants_[c].most ? value * (1 + kMove) : value / (1 + kMove);
   }
 
-  LinearPiece linearise(const std::vector<double>& values) {
+  std::vector<double> times_at(const std::vector<double>& values) {
+    std::vector<StepTrial> trials;
+    for (std::size_t s = 0; s < measured_.size(); ++s) trials.push_back({s, values});
+    return times_of(trials);
+  }
+
+  /// The piece around `values`, where the steps take `times`.
+  LinearPiece linearise(const std::vector<double>& values, std::vector<double> times) {
     const std::size_t n = constants_.size();
     std::vector<StepTrial> trials;
-    for (std::size_t s = 0; s < measured_.size(); ++s) {
-      trials.push_back({s, values});
+    for (std::size_t s = 0; s < measured_.size(); ++s)
       for (std::size_t c = 0; c < n; ++c) {
         trials.push_back({s, values});
         trials.back().values[c] = moved(c, values[c]);
       }
-    }
-    const std::vector<double> times = times_of(trials);
+    const std::vector<double> moved_times = times_of(trials);
     LinearPiece piece;
     for (std::size_t c = 0; c < n; ++c) piece.at.push_back(basis(constants_[c], values[c]));
     for (std::size_t s = 0; s < measured_.size(); ++s) {
-      const std::size_t first = s * (n + 1);
-      piece.times.push_back(times[first]);
       auto& slopes = piece.slopes.emplace_back();
       for (std::size_t c = 0; c < n; ++c)
-        slopes.push_back((times[first + 1 + c] - times[first]) /
+        slopes.push_back((moved_times[s * n + c] - times[s]) /
                          (basis(constants_[c], moved(c, values[c])) - piece.at[c]));
     }
+    piece.times = std::move(times);
     return piece;
   }
 
