@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "costmodels/dense.hpp"
+#include "sim/quantile.hpp"
 #include "sim/words.hpp"
 
 namespace epocast {
@@ -143,10 +144,8 @@ class Fit {
     std::vector<double> errors;
     for (std::size_t s = 0; s < measured_.size(); ++s)
       errors.push_back(std::abs(std::log(piece_.times[s] / measured_[s])));
-    std::ranges::sort(errors);
     const auto steps = static_cast<double>(errors.size());
-    const double median = (errors[errors.size() / 2] + errors[(errors.size() - 1) / 2]) / 2;
-    return freedom() < 1 ? 0 : 1.4826 * median * std::sqrt(steps / freedom());
+    return freedom() < 1 ? 0 : 1.4826 * median(std::move(errors)) * std::sqrt(steps / freedom());
   }
 
   std::vector<double> times_of(const std::vector<StepTrial>& trials) {

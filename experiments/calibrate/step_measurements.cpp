@@ -103,8 +103,8 @@ class Reader {
       seconds = row.seconds(time_.name, time_.unit);
     const StepRange range = range_of(setup);
     extend(out_.range, range);
-    out_.steps.push_back({std::move(scenario), settings, seconds, row.line(), range.workers[1], range.batch[1],
-                          setup.stack.name() != kIdealStack});
+    has_stack_ = has_stack_ || setup.stack.name() != kIdealStack;
+    out_.steps.push_back({std::move(scenario), settings, seconds, row.line(), range.workers[1], range.batch[1]});
   }
 
   Scenario read_row(const CsvRow& row, const std::vector<Override>& changes, const std::string& settings) {
@@ -132,9 +132,7 @@ class Reader {
 
   std::vector<std::string> usual_constants() const {
     std::vector<std::string> out{"compute.scale", "compute.step_overhead"};
-    const auto has_stack = [](const MeasuredStep& step) { return step.has_stack; };
-    if (out_.range.workers[1] > 1)
-      out.push_back(std::ranges::any_of(out_.steps, has_stack) ? "stack.scale" : "network.efficiency");
+    if (out_.range.workers[1] > 1) out.push_back(has_stack_ ? "stack.scale" : "network.efficiency");
     return out;
   }
 
@@ -160,6 +158,7 @@ class Reader {
   const Registries& registries_;
   const TimeColumn& time_;
   std::map<std::string, int> lines_;
+  bool has_stack_ = false;  ///< whether software costs anything in a step
   StepMeasurements out_;
 };
 

@@ -26,7 +26,6 @@ struct MeasuredStep {
   double seconds = 0;    ///< one iteration of every worker
   int line = 0;
   std::int64_t workers = 1, batch = 1;  ///< the batch is one worker's
-  bool has_stack = false;               ///< whether software costs anything
 };
 
 struct StepMeasurements {

@@ -2,14 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <ostream>
+#include <utility>
 
 #include "experiments/calibrate/plot.hpp"
 #include "experiments/calibrate/step_ruler.hpp"
 #include "experiments/text_table.hpp"
+#include "sim/quantile.hpp"
 #include "sim/quantity.hpp"
 
 namespace epocast {
@@ -23,10 +24,7 @@ double median_error(const StepMeasurements& measured, const std::vector<double>&
   std::vector<double> errors;
   for (std::size_t s = 0; s < predicted.size(); ++s)
     errors.push_back(std::abs(predicted[s] / measured.steps[s].seconds - 1));
-  if (errors.empty()) return 0;
-  std::ranges::sort(errors);
-  const std::size_t middle = errors.size() / 2;
-  return errors.size() % 2 == 1 ? errors[middle] : (errors[middle - 1] + errors[middle]) / 2;
+  return median(std::move(errors));
 }
 
 std::vector<std::optional<double>> by_ruler(const StepMeasurements& measured) {
