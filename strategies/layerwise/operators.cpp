@@ -1,6 +1,7 @@
 #include "strategies/layerwise/operators.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace epocast {
 namespace {
@@ -274,6 +275,8 @@ Model model_of(const WorkloadTrace& trace) {
     const double values = of.output.value / bytes_per_value(trace.precision) / static_cast<double>(trace.batch);
     layer.output.channels = std::max<std::int64_t>(1, static_cast<std::int64_t>(values + 0.5));
     layer.needs_gradient = of.needs_gradient;
+    for (const GradientTensor& tensor : of.gradients)
+      layer.parameters.push_back({tensor.name, std::llround(tensor.bytes.value / bytes_per_value(trace.precision))});
   }
   return model;
 }

@@ -128,8 +128,9 @@ class ServedPlace final : public PlaceSynchronisation {
     share.bytes = share.bytes / node_.extent;
     TaskChain pull = servers_.pull(share), push = servers_.push(share);
     if (node_.extent > 1) {
-      push.first = within_node(CollectiveOp::reduce_scatter, piece, "sum in node");
-      graph_.after(push.first, push.last);
+      const TaskId summed = within_node(CollectiveOp::reduce_scatter, piece, "sum in node");
+      graph_.after(summed, push.first);
+      push.first = summed;
       const TaskId gathered = within_node(CollectiveOp::all_gather, piece, "gather in node");
       graph_.after(pull.last, gathered);
       pull.last = gathered;

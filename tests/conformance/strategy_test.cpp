@@ -6,6 +6,8 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <boost/graph/adjacency_list.hpp>
+#include <boost/graph/strong_components.hpp>
 #include <cmath>
 #include <numeric>
 #include <set>
@@ -56,6 +58,29 @@ double iterations_cut(const CyclicTaskGraph& graph, const CycleBound& bound) {
 bool may_have_anomalies(const Case& c) {
   return c.strategy == "operators" || c.variant.options.find("name: operators") != std::string::npos ||
          c.variant.options.find("in_flight: 3") != std::string::npos;
+}
+
+/// A task of each component of the graph that waits for nothing outside it, beside the first: a step has one pace.
+std::vector<std::string> tasks_driven_by_nobody(const CyclicTaskGraph& graph) {
+  const std::size_t tasks = graph.tasks().size();
+  boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS> waits(tasks);
+  for (const Edge& e : graph.edges_with_program_order())
+    boost::add_edge(static_cast<std::size_t>(e.before), static_cast<std::size_t>(e.after), waits);
+  std::vector<std::size_t> component(tasks);
+  const std::size_t components = boost::strong_components(waits, component.data());
+  std::vector<bool> driven(components, false);
+  for (const Edge& e : graph.edges_with_program_order()) {
+    const std::size_t before = component[static_cast<std::size_t>(e.before)];
+    const std::size_t after = component[static_cast<std::size_t>(e.after)];
+    if (before != after) driven[after] = true;
+  }
+  std::vector<std::string> out;
+  for (std::size_t t = 0; t < tasks; ++t) {
+    if (!driven[component[t]]) out.push_back(graph.tasks()[t].label.text());
+    driven[component[t]] = true;
+  }
+  if (!out.empty()) out.erase(out.begin());
+  return out;
 }
 
 bool computes(const CyclicTaskGraph& graph) {
@@ -112,6 +137,17 @@ TEST_CASE("numbers of workers that a strategy cannot use are errors in the optio
           INFO(Case({strategy, variant, workers}).text());
           CHECK_THROWS_AS(Case({strategy, variant, workers}).compile(cluster()), ConfigError);
         }
+}
+
+TEST_CASE("no task runs ahead of a step", "[conformance]") {
+  // What waits for nothing that the rest does would run as often as it can. On hosts of their own and on one node.
+  for (const Case& c : all_cases()) {
+    INFO(c.text());
+    Cluster one_node = cluster();
+    for (int d = 0; d < c.workers; ++d) one_node.devices[static_cast<std::size_t>(d)].node = "a";
+    for (const Cluster* where : {&cluster(), static_cast<const Cluster*>(&one_node)})
+      CHECK(tasks_driven_by_nobody(c.compile(*where).graph) == std::vector<std::string>{});
+  }
 }
 
 TEST_CASE("graphs are valid and need memory", "[conformance]") {

@@ -230,6 +230,7 @@ inline std::map<std::string, std::vector<Variant>> strategy_variants() {
   for (const char* options :
        {"{granularity: tensor, servers: 2, overlap: push, by_node: false, requests: concurrent}",
         "{mode: async, overlap: push}", "{by_node: true, granularity: tensor}",
+        "{by_node: true, overlap: step, servers: 2, copy_rate: 2 GB/s, server_rate: 3 GB/s}",
         "{granularity: model, requests: one_at_a_time}",
         "{mode: async, granularity: model, overlap: false, requests: one_at_a_time, reply_buffer: 10 kB}"})
     parameter_server.push_back({.options = options, .workers = {1, 4}});

@@ -142,6 +142,16 @@ TEST_CASE("by node: devices of a node sum first, then each pushes and pulls its 
   }
   CHECK(executed.result.metrics.bytes == Approx(80 * kMB));
 
+  // Each copies 5 MB at 1 GB/s, 5 ms, between pull and exchange, and between sum and push.
+  const Executed copied = run(cluster, 4, "{by_node: true, copy_rate: 1 GB/s}", {}, one_layer);
+  for (const std::int64_t k : {0, 30}) {
+    const double t = static_cast<double>(k) * 96.12;
+    copied.check("unpack A", 3, k, t + 21, t + 26);
+    copied.check("sum in node A", 0, k, t + 62, t + 68);
+    copied.check("pack A", 3, k, t + 68, t + 73);
+    copied.check("push A", 3, k, t + 73, t + 94);
+  }
+
   // Alone on its node, a worker has nothing to sum; nodes of one and of three have no common share.
   CHECK(run(star, 4, "{by_node: true}").result.iteration == run(star, 4, "{}").result.iteration);
   cluster.devices[1].node = "b";
