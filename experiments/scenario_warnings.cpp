@@ -40,6 +40,11 @@ void add_warnings(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs,
         add(setup.cost_model->caveats(batch));
         add(setup.cost_model->device_caveats(setup.cluster.devices[static_cast<std::size_t>(device)]));
       }
+  if (setup.model.opaque && setup.computes_updates)
+    add(
+        {fmt::format("nothing says how long {} computes, so times are those of communication and updates alone; give "
+                     "compute.step_time",
+                     setup.model.name)});
   if (setup.steps) add(setup.steps->caveats(range_of(setup)));
   for (std::size_t p = 0; p < runs.size(); ++p)
     if (locks_in_phase(setup, setup.phases[p], runs[p]))

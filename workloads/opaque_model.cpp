@@ -39,6 +39,7 @@ Model opaque_model(const ConfigNode& node) {
   Model model;
   model.name = node.at("opaque").as_string();
   model.description = "a network of which only the parameters are known";
+  model.opaque = true;
   const std::int64_t parameters = count(node.at("parameters"), Range{1, kMostParameters});
   const std::int64_t tensors = node.has("tensors") ? count(node.at("tensors"), Range{1, kMostTensors}) : 100;
   const std::int64_t last = node.has("last") ? count(node.at("last"), Range{0, kMostParameters}) : 0;

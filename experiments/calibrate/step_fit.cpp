@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <memory>
 #include <optional>
@@ -24,7 +25,6 @@ constexpr double kMove = 0.01;          // relative change of a constant for its
 constexpr double kSettled = 1e-4;       // relative change of the times
 constexpr int kMostRounds = 12;
 constexpr double kIndistinguishable = 0.95;  // correlation
-constexpr double kFewest = 0.5;              // degrees of freedom that Akaike's criterion takes when none are left
 constexpr double kUntold = 0.7;              // of the spread before seeing the data: what is left when they say nothing
 
 /// Ends of the 95 % interval of Student's t distribution, in standard deviations.
@@ -54,6 +54,7 @@ struct LinearPiece {
 class Fit {
  public:
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+  using LeftOut = std::array<std::size_t, 2>;  ///< steps, or kNone
 
   Fit(const std::vector<StepConstant>& constants, const std::vector<double>& measured, const SimulateSteps& simulate)
       : constants_(constants), measured_(measured), simulate_(simulate) {
@@ -77,23 +78,24 @@ class Fit {
     }
   }
 
-  /// Values that the steps but one say.
-  std::vector<double> solve(std::size_t left_out) const {
+  /// Values that the steps but these say.
+  std::vector<double> solve(const LeftOut& left_out) const {
     const LogErrors errors = [&](const std::vector<double>& values) { return errors_of(values, left_out); };
     std::vector<double> values = fit_robustly(parameters_, errors, scale_, values_).values();
     for (std::size_t c = 0; c < values.size(); ++c) values[c] = std::min(values[c], constants_[c].most);
     return values;
   }
 
-  /// Akaike's criterion of these values, by the steps but one: less is better.
-  double criterion(const std::vector<double>& values, std::size_t left_out) const {
-    const std::vector<double> errors = errors_of(values, left_out);
-    double squares = 0;
-    for (const double e : errors) squares += e * e;
-    const auto steps = static_cast<double>(errors.size());
-    const double k = static_cast<double>(constants_.size()) + 1;  // and the errors' size
-    return steps * std::log(squares / steps + kLeastError * kLeastError) + 2 * k +
-           2 * k * (k + 1) / std::max(steps - k - 1, kFewest);
+  /// Sum of squares of ln (predicted / measured), on the piece, of steps predicted from the others; one step has no
+  /// part in any of it.
+  double cross_validation(std::size_t left_out) const {
+    double sum = 0;
+    for (std::size_t s = 0; s < measured_.size(); ++s) {
+      if (s == left_out) continue;
+      const double error = std::log(piece_.time(s, constants_, solve({left_out, s})) / measured_[s]);
+      sum += error * error;
+    }
+    return sum;
   }
 
   const std::vector<double>& values() const { return values_; }
@@ -108,11 +110,12 @@ class Fit {
   }
 
  private:
-  /// ln (predicted / measured) on the piece, of the steps but one.
-  std::vector<double> errors_of(const std::vector<double>& values, std::size_t left_out) const {
+  /// ln (predicted / measured) on the piece, of the steps but these.
+  std::vector<double> errors_of(const std::vector<double>& values, const LeftOut& left_out) const {
     std::vector<double> out;
     for (std::size_t s = 0; s < measured_.size(); ++s)
-      if (s != left_out) out.push_back(std::log(piece_.time(s, constants_, values) / measured_[s]));
+      if (std::ranges::find(left_out, s) == left_out.end())
+        out.push_back(std::log(piece_.time(s, constants_, values) / measured_[s]));
     return out;
   }
 
@@ -120,7 +123,7 @@ class Fit {
     double loss = loss_of(piece_.times, values_);
     while (out_.rounds < kMostRounds) {
       ++out_.rounds;
-      std::vector<double> next = solve(kNone);
+      std::vector<double> next = solve({kNone, kNone});
       std::vector<double> there;
       double next_loss = 0;
       // Beyond the piece the steps may be slower than it says: then go half as far.
@@ -353,14 +356,14 @@ StepFit fit_steps(const std::vector<StepConstant>& constants, const std::vector<
     struct Choice {
       Candidate* candidate = nullptr;
       std::vector<double> values;
-      double criterion = 0;
+      double error = 0;
     } out;
     for (const auto& candidate : candidates) {
       Fit& fit = candidate->fit();
-      std::vector<double> values = left_out == Fit::kNone ? fit.values() : fit.solve(left_out);
-      const double criterion = fit.criterion(values, left_out);
-      if (out.candidate != nullptr && criterion >= out.criterion) continue;
-      out = {candidate.get(), std::move(values), criterion};
+      const double error = fit.cross_validation(left_out);
+      // Of equals the one that holds most, which is the last.
+      if (out.candidate != nullptr && error > out.error) continue;
+      out = {candidate.get(), left_out == Fit::kNone ? fit.values() : fit.solve({left_out, Fit::kNone}), error};
     }
     return out;
   };

@@ -7,9 +7,10 @@
 // the steps are simulated again, until nothing moves: mostly three or four rounds. Cross-validation solves on the last
 // piece without one step, and simulates that step with the values found.
 //
-// A constant with usual values (stack.scale: 0 or 1) is held at one of them unless leaving it free lowers Akaike's
-// criterion for small samples (Hurvich and Tsai, Biometrika 76, 1989): a handful of steps that lose next to nothing
-// tells its value badly, and left-out steps pay for that. Each left-out step is predicted by a choice of its own.
+// A constant with usual values (stack.scale: 0 or 1; network.efficiency: 1) is held at one of them unless steps are
+// predicted better from each other where it is free (cross-validation; Stone, J. R. Stat. Soc. B 36, 1974): a handful
+// of steps that lose next to nothing tells its value badly, and left-out steps pay for that. Each left-out step is
+// predicted by a choice that the others made without it.
 
 #include <functional>
 #include <string>

@@ -132,7 +132,13 @@ class Reader {
 
   std::vector<std::string> usual_constants() const {
     std::vector<std::string> out{"compute.scale", "compute.step_overhead"};
-    if (out_.range.workers[1] > 1) out.push_back(has_stack_ ? "stack.scale" : "network.efficiency");
+    if (out_.range.workers[1] == 1) return out;
+    if (has_stack_) out.push_back("stack.scale");
+    const char* const links = "network.efficiency";
+    const auto sets_links = [&](const MeasuredStep& step) {
+      return node_at(step.scenario.config(), links).has_value();
+    };
+    if (!has_stack_ || std::ranges::none_of(out_.steps, sets_links)) out.push_back(links);
     return out;
   }
 

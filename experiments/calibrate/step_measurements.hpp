@@ -36,9 +36,9 @@ struct StepMeasurements {
 };
 
 /// Reads the table and checks each row's scenario. `fitted`: keys that no row may set; if empty, compute.scale,
-/// compute.step_overhead and, with several workers, one constant for what these lose: stack.scale where the study names
-/// a stack, else network.efficiency. Throws ConfigError with the table's file and line: for a missing or unknown unit,
-/// duplicate rows, anything wrong with a row's scenario.
+/// compute.step_overhead and, with several workers, what these lose: stack.scale where the study names a stack, and
+/// network.efficiency unless such a study gives it. Throws ConfigError with the table's file and line: for a missing or
+/// unknown unit, duplicate rows, anything wrong with a row's scenario.
 StepMeasurements read_step_measurements(const CsvTable& table, const std::filesystem::path& study,
                                         const std::vector<std::string>& fitted, const Registries& registries);
 

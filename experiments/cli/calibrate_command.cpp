@@ -258,8 +258,8 @@ void add_calibrate_command(CLI::App& app, CommandContext& context) {
   command
       ->add_option("--fit", arguments->steps.constants,
                    "which study keys to fit to steps, with commas between; default: compute.scale, "
-                   "compute.step_overhead and, with several workers, stack.scale if the study names a stack, else "
-                   "network.efficiency")
+                   "compute.step_overhead and, with several workers, network.efficiency, and stack.scale if the study "
+                   "names a stack")
       ->delimiter(',')
       ->allow_extra_args(false);
   command->add_option("--jobs", arguments->steps.jobs, "steps simulated at a time; default: one per processor")

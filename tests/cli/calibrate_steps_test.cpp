@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
-#include "costmodels/csv_table.hpp"
 #include "tests/cli/program.hpp"
 
 namespace epocast::calibrate_steps_test {
@@ -80,51 +79,11 @@ TEST_CASE("what several workers lose is one constant where a stack says how they
   folder.write("steps.csv", csv);
   const ProgramRun fit =
       run_good({"calibrate", "steps", "--study", "study.yaml", "--from", "steps.csv", "-o", "c.yaml"}, folder);
-  CHECK_THAT(fit.out, !Contains("network.efficiency") && !Contains("is held"));
+  CHECK_THAT(fit.out, Contains("network.efficiency is held") && !Contains("stack.scale is held"));
   CHECK(constant(read_file(folder.path() / "c.yaml"), "stack.scale") == Approx(2.5).epsilon(0.05));
   CHECK(iteration(folder, {"workers=8", "batch.per_worker=128", "steps=c.yaml"}) ==
         Approx(iteration(folder, {"workers=8", "batch.per_worker=128", "compute.scale=1.3", "stack.scale=2.5"}))
             .epsilon(0.01));
-}
-
-namespace {
-
-/// Median of errors that the table of a fit ends with.
-struct Medians {
-  explicit Medians(const std::string& out) {
-    std::smatch found;
-    REQUIRE(std::regex_search(out, found, std::regex("median of errors.*  ([0-9.]+) %  +([0-9.]+) %\n")));
-    left_out = std::stod(found[1]);
-    ruler = std::stod(found[2]);
-  }
-  double left_out = 0, ruler = 0;  // %
-};
-
-}  // namespace
-
-TEST_CASE("measured steps of one node are predicted from the others better than a ruler predicts them") {
-  // The runs of docs/accuracy.md with synthetic images: Inception-v3, one to eight workers at two batch sizes.
-  const TemporaryFolder folder;
-  const auto runs = CsvTable::load(std::filesystem::path(EPOCAST_SOURCE_DIR) / "experiments" / "reproduce" /
-                                   "measured_runs" / "one_node.csv");
-  for (const auto& [series, platform] :
-       {std::pair{"tf_dgx", "dgx1_p100"}, std::pair{"tf_gce", "p2_8xlarge"}, std::pair{"tf_ec2", "p2_8xlarge"}}) {
-    CAPTURE(series);
-    folder.write("study.yaml", std::string("study: s\nplatform: ") + platform +
-                                   "\nstack: tensorflow1\nmodel: inception_v3\nstrategy: data_parallel\n");
-    std::string csv = "workers,batch.per_worker,samples_per_s\n";
-    int rows = 0;
-    for (const CsvRow& row : runs.rows()) {
-      const std::string name = row.text("series");
-      if (!name.starts_with(std::string(series) + "_") || !name.ends_with("_synthetic")) continue;
-      csv += row.text("workers") + "," + row.text("batch.per_worker") + "," + row.text("samples_per_s") + "\n";
-      ++rows;
-    }
-    REQUIRE(rows == 8);
-    folder.write("steps.csv", csv);
-    const Medians medians(run_good({"calibrate", "steps", "--study", "study.yaml", "--from", "steps.csv"}, folder).out);
-    CHECK(medians.left_out < medians.ruler);
-  }
 }
 
 }  // namespace epocast::calibrate_steps_test

@@ -341,6 +341,18 @@ TEST_CASE("warnings are in every format, and on stderr where no table shows them
   CHECK(run_good({"run", "study.yaml"}, folder).err.empty());
 }
 
+TEST_CASE("an opaque network without a step's time has a warning") {
+  const TemporaryFolder folder;
+  folder.write("study.yaml", "study: a\nplatform: dgx1_v100\nmodel: {opaque: net, parameters: 1e6}\nworkers: 2\n");
+  const auto says = Catch::Contains("nothing says how long net computes");
+  CHECK_THAT(run_good({"run", "study.yaml"}, folder).out, says);
+  CHECK_THAT(run_good({"run", "study.yaml", "--set", "compute.step_time=[{batch: 32, time: 9 ms}]", "--set",
+                       "batch.per_worker=32"},
+                      folder)
+                 .out,
+             !says);
+}
+
 TEST_CASE("--trace writes one complete JSON file per scenario, and no other file") {
   const TemporaryFolder folder;
   folder.write("study.yaml", kStudy);

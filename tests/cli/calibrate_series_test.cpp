@@ -1,0 +1,140 @@
+// Steps of measured training runs, predicted from the other steps of their series by `epocast calibrate steps`.
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <regex>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "costmodels/csv_table.hpp"
+#include "sim/quantile.hpp"
+#include "tests/cli/program.hpp"
+
+namespace epocast::calibrate_series_test {
+
+using namespace epocast::test;
+
+namespace {
+
+constexpr const char* kUnit = "samples_per_s";
+
+/// Runs of one network on one system with one program, at any batch size and number of workers.
+struct Series {
+  std::string study;
+  bool opaque = false;                                       ///< nothing is known of the network's kernels
+  std::map<std::pair<int, int>, double> samples_per_second;  ///< by workers and batch
+
+  int fewest_workers() const { return samples_per_second.begin()->first.first; }
+  std::string csv() const {
+    std::string out = std::string("workers,batch.per_worker,") + kUnit + "\n";
+    for (const auto& [run, rate] : samples_per_second) out += fmt::format("{},{},{}\n", run.first, run.second, rate);
+    return out;
+  }
+  /// Of an opaque network the steps of the fewest workers say how long it computes.
+  std::string text() const {
+    if (!opaque) return study;
+    std::string times;
+    for (const auto& [run, rate] : samples_per_second)
+      if (run.first == fewest_workers())
+        times += fmt::format("{}{{batch: {}, time: {} s}}", times.empty() ? "" : ", ", run.second,
+                             run.first * run.second / rate);
+    return study + "compute: {step_time: [" + times + "]}\n";
+  }
+};
+
+/// The measured runs of docs/accuracy.md by series: four steps and more, by name without the batch size.
+std::map<std::string, Series> measured_series() {
+  std::map<std::string, Series> all;
+  for (const char* const file : {"one_node.csv", "across_nodes.csv"})
+    for (const auto table = CsvTable::load(std::filesystem::path(EPOCAST_SOURCE_DIR) / "experiments" / "reproduce" /
+                                           "measured_runs" / file);
+         const CsvRow& row : table.rows()) {
+      const std::string name = std::regex_replace(row.text("series"), std::regex("_b[0-9]+"), "");
+      std::string study = "study: measured\ndataset: {samples: 100000000}\n";
+      for (const char* const key : {"platform", "model", "precision", "strategy", "stack"})
+        study += std::string(key) + ": " + row.text(key) + "\n";
+      Series& series = all[name + " " + study];
+      series.study = study;
+      series.opaque = row.text("model").starts_with("{opaque");
+      series.samples_per_second[{static_cast<int>(row.whole("workers", Range{1, 1e6})),
+                                 static_cast<int>(row.whole("batch.per_worker", Range{1, 1e6}))}] =
+          row.number(kUnit, Range{1e-6, 1e12});
+    }
+  std::erase_if(all, [](const auto& series) { return series.second.samples_per_second.size() < 4; });
+  return all;
+}
+
+/// Errors of left-out steps, in per cent.
+struct LeftOut {
+  std::vector<double> fitted, ruler;
+
+  explicit LeftOut(const Series& series) {
+    const TemporaryFolder folder;
+    folder.write("study.yaml", series.text());
+    folder.write("steps.csv", series.csv());
+    const std::string out =
+        run_good({"calibrate", "steps", "--study", "study.yaml", "--from", "steps.csv"}, folder).out;
+    const std::regex row("workers=([0-9]+), batch.*? ([+-][0-9.]+) % +([+-][0-9.]+) %\n");
+    for (auto found = std::sregex_iterator(out.begin(), out.end(), row); found != std::sregex_iterator(); ++found) {
+      if (series.opaque && std::stoi((*found)[1]) == series.fewest_workers()) continue;  // an input
+      fitted.push_back(std::abs(std::stod((*found)[2])));
+      ruler.push_back(std::abs(std::stod((*found)[3])));
+    }
+    REQUIRE_FALSE(fitted.empty());
+  }
+};
+
+double mean(const std::vector<double>& errors) {
+  double sum = 0;
+  for (const double e : errors) sum += e;
+  return sum / static_cast<double>(errors.size());
+}
+
+}  // namespace
+
+TEST_CASE("measured steps of one node are predicted from the others better than a ruler predicts them") {
+  // Inception-v3 with synthetic images, one to eight workers at two batch sizes.
+  std::set<std::string> seen;
+  for (const auto& [name, series] : measured_series())
+    for (const char* const each : {"tf_dgx_synthetic", "tf_gce_synthetic", "tf_ec2_synthetic"})
+      if (name.starts_with(each)) {
+        CAPTURE(name);
+        seen.insert(each);
+        const LeftOut errors(series);
+        REQUIRE(errors.fitted.size() == 8);
+        CHECK(median(errors.fitted) < median(errors.ruler));
+      }
+  CHECK(seen.size() == 3);
+}
+
+TEST_CASE("series of measured steps are mostly predicted better than by a ruler, and so is their mean", "[long]") {
+  std::vector<double> fitted, ruler, medians_fitted, medians_ruler;
+  int series_count = 0, better = 0;
+  for (const auto& [name, series] : measured_series()) {
+    CAPTURE(name);
+    const LeftOut errors(series);
+    fitted.insert(fitted.end(), errors.fitted.begin(), errors.fitted.end());
+    ruler.insert(ruler.end(), errors.ruler.begin(), errors.ruler.end());
+    medians_fitted.push_back(median(errors.fitted));
+    medians_ruler.push_back(median(errors.ruler));
+    ++series_count;
+    better += medians_fitted.back() < medians_ruler.back() ? 1 : 0;
+    UNSCOPED_INFO(fmt::format("{:.1f} % (ruler {:.1f} %)", medians_fitted.back(), medians_ruler.back()));
+  }
+  CAPTURE(series_count, fitted.size());
+  CHECK(2 * better > series_count);
+  CHECK(median(medians_fitted) < median(medians_ruler));
+  CHECK(mean(fitted) < mean(ruler));
+  if (std::getenv("EPOCAST_TEST_NUMBERS"))
+    WARN(
+        fmt::format("{} steps of {} series, {} better: median {:.2f} % (ruler {:.2f} %), mean {:.2f} % ({:.2f} %), "
+                    "median of series {:.2f} % ({:.2f} %)",
+                    fitted.size(), series_count, better, median(fitted), median(ruler), mean(fitted), mean(ruler),
+                    median(medians_fitted), median(medians_ruler)));
+}
+
+}  // namespace epocast::calibrate_series_test
