@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tests/support/conservation.hpp"
+#include "tests/support/one_pace.hpp"
 #include "tests/support/simulate.hpp"
 #include "tests/support/transformer.hpp"
 
@@ -254,7 +255,9 @@ TEST_CASE("every combination of mesh, schedule, body and synchronisation makes a
   const testing::Star star(kDevices, 1e9, 5e-6);
   for (const Combination& c : all_combinations()) {
     INFO(c.options << (c.recompute ? " recomputed" : ""));
-    CHECK_NOTHROW(compile(c, cluster_of(star, c)).graph.validate(star.cluster()));
+    const TrainingStep step = compile(c, cluster_of(star, c));
+    CHECK_NOTHROW(step.graph.validate(star.cluster()));
+    CHECK(testing::tasks_driven_by_nobody(step.graph) == std::vector<std::string>{});
   }
 }
 

@@ -6,8 +6,6 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
-#include <boost/graph/adjacency_list.hpp>
-#include <boost/graph/strong_components.hpp>
 #include <cmath>
 #include <numeric>
 #include <set>
@@ -18,6 +16,7 @@
 #include "sim/least_time.hpp"
 #include "tests/conformance/strategy_outcomes.hpp"
 #include "tests/support/conservation.hpp"
+#include "tests/support/one_pace.hpp"
 
 namespace epocast::strategy_test {
 
@@ -58,29 +57,6 @@ double iterations_cut(const CyclicTaskGraph& graph, const CycleBound& bound) {
 bool may_have_anomalies(const Case& c) {
   return c.strategy == "operators" || c.variant.options.find("name: operators") != std::string::npos ||
          c.variant.options.find("in_flight: 3") != std::string::npos;
-}
-
-/// A task of each component of the graph that waits for nothing outside it, beside the first: a step has one pace.
-std::vector<std::string> tasks_driven_by_nobody(const CyclicTaskGraph& graph) {
-  const std::size_t tasks = graph.tasks().size();
-  boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS> waits(tasks);
-  for (const Edge& e : graph.edges_with_program_order())
-    boost::add_edge(static_cast<std::size_t>(e.before), static_cast<std::size_t>(e.after), waits);
-  std::vector<std::size_t> component(tasks);
-  const std::size_t components = boost::strong_components(waits, component.data());
-  std::vector<bool> driven(components, false);
-  for (const Edge& e : graph.edges_with_program_order()) {
-    const std::size_t before = component[static_cast<std::size_t>(e.before)];
-    const std::size_t after = component[static_cast<std::size_t>(e.after)];
-    if (before != after) driven[after] = true;
-  }
-  std::vector<std::string> out;
-  for (std::size_t t = 0; t < tasks; ++t) {
-    if (!driven[component[t]]) out.push_back(graph.tasks()[t].label.text());
-    driven[component[t]] = true;
-  }
-  if (!out.empty()) out.erase(out.begin());
-  return out;
 }
 
 bool computes(const CyclicTaskGraph& graph) {
@@ -146,7 +122,7 @@ TEST_CASE("no task runs ahead of a step", "[conformance]") {
     Cluster one_node = cluster();
     for (int d = 0; d < c.workers; ++d) one_node.devices[static_cast<std::size_t>(d)].node = "a";
     for (const Cluster* where : {&cluster(), static_cast<const Cluster*>(&one_node)})
-      CHECK(tasks_driven_by_nobody(c.compile(*where).graph) == std::vector<std::string>{});
+      CHECK(testing::tasks_driven_by_nobody(c.compile(*where).graph) == std::vector<std::string>{});
   }
 }
 
