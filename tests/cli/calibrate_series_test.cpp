@@ -1,7 +1,10 @@
 // Steps of measured training runs, predicted from the other steps of their series by `epocast calibrate steps`.
 
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <regex>
@@ -13,10 +16,12 @@
 #include "costmodels/csv_table.hpp"
 #include "sim/quantile.hpp"
 #include "tests/cli/program.hpp"
+#include "tests/support/mean.hpp"
 
 namespace epocast::calibrate_series_test {
 
 using namespace epocast::test;
+using testing::mean;
 
 namespace {
 
@@ -46,7 +51,7 @@ struct Series {
   }
 };
 
-/// The measured runs of docs/accuracy.md by series: four steps and more, by name without the batch size.
+/// The measured runs in one node and across nodes by series: four steps and more, by name without the batch size.
 std::map<std::string, Series> measured_series() {
   std::map<std::string, Series> all;
   for (const char* const file : {"one_node.csv", "across_nodes.csv"})
@@ -87,12 +92,6 @@ struct LeftOut {
     REQUIRE_FALSE(fitted.empty());
   }
 };
-
-double mean(const std::vector<double>& errors) {
-  double sum = 0;
-  for (const double e : errors) sum += e;
-  return sum / static_cast<double>(errors.size());
-}
 
 }  // namespace
 
