@@ -4,6 +4,10 @@
 //   half the speed is lost:  A 0..1, all-reduce 1..3, B 1..6: 2 s at half speed, then 3 s
 #include <catch2/catch.hpp>
 
+#include <cmath>
+#include <random>
+
+#include "sim/interference.hpp"
 #include "tests/support/simulate.hpp"
 
 namespace epocast::interference_test {
@@ -176,6 +180,27 @@ TEST_CASE("copies come before the messages, in proportion to bytes") {
   const Trial trial(std::nullopt);
   for (const ExecutionResult& result : trial.run({.costs = {.copy_time = 0.5e-9}}))
     CHECK(interval(trial.graph, result, "sum").end == Approx(2.5));
+}
+
+TEST_CASE("a computation ends at the earliest date at which the engine may call it") {
+  CyclicTaskGraph graph;
+  const GroupId group = graph.add_group("worker", {0});
+  graph.compute(graph.add_queue("compute", group, QueueRole::compute, Discipline::program_order), Seconds(1),
+                {"A", ""});
+  const CompiledGraph compiled = compile(graph, false);
+  Interference interference(compiled, true, 1);
+  const Instance a{0, 0};
+  REQUIRE(interference.slows(a));
+  std::mt19937_64 random(1);
+  std::uniform_real_distribution<double> logarithm(-6, 4);
+  for (int trial = 0; trial < 100'000; ++trial) {
+    const double begin = std::pow(10, logarithm(random)), due = interference.begins(a, 1e-9, begin);
+    // Events up to a tolerance later happen with the first, at its date.
+    double earliest = due - SimEngine::tolerance(due);
+    while (due <= earliest + SimEngine::tolerance(earliest)) earliest = std::nextafter(earliest, 0);
+    CHECK_FALSE(interference.ends(a, earliest));
+    REQUIRE(interference.ends(a, std::nextafter(earliest, due)));
+  }
 }
 
 }  // namespace epocast::interference_test
