@@ -32,18 +32,17 @@ Joining joining_of(const ScenarioSetup& setup, SimEngine& engine, const Training
   for (const auto& [device, bytes] : had)
     if (bytes > 0) sources.push_back(device);
   if (sources.empty()) return {};
-  double whole = 0;
-  for (const auto& [device, bytes] : had) whole = std::max(whole, bytes);
+  const auto [holder, whole] = *std::ranges::max_element(had, {}, [](const auto& holding) { return holding.second; });
 
   CyclicTaskGraph graph;
-  std::vector<DeviceId> copies{sources.front()};
+  std::vector<DeviceId> copies{holder};
   std::map<DeviceId, QueueId> queues;
   std::size_t next = 0;
   for (const auto& [device, bytes] : holdings(step)) {
     const auto found = had.find(device);
     const double missing = bytes - (found == had.end() ? 0 : found->second);
     if (!(missing > 0)) continue;
-    if (missing == whole) {
+    if (missing == whole && device != holder) {
       copies.push_back(device);
       continue;
     }

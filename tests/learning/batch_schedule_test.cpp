@@ -5,8 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "experiments/batch_schedule.hpp"
+#include "experiments/joining.hpp"
 #include "experiments/learning/curves.hpp"
 #include "experiments/run_study.hpp"
+#include "tests/support/in_child.hpp"
 
 namespace epocast::batch_schedule_test {
 
@@ -117,6 +119,27 @@ TEST_CASE("workers that join are sent parameters and momentum over their links",
           .second;
   CHECK(shrinks[1].at("joining_s") == 0);
   CHECK(shrinks[1].at("joining_bytes") == 0);
+}
+
+TEST_CASE("devices that lack what one of them holds get it from there", "[schedule]") {
+  // Two stages, the first of them on two devices; then the whole network on all three.
+  const std::string text =
+      "study: joining\nplatform: ideal_star_1024\nmodel: lenet\nworkers: 3\ndataset: {samples: 1000}\n"
+      "collective: {algorithm: binomial_tree, level: message}\n"
+      "schedule: [{epochs: 1, batch.global: 24}, {epochs: 1, batch.global: 24}]\nstrategy: {name: pipeline, ";
+  const auto setup_of = [](const std::string& of) {
+    return read_scenario(parse_study(of, "study").scenarios.front(), builtin_registries());
+  };
+  const ScenarioSetup before = setup_of(text + "replicas: [2, 1]}\n"), after = setup_of(text + "replicas: [3]}\n");
+  const TrainingStep stages = before.compile(before.phases[0]), whole = after.compile(after.phases[1]);
+  REQUIRE(stages.memory.size() == 2);
+  const double first = stages.memory[0].use.parameters.value, last = stages.memory[1].use.parameters.value;
+  REQUIRE(first < last);
+  const std::string bytes = testing::in_child([&] {
+    SimEngine engine(after.cluster, after.network);
+    return std::to_string(joining_of(after, engine, stages, whole, after.phases[1], {}).bytes);
+  });
+  CHECK(std::stod(bytes) == Approx(2 * last + first));  // the last stage to two devices, the first to one
 }
 
 TEST_CASE("the batch doubles every so many epochs", "[schedule]") {
