@@ -70,6 +70,17 @@ double Pace::end_of(DeviceId device, double start, double work) const {
   }
 }
 
+double Pace::work_between(DeviceId device, double from, double until) const {
+  if (steady(device)) return until - from;
+  double work = 0;
+  while (from < until) {
+    const double next = std::min(until, next_change(device, from));
+    work += (next - from) / factor(device, from);  // nothing while it stands still
+    from = next;
+  }
+  return work;
+}
+
 double Pace::resumes(DeviceId device, double date) const {
   if (steady(device)) return date;
   while (date < kNoDate && factor(device, date) == kNoDate) date = next_change(device, date);

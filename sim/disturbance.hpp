@@ -36,6 +36,8 @@ class Pace {
   bool steady(DeviceId device) const { return windows_.empty() || windows_[static_cast<std::size_t>(device)].empty(); }
   /// When `work` [s at full pace] begun at `start` is done; infinite if never.
   double end_of(DeviceId device, double start, double work) const;
+  /// How much work [s at full pace] the device does from `from` until `until`.
+  double work_between(DeviceId device, double from, double until) const;
   /// The first date from `date` on at which the device does not stand still; infinite if it does for ever.
   double resumes(DeviceId device, double date) const;
   /// The last date at which any pace changes; infinite if some changes for ever, 0 if none does.

@@ -41,16 +41,22 @@ double Durations::usual(Instance i) const {
   return shared.empty() ? time : time * shared[shared.size() == 1 ? 0 : i.rank];
 }
 
-double Durations::end_of_compute(Instance i, std::int64_t iteration, double now) const {
-  double work = usual(i);
-  if (compute_noise_)
-    work *= compute_noise_->draw(i.task, i.rank, iteration);
-  else if (options_.noise.any())
-    work *= options_.noise.factor(i.task, i.rank, iteration);
+double Durations::work(Instance i, std::int64_t iteration) const {
+  const double time = usual(i);
+  if (compute_noise_) return time * compute_noise_->draw(i.task, i.rank, iteration);
+  return options_.noise.any() ? time * options_.noise.factor(i.task, i.rank, iteration) : time;
+}
+
+double Durations::end_of(Instance i, double now, double work) const {
   if (options_.slow_devices.empty()) return now + work;
   const DeviceId device = worker(i);
   if (pace_.steady(device)) return now + work;
   return now + (pace_.end_of(device, training_time(now), work) - training_time(now));
+}
+
+double Durations::work_between(Instance i, double from, double until) const {
+  if (options_.slow_devices.empty()) return until - from;
+  return pace_.work_between(worker(i), training_time(from), training_time(until));
 }
 
 double Durations::start_of_transfer(Instance i, double now) const {

@@ -17,8 +17,12 @@ class Durations {
 
   /// Time of a computation [s] but for noise and disturbances. REQUIRES: the task is a computation.
   double usual(Instance i) const;
-  /// When the computation ends that begins now [s]; infinite if never. REQUIRES: the task is a computation.
-  double end_of_compute(Instance i, std::int64_t iteration, double now) const;
+  /// The same with noise: its work, s at full pace.
+  double work(Instance i, std::int64_t iteration) const;
+  /// When so much work of the instance is done, with nothing but that from now on [s]; infinite if never.
+  double end_of(Instance i, double now, double work) const;
+  /// How much work is done on the instance's device from one date to another.
+  double work_between(Instance i, double from, double until) const;
   /// When a message whose turn is now can set out; infinite if never.
   double start_of_transfer(Instance i, double now) const;
   /// How large a message is as far as its time is concerned [B].

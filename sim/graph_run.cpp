@@ -48,8 +48,9 @@ GraphRun::GraphRun(const CyclicTaskGraph& graph, const Cluster& cluster, SimEngi
       observer_(activity_.accounts(), activity_.workers(cluster.devices.size()), engine.now()),
       service_order_(compiled_),
       durations_(compiled_, options, cluster.devices.size(), engine.now()),
-      interference_(compiled_, options.costs.slows_computation(), cluster.devices.size()),
+      interference_(compiled_, durations_, options.costs.slows_computation(), cluster.devices.size()),
       start_(engine.now()),
+      last_end_(engine.now()),
       pool_(compiled_, options),
       obsolete_(compiled_),
       states_(compiled_.instances, InstanceState{.ended = engine.now()}),
@@ -210,9 +211,14 @@ void GraphRun::start_work(Instance i) {
     at_once = from == to;
     if (!at_once) date = durations_.start_of_transfer(i, now) + network_.delay(*transfer, from, to) + processor_wait(i);
   } else {
-    date = durations_.end_of_compute(i, iteration_of(i), now);
+    const double work = durations_.work(i, iteration_of(i));
+    date = durations_.end_of(i, now, work);
     at_once = date == now;
-    if (!at_once && std::isfinite(date) && interference_.slows(i)) date = interference_.begins(i, date - now, now);
+    if (!at_once && std::isfinite(date) && interference_.slows(i)) {
+      const double due = interference_.begins(i, work, now);
+      if (std::isfinite(due)) engine_.start_timer(due, pack(kTaskTimer, i));
+      return;  // or else it ends if it is slowed down no longer
+    }
   }
   if (at_once) {
     instant_.push_back(i);
@@ -304,7 +310,7 @@ void GraphRun::finish(Instance i) {
   InstanceState& own = state(i);
   const std::int64_t iteration = iteration_of(i);
   const Firing firing = std::exchange(own.firing, Firing::none);
-  own.ended = engine_.now();
+  own.ended = last_end_ = engine_.now();
   if (firing == Firing::real) {
     activity_.ends(i, own.ended);
     if (!std::holds_alternative<Compute>(task.work)) note_communication(i, false);

@@ -115,6 +115,8 @@ class GraphRun final : SimEngine::Listener {
   std::optional<DisturbedLinks> disturbed_links_;
 
   double start_;
+  double last_end_;  ///< of an instance, so far; the clock may go on, to dates at which one would have ended that no
+                     ///< longer does
   StepPool pool_;
   VoidIterations obsolete_;
   std::int64_t max_started_ = 0;

@@ -212,7 +212,7 @@ ExecutionResult GraphRun::run() {
   if (more) add(*more);
   if (compiled_.folded) traffic_.spread(network_.symmetry());
   const StepGrowth in_all = more ? *more * pool_.iterations() : StepGrowth{};
-  const double makespan = engine_.now() - start_ + in_all.seconds;
+  const double makespan = last_end_ - start_ + in_all.seconds;
   const double missing = static_cast<double>(options_.iterations) - pool_.iterations();
   result.iterations_simulated = std::llround(pool_.iterations());
   result.period = period_;
@@ -226,7 +226,7 @@ ExecutionResult GraphRun::run() {
   if (result.staleness.writes > 0) result.metrics.max_staleness = result.staleness.max;
 
   for (std::size_t d = 0; d < cluster_.devices.size(); ++d)
-    result.totals.activity.push_back(activity_.accounts().times(static_cast<DeviceId>(d), engine_.now()));
+    result.totals.activity.push_back(activity_.accounts().times(static_cast<DeviceId>(d), last_end_));
   for (std::size_t w = 0; w < in_all.activity.size(); ++w) {
     ActivityTimes& times = result.totals.activity[CyclicTaskGraph::index(clock_->workers()[w].device)];
     times = times + in_all.activity[w];

@@ -10,7 +10,7 @@ bool Interference::slows(Instance i) const {
 
 double Interference::begins(Instance i, double work, double now) {
   DeviceState& here = state(graph_.device(i));
-  const double due = now + work / speed(here);
+  const double due = durations_.end_of(i, now, work / speed(here));
   here.running.push_back({i, work, now, due});
   return due;
 }

@@ -2,15 +2,18 @@
 // Computations that are slower while their device communicates: copies, reductions and protocols take processors.
 //
 // A computation of w seconds at full speed, begun at t0, ends at t where w is the integral of the speed from t0 to t.
-// The speed is 1, and 1 - lost while the device takes part in one communication or more.
+// The speed is 1, and 1 - lost while the device takes part in one communication or more; times the pace of a device
+// that is slower for a while, or stands still, for other reasons.
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <map>
 #include <variant>
 #include <vector>
 
 #include "sim/compiled_graph.hpp"
+#include "sim/durations.hpp"
 #include "sim/simgrid/engine.hpp"
 
 namespace epocast {
@@ -18,18 +21,18 @@ namespace epocast {
 class Interference {
  public:
   /// Without `any`, nothing is ever slowed down.
-  Interference(const CompiledGraph& graph, bool any, std::size_t devices)
-      : graph_(graph), devices_(any ? devices : 0) {}
+  Interference(const CompiledGraph& graph, const Durations& durations, bool any, std::size_t devices)
+      : graph_(graph), durations_(durations), devices_(any ? devices : 0) {}
 
   /// Whether the instance is a computation that communication slows down.
   bool slows(Instance i) const;
-  /// When a computation of `work` s at full speed that begins now ends if nothing changes.
+  /// When a computation of `work` s at full speed that begins now ends if nothing changes; infinite if never.
   double begins(Instance i, double work, double now);
   /// Whether a date that was promised for its end still holds; if so, the computation has ended.
   bool ends(Instance i, double now);
 
   /// A communication begins or ends that takes this share of its devices, 0 <= share < 1, the same at both dates. Calls
-  /// move(instance, date) for each computation that now ends at another date.
+  /// move(instance, date) for each computation that now ends at another date, which is finite.
   template <class Move>
   void communicates(Instance i, double share, bool begins, double now, Move move) {
     if (devices_.empty() || share == 0) return;
@@ -82,14 +85,16 @@ class Interference {
     const double after = speed(here);
     if (before == after) return;
     for (Running& running : here.running) {
-      running.remaining = std::max(0.0, running.remaining - (now - running.since) * before);
+      const double worked = durations_.work_between(running.instance, running.since, now);
+      running.remaining = std::max(0.0, running.remaining - worked * before);
       running.since = now;
-      running.due = now + running.remaining / after;
-      move(running.instance, running.due);
+      running.due = durations_.end_of(running.instance, now, running.remaining / after);
+      if (std::isfinite(running.due)) move(running.instance, running.due);
     }
   }
 
   const CompiledGraph& graph_;
+  const Durations& durations_;
   std::vector<DeviceState> devices_;  ///< empty if nothing is ever lost
 };
 

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include <cmath>
+#include <limits>
 #include <random>
 
 #include "sim/interference.hpp"
@@ -182,13 +183,35 @@ TEST_CASE("copies come before the messages, in proportion to bytes") {
     CHECK(interval(trial.graph, result, "sum").end == Approx(2.5));
 }
 
+TEST_CASE("a device that stands still loses no more to communication than the time it stands still") {
+  // Worker 0 stands still from 2 to 3, while it communicates: B, begun at 1, has 0.5 s done at 2, and the rest from 3
+  // on.
+  const Trial trial;
+  SlowWindow stop{.from = 2, .until = 3, .factor = std::numeric_limits<double>::infinity()};
+  const ExecutionOptions options{.slow_devices = {{0, stop}}, .costs = {.interference = 0.5}};
+  const ExecutionResult result = trial.run(options).back();
+  CHECK(testing::interval(trial.graph, result, "B").end == Approx(6.5));
+}
+
+TEST_CASE("an execution ends with its last task, not when that would have ended otherwise") {
+  const Trial trial;  // B, begun at 1 at half speed, would end at 9
+  for (const ExecutionResult& result : trial.run({.costs = {.interference = 0.5}})) {
+    CHECK(result.total == Approx(6 * 6));
+    for (const ActivityTimes& times : result.totals.activity) {
+      if (times.total() > 0) CHECK(times.total() == Approx(6 * 6));
+    }
+  }
+}
+
 TEST_CASE("a computation ends at the earliest date at which the engine may call it") {
   CyclicTaskGraph graph;
   const GroupId group = graph.add_group("worker", {0});
   graph.compute(graph.add_queue("compute", group, QueueRole::compute, Discipline::program_order), Seconds(1),
                 {"A", ""});
   const CompiledGraph compiled = compile(graph, false);
-  Interference interference(compiled, true, 1);
+  const ExecutionOptions options;
+  const Durations durations(compiled, options, 1, 0);
+  Interference interference(compiled, durations, true, 1);
   const Instance a{0, 0};
   REQUIRE(interference.slows(a));
   std::mt19937_64 random(1);
