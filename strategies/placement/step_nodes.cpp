@@ -82,6 +82,7 @@ class Passes {
       : layers_(trace.layers),
         state_(optimizer_share(optimizer, trace)),
         forward_(layers_.size()),
+        owner_(layers_.size()),
         parameters_(layers_.size()),
         arrived_(layers_.size()) {}
 
@@ -112,29 +113,47 @@ class Passes {
   }
   void connect(Node from, Node to, Bytes bytes) { edges_.push_back({from, to, bytes.value}); }
 
+  /// The output is the input's memory under another shape.
+  static bool is_view(const LayerTrace& layer) { return layer.kind == LayerKind::flatten && layer.inputs.size() == 1; }
+
   void forward(std::size_t l) {
     const LayerTrace& layer = layers_[l];
     if (layer.parameters.value > 0)
       parameters_[l] =
           add("parameters", layer, OperatorPhase::setup, {}, layer.parameters, Lifetime::residual, groups_++);
-    forward_[l] = add("forward", layer, OperatorPhase::forward, layer.times.forward, layer.output + layer.inner);
+    const bool view = is_view(layer);
+    forward_[l] = add("forward", layer, OperatorPhase::forward, layer.times.forward,
+                      view ? Bytes(0) : layer.output + layer.inner);
+    owner_[l] = view ? owner_[static_cast<std::size_t>(layer.inputs.front())] : l;
     if (parameters_[l]) connect(*parameters_[l], forward_[l], layer.parameters);
+    if (view)  // only waits for what it shows
+      connect(forward_[static_cast<std::size_t>(layer.inputs.front())], forward_[l], Bytes(0));
+    else
+      read_inputs(forward_[l], layer);
+  }
+
+  void read_inputs(Node node, const LayerTrace& layer) {
     for (const int input : layer.inputs) {
       const auto i = static_cast<std::size_t>(input);
-      connect(forward_[i], forward_[l], layers_[i].output);
+      connect(forward_[owner_[i]], node, layers_[i].output);
+      if (owner_[i] != i) connect(forward_[i], node, Bytes(0));
     }
   }
 
   void backward(std::size_t l) {
     const LayerTrace& layer = layers_[l];
     if (!layer.inputs.empty()) {
-      const Node node =
-          add("backward data", layer, OperatorPhase::backward, layer.times.backward_data, gradient_of_inputs(layer));
-      reads(node, l);
+      const bool view = is_view(layer);
+      const Node node = add("backward data", layer, OperatorPhase::backward, layer.times.backward_data,
+                            view ? Bytes(0) : gradient_of_inputs(layer));
+      if (view)
+        show_gradients(node, l);
+      else
+        reads(node, l);
       if (parameters_[l]) connect(*parameters_[l], node, layer.parameters);
       for (const int input : layer.inputs) {
         const auto i = static_cast<std::size_t>(input);
-        arrived_[i].push_back({node, sends_gradient(layer, i) ? layers_[i].output.value : 0});
+        arrived_[i].push_back({node, !view && sends_gradient(layer, i) ? layers_[i].output.value : 0});
       }
     }
     if (!parameters_[l] && !layer.times.backward_weights.any() && !layer.times.update.any()) return;
@@ -152,16 +171,23 @@ class Passes {
     if (state) connect(*state, update, layer.parameters * state_);
   }
 
+  /// The gradients of a view are those of what it shows.
+  void show_gradients(Node node, std::size_t l) {
+    const auto shown = static_cast<std::size_t>(layers_[l].inputs.front());
+    const bool sent = sends_gradient(layers_[l], shown);
+    connect(forward_[l], node, Bytes(0));
+    for (const Arrival& arrival : arrived_[l]) {
+      edges_.push_back({arrival.from, node, 0});
+      if (sent) arrived_[shown].push_back(arrival);
+    }
+  }
+
   /// What a backward pass waits for: gradients of the layer's output, and values of the forward pass.
   void reads(Node node, std::size_t l) {
     const LayerTrace& layer = layers_[l];
     for (const Arrival& arrival : arrived_[l]) edges_.push_back({arrival.from, node, arrival.bytes});
     connect(forward_[l], node, (layer.backward_reads_output ? layer.output : Bytes(0)) + layer.inner);
-    if (!layer.backward_reads_input) return;
-    for (const int input : layer.inputs) {
-      const auto i = static_cast<std::size_t>(input);
-      connect(forward_[i], node, layers_[i].output);
-    }
+    if (layer.backward_reads_input) read_inputs(node, layer);
   }
 
   bool sends_gradient(const LayerTrace& layer, std::size_t input) const {
@@ -182,6 +208,7 @@ class Passes {
   std::int32_t groups_ = 0;
   std::vector<PlacementEdge> edges_;
   std::vector<Node> forward_;                    ///< by layer
+  std::vector<std::size_t> owner_;               ///< by layer: the one in whose memory its output is
   std::vector<std::optional<Node>> parameters_;  ///< by layer
   std::vector<std::vector<Arrival>> arrived_;    ///< by layer: parts of its output's gradient
 };

@@ -8,6 +8,7 @@
 #include "strategies/register.hpp"
 #include "tests/support/layerwise.hpp"
 #include "tests/support/simulate.hpp"
+#include "workloads/model_reader.hpp"
 
 namespace epocast::operators_test {
 
@@ -66,6 +67,21 @@ TEST_CASE("passes: a step on one device takes the sum of its passes, and holds e
   CHECK(simulate(star.cluster(), step.graph).iteration == Approx(14.75e-3).epsilon(1e-9));
   REQUIRE(step.memory.size() == 1);
   CHECK(step.memory.front().use.parameters.value == Approx(12e6));
+}
+
+TEST_CASE("passes: a view has no memory, and is read where it shows") {
+  const std::string before =
+      "model: views\ndescription: test\nsource: test\ninput: {channels: 64}\nlayers:\n"
+      "  - {fc: a, units: 512}\n  - {relu: ra}\n";
+  const std::string behind = "  - {fc: b, units: 256}\n  - {relu: rb}\n  - {fc: c, units: 10}\n  - softmax\n";
+  const auto step = [&](const std::string& between) {
+    const auto model = std::make_shared<const Model>(parse_model(before + between + behind, "views"));
+    return LayerwiseSetting(model, cluster_of(1), 1, 8)
+        .compile("{nodes: passes, bandwidth: 1 GB/s, method: single}", "operators");
+  };
+  const TrainingStep plain = step(""), viewed = step("  - {flatten: x}\n  - {flatten: y}\n");
+  CHECK(viewed.graph.tasks().size() == plain.graph.tasks().size() + 4);  // forward and backward of each
+  CHECK(viewed.memory.front().use.total() == plain.memory.front().use.total());
 }
 
 TEST_CASE("passes: replicas of one device exchange every gradient once") {
