@@ -89,13 +89,14 @@ OperatorNetwork::OperatorNetwork(const Model& model) : model_(model), of_layer_(
       ++readers[idx(input)];
       if (layer.kind != LayerKind::fully_connected) feeds_dense[idx(input)] = false;
     }
-  // A view is as good as dense where all that reads it is a layer in place that only dense ones read.
+  // A view is as good as dense where all that reads it is a view, or a layer in place, that only dense ones read.
   for (std::size_t l = model.layers.size(); l-- > 0;) {
     if (feeds_dense[l] || readers[l] != 1) continue;
     for (std::size_t r = l + 1; r < model.layers.size(); ++r)
       if (std::ranges::find(model.layers[r].inputs, static_cast<int>(l)) != model.layers[r].inputs.end())
-        feeds_dense[l] =
-            joins(model.layers[r]) && model.layers[r].kind != LayerKind::softmax && feeds_dense[r] && readers[r] > 0;
+        feeds_dense[l] = (model.layers[r].kind == LayerKind::flatten ||
+                          (joins(model.layers[r]) && model.layers[r].kind != LayerKind::softmax)) &&
+                         feeds_dense[r] && readers[r] > 0;
   }
   // Nested concatenations are read where they are read, and are no operators.
   std::vector<bool> nested(model.layers.size(), false);
@@ -119,7 +120,8 @@ void OperatorNetwork::add_layer(std::size_t l, const std::vector<int>& readers, 
     const std::size_t input = idx(layer.inputs.front());
     const int before = of_layer_[input];
     const bool follows = readers[input] == 1 && before >= 0 && !nested_.contains(input);
-    const bool is_view = layer.kind == LayerKind::flatten && feeds_dense[l];
+    // What is a vector already is one under any name.
+    const bool is_view = layer.kind == LayerKind::flatten && (feeds_dense[l] || layer.input == layer.output);
     if (is_view && before < 0) return;  // of the network's input
     if (follows && (is_view || joins(layer))) {
       LayerOperator& op = operators_[idx(before)];

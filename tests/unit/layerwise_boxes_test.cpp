@@ -368,6 +368,35 @@ TEST_CASE("a part of a map is all of its positions in the vector behind it", "[l
   CHECK(network.of_layer(0, 2, half).output.c.size() == 2 * 2 * 2);
 }
 
+TEST_CASE("a view of a view, and a vector under another name, are no operators", "[layerwise]") {
+  Model model;
+  const auto view = [](const char* name, int input, const Shape& of) {
+    Layer out = producer(name, of);
+    out.kind = LayerKind::flatten;
+    out.parameters = {};
+    out.inputs = {input};
+    out.output = {of.channels * of.positions(), 1, 1};
+    return out;
+  };
+  const auto dense = [](const char* name, int input) {
+    Layer out = producer(name, {16, 1, 1});
+    out.kind = LayerKind::fully_connected;
+    out.inputs = {input};
+    return out;
+  };
+  Layer last = producer("softmax", {16, 1, 1});
+  last.kind = LayerKind::softmax;
+  last.parameters = {};
+  last.inputs = {6};
+  model.layers = {
+      network_input({4, 2, 2}), producer("conv", {4, 2, 2}), view("flat", 1, {4, 2, 2}),   view("again", 2, {16, 1, 1}),
+      dense("dense", 3),        view("same", 4, {16, 1, 1}), view("still", 5, {16, 1, 1}), last};
+  const OperatorNetwork network(model);
+  REQUIRE(network.size() == 2);
+  CHECK(network.at(0).layers == std::vector<std::size_t>{1, 2, 3});
+  CHECK(network.at(1).layers == std::vector<std::size_t>{4, 5, 6, 7});
+}
+
 TEST_CASE("bytes between equal configurations of a 3x3 convolution", "[layerwise]") {
   // 64 to 64 channels on 28 x 28, 8 images, forward, 4 B a value: one tensor has 8 x 64 x 784 x 4 = 1,605,632 B.
   Model model;
