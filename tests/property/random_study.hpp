@@ -24,6 +24,7 @@ struct Variation {
   double faster = 1;         ///< devices and links, but neither latencies nor overheads
   bool permuted = false;     ///< the workers in another order
   bool idle_layers = false;  ///< with layers in between that cost nothing
+  bool ideal = false;        ///< with software that costs nothing
 };
 
 class RandomStudy {
@@ -42,6 +43,7 @@ class RandomStudy {
     text += collective();
     text += settings();
     text += irregularity();
+    text += stack();
     return text;
   }
 
@@ -66,6 +68,8 @@ class RandomStudy {
   /// Whether a measured step says how long computing takes, whatever the device: then a faster update, which is a part
   /// of the step, leaves more of it to the passes.
   bool is_anchored() const { return anchored_; }
+  /// Whether its software costs something.
+  bool has_stack() const { return has_stack_; }
 
  private:
   int below(int n) { return static_cast<int>(random_() % static_cast<std::uint64_t>(n)); }
@@ -259,22 +263,57 @@ class RandomStudy {
     if (anchored_) out += fmt::format(", step_time: {{batch: 8, time: {}}}", seconds(spread(1e-3, 1e-1)));
     out += "}\n";
     const bool recompute = chance(0.3), reserve = chance(0.2);
-    out += fmt::format("memory: {{recompute: {}, workspace: {}{}}}\n",
+    out += fmt::format("memory: {{recompute: {}, workspace: {}{}{}}}\n",
                        recompute ? one_of<std::string>({"sqrt", "blocks", "2", "3"}) : "none",
-                       one_of<std::string>({"im2col", "none", "1 MiB"}), reserve ? ", reserve: 1 GB" : "");
+                       one_of<std::string>({"im2col", "none", "1 MiB"}), reserve ? ", reserve: 1 GB" : "",
+                       chance(0.15) ? offload() : "");
     return out;
+  }
+
+  std::string offload() {
+    return fmt::format(
+        ", offload: {{what: {}, link: {}, host_memory: {}, devices_per_link: {}, overlap: {}, buffer: {} MB}}",
+        one_of<std::string>({"optimizer", "activations", "[optimizer, activations]"}), rate(spread(1e9, 1e11)),
+        rate(spread(1e10, 1e12)), 1 + below(2), chance(0.5), one_of<int>({0, 1, 1000}));
   }
 
   std::string irregularity() {
     irregular_ = chance(0.25);
     if (!irregular_) return "";
     std::string out;
-    if (chance(0.5)) out += fmt::format("noise: {{compute_cv: {}, seed: {}}}\n", between(0.01, 0.3), 1 + below(100));
+    if (chance(0.5))
+      out +=
+          fmt::format("noise: {{compute_cv: {}, transfer_cv: {}, per: {}, kind: {}, seed: {}}}\n", between(0.01, 0.3),
+                      chance(0.3) ? between(0.01, 0.3) : 0, one_of<std::string>({"task", "step"}),
+                      one_of<std::string>({"log_normal", "gamma"}), 1 + below(100));
+    if (chance(0.2))
+      out += fmt::format("stops: [{{worker: {}, from: {}, until: {}}}]\n", below(workers_), seconds(0.2), seconds(0.3));
     if (chance(0.5)) out += fmt::format("stragglers: [{{worker: {}, slowdown: {}}}]\n", below(workers_), between(1, 3));
     if (chance(0.3))
       out += fmt::format("degraded_links: [{{worker: {}, slowdown: 2, from: {}, until: {}}}]\n", below(workers_),
                          seconds(0.1), seconds(0.4));
     return out;
+  }
+
+  /// Each mechanism of a software stack is there or is not.
+  std::string stack() {
+    has_stack_ = chance(0.4);
+    if (!has_stack_) return "";
+    std::string out = "stack: {name: ideal";
+    const auto maybe = [&](const char* key, const std::string& value) {
+      if (chance(0.5)) out += fmt::format(", {}: {}", key, value);
+    };
+    maybe("copies", fmt::format("{}", between(0, 8)));
+    maybe("accumulation", "12");
+    maybe("update_traffic", "{fp32: 8, fp16: 14}");
+    maybe("processor_rate", rate(spread(1e8, 1e10)));
+    maybe("handshake", fmt::format("{}", between(0, 2)));
+    maybe("window", fmt::format("{:.0f} B", spread(2e4, 1e7)));
+    maybe("collective_overhead", seconds(spread(1e-6, 1e-3)));
+    maybe("interference", fmt::format("{}", between(0, 0.9)));
+    maybe("spread", fmt::format("{}", between(0, 0.1)));
+    maybe("input", fmt::format("{{per_worker: {}}}", spread(10, 1e6) / how_.slower));
+    return how_.ideal ? "stack: ideal\n" : out + "}\n";
   }
 
   std::uint64_t seed_;
@@ -284,7 +323,7 @@ class RandomStudy {
   std::string strategy_name_, options_;
   CollectiveSettings settings_;
   int workers_ = 1, devices_per_node_ = 1;
-  bool own_model_ = false, irregular_ = false, anchored_ = false;
+  bool own_model_ = false, irregular_ = false, anchored_ = false, has_stack_ = false;
 };
 
 }  // namespace epocast::testing
