@@ -11,12 +11,15 @@
 #include <tuple>
 #include <vector>
 
+#include "tests/conformance/composition_parts.hpp"
 #include "tests/support/conservation.hpp"
 #include "tests/support/one_pace.hpp"
 #include "tests/support/simulate.hpp"
 #include "tests/support/transformer.hpp"
 
 namespace epocast::composition_test {
+
+using namespace conformance;
 
 namespace {
 
@@ -25,12 +28,6 @@ struct Combination {
   bool mixture = false;  ///< of experts
   bool recompute = false;
   CollectiveSettings collective;
-};
-
-struct MeshPart {
-  const char* mesh;
-  std::vector<const char*> bodies;  ///< none: whole layers
-  bool pipeline = false, data = true, mixture = false;
 };
 
 constexpr int kWorkers = 8, kDevices = 16;  // two servers for each of four stages
@@ -57,87 +54,18 @@ bool exchanges_parameters(const std::string& synchronisation) {
 }
 
 std::vector<Combination> all_combinations() {
-  const std::vector<const char*> none{""};
-  const std::vector<const char*> tensor{"{name: tensor}", "{name: tensor, sequence_parallel: true}",
-                                        "{name: tensor, sequence_parallel: true, gather_again: false}"};
-  const MeshPart meshes[] = {
-      {"{data: 8}", none},
-      {"{tensor: 4, data: 2}", tensor},
-      {"{data: 2, tensor: 4}", tensor},
-      {"{pipeline: 4, data: 2}", none, true},
-      {"{data: 2, pipeline: 4}", none, true},
-      {"{pipeline: 2, data: 2, tensor: 2}", tensor, true},
-      {"{tensor: 2, pipeline: 2, data: 2}", tensor, true},
-      {"{pipeline: 2, tensor: 4}", tensor, true, false},
-      {"{tensor: 2, data: 4}", {"filters"}},
-      {"{data: 2, context: 4}", {"context", "{name: context, exchange: all_gather}"}},
-      {"{context: 2, data: 2, tensor: 2}", {"[context, {name: tensor, sequence_parallel: true}]"}},
-      {"{data: 2, pipeline: 2, context: 2}", {"context"}, true},
-      {"{data: 2, expert: 4}", {"experts", "{name: experts, capacity: 1.25}"}, false, true, true},
-      {"{expert: 2, pipeline: 2, data: 2}", {"experts"}, true, true, true},
-      {"{data: 2, expert: 2, tensor: 2}", {"[{name: tensor, sequence_parallel: true}, experts]"}, false, true, true},
-      {"{pipeline: 2, context: 2, expert: 2}", {"[context, experts]"}, true, true, true}};
-  const char* schedules[] = {"gpipe, micro_batches: 4",
-                             "1f1b, micro_batches: 4",
-                             "interleaved, micro_batches: 4",
-                             "zb_h1, micro_batches: 4",
-                             "zb_h2, micro_batches: 4",
-                             "2bw, micro_batches: 4",
-                             "naive",
-                             "pipedream",
-                             "threaded, in_flight: 2"};
-  const char* single[] = {"1f1b", "1f1b, micro_batches: 2", "gpipe, micro_batches: 2"};
-  const char* synchronisations[] = {"{name: all_reduce, bucket: 100 kB}",
-                                    "{name: all_reduce, granularity: layer, overlap: false}",
-                                    "{name: all_reduce, granularity: tensor, order: priority}",
-                                    "{name: all_reduce, compression: fp16}",
-                                    "{name: all_reduce, compression: int8}",
-                                    "{name: all_reduce, granularity: layer, compression: top_k}",
-                                    "{name: sharded, stage: 1}",
-                                    "{name: sharded, stage: 2, unit: 50 kB}",
-                                    "{name: sharded, stage: 3, unit: 50 kB}",
-                                    "{name: sharded, stage: 3, unit: 50 kB, prefetch: 2, reshard: false}",
-                                    "{name: sharded, stage: 2, unit: 50 kB, shards: 2}",
-                                    "{name: average, period: 3, bucket: 100 kB}",
-                                    "{name: average, period: 2, overlap: true}",
-                                    "{name: gossip, period: 1}",
-                                    "{name: gossip, period: 2, topology: exponential, overlap: false}",
-                                    "{name: parameter_server, location: colocated}",
-                                    "{name: parameter_server, servers: 2, placement: even}",
-                                    "{name: parameter_server, mode: async, granularity: model, server_rate: 1 GB/s}",
-                                    "{name: parameter_server, mode: async, servers: all, overlap: false}",
-                                    "{name: parameter_server, mode: stale, copy_rate: 2 GB/s}",
-                                    "{name: downpour, period: 2}",
-                                    "{name: agn, period: 1, servers: 2, location: device}",
-                                    "{name: async_local_sgd, period: 1}",
-                                    "{name: model_averaging, period: 2, location: colocated}",
-                                    "{name: easgd, period: 2}",
-                                    "{name: aeasgd, period: 3, servers: all, placement: round_robin}",
-                                    "{name: sharded, stage: 2, unit: 50 kB, compression: int8}",
-                                    "{name: sharded, stage: 3, unit: 50 kB, compression: fp16}",
-                                    "{name: average, period: 2, compression: top_k}",
-                                    "{name: average, period: 1, overlap: true, compression: fp16}",
-                                    "{name: gossip, period: 1, compression: one_bit}",
-                                    "{name: parameter_server, location: colocated, compression: fp16}",
-                                    "{name: easgd, period: 1, compression: int8}",
-                                    "{name: partial_gradients, gradients: reduce_scatter}",
-                                    "{name: partial_gradients, gradients: pcnn, overlap: backward}",
-                                    "{name: partial_gradients, gradients: pcnn, overlap: none}",
-                                    "{name: two_chunks, k: 3}",
-                                    "{name: two_chunks, k: 8}"};
   const char* without_messages[] = {"hogwild", "none"};
   const CollectiveSettings collectives[] = {{CollectiveAlgorithm::ring, CollectiveLevel::automatic, 0},
                                             {CollectiveAlgorithm::automatic, CollectiveLevel::flow, 1e-10},
                                             {CollectiveAlgorithm::double_binary_tree, CollectiveLevel::message, 0}};
   std::vector<Combination> all;
   const auto add = [&](std::span<const char* const> some) {
-    for (const MeshPart& mesh : meshes)
-      for (const char* schedule : mesh.pipeline ? std::vector<const char*>(std::begin(schedules), std::end(schedules))
-                                                : std::vector<const char*>(std::begin(single), std::end(single)))
+    for (const MeshPart& mesh : mesh_parts())
+      for (const char* schedule : mesh.pipeline ? pipeline_schedules() : single_stage_schedules())
         for (const std::string body : mesh.bodies)
           for (const char* synchronisation : some) {
             const bool nobody = synchronisation == std::string("none");
-            if (mesh.data ? nobody : !nobody && synchronisation != synchronisations[0]) continue;
+            if (mesh.data ? nobody : !nobody && synchronisation != synchronisations().front()) continue;
             if (divides_samples(mesh.mesh) && may_differ(synchronisation)) continue;
             if (has_several_versions(schedule) && exchanges_parameters(synchronisation)) continue;
             for (const bool recompute : {false, true}) {
@@ -148,7 +76,7 @@ std::vector<Combination> all_combinations() {
             }
           }
   };
-  add(synchronisations);
+  add(synchronisations());
   add(without_messages);
   return all;
 }

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/conformance/composition_parts.hpp"
 #include "tests/conformance/strategy_variants.hpp"
 
 namespace epocast::testing {
@@ -107,6 +108,27 @@ class RandomStudy {
   }
 
   std::string strategy() {
+    composed_ = chance(0.25);
+    return composed_ ? composition() : variant();
+  }
+
+  /// A small transformer over a mesh of eight devices.
+  std::string composition() {
+    const conformance::MeshPart& part = one_of(conformance::mesh_parts());
+    mixture_ = part.mixture;
+    strategy_name_ = "composition";
+    options_ =
+        fmt::format("{{mesh: {}, schedule: {{name: {}}}", part.mesh,
+                    one_of(part.pipeline ? conformance::pipeline_schedules() : conformance::single_stage_schedules()));
+    if (const std::string body = one_of(part.bodies); !body.empty()) options_ += ", body: " + body;
+    options_ +=
+        fmt::format(", synchronisation: {}}}", part.data ? one_of(conformance::synchronisations()) : "all_reduce");
+    settings_ = {};
+    workers_ = 8;
+    return fmt::format("strategy: {}\n", in_own_units(options_));
+  }
+
+  std::string variant() {
     static const auto table = conformance::strategy_variants();
     const auto& [name, variants] = *std::next(table.begin(), below(static_cast<int>(table.size())));
     const conformance::Variant& variant = one_of(variants);
@@ -182,6 +204,13 @@ class RandomStudy {
   }
 
   std::string model() {
+    if (composed_) {
+      own_model_ = false;
+      const std::string sizes = "layers: 4, heads: 4, sequence: 16, vocabulary: 96";
+      return mixture_
+                 ? "model: {name: mixtral, " + sizes + ", hidden: 64, inner: 96, kv_heads: 2, experts: 8, chosen: 2}\n"
+                 : "model: {name: gpt2, " + sizes + ", width: 64}\n";
+    }
     own_model_ = chance(0.7);
     if (!own_model_)
       return fmt::format("model: {}\n", one_of<std::string>({"lenet", "mlp_mnist", "resnet20", "alexnet_owt"}));
@@ -323,6 +352,7 @@ class RandomStudy {
   std::string strategy_name_, options_;
   CollectiveSettings settings_;
   int workers_ = 1, devices_per_node_ = 1;
+  bool composed_ = false, mixture_ = false;
   bool own_model_ = false, irregular_ = false, anchored_ = false, has_stack_ = false;
 };
 
