@@ -21,6 +21,10 @@
 namespace epocast {
 namespace {
 
+bool offloads_activations(const WorkloadTrace& trace) {
+  return std::ranges::any_of(trace.layers, [](const LayerTrace& layer) { return layer.offloaded.value > 0; });
+}
+
 constexpr double kMost = 1e5;  // stages, micro-batches
 
 std::optional<int> count(const ConfigNode& options, const char* key) {
@@ -307,6 +311,11 @@ TrainingStep Composition::compile(const StrategyContext& whole) const {
   };
   auto [plan, micro_batch, layout] = chosen();
   for (const int replicas : layout.replicas) plan.traces.push_back(&micro_batch->share(replicas));
+  if (gradients_ == GradientPlace::one_processor && offloads_activations(*plan.traces.front()))
+    throw options_.at("gradients")
+        .error(
+            "one processor for all gradients is sent the activations, so that they cannot be in the host's memory; "
+            "leave activations out of memory.offload");
   plan.chunks = make_chunks(plan.traces, layout.boundaries, splits_backward(schedule_));
   plan.ranks = place_stages(context.workers, layout.replicas);
   plan.by_layer = mesh_ && plan.stages() == 1 && schedule_ == PipelineSchedule::one_f_one_b;

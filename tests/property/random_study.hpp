@@ -69,6 +69,8 @@ class RandomStudy {
   /// Whether a measured step says how long computing takes, whatever the device: then a faster update, which is a part
   /// of the step, leaves more of it to the passes.
   bool is_anchored() const { return anchored_; }
+  /// Whether its devices are the catalogue's, which are as fast as they are.
+  bool is_described() const { return described_; }
   /// Whether its software costs something.
   bool has_stack() const { return has_stack_; }
 
@@ -141,8 +143,30 @@ class RandomStudy {
     return fmt::format("strategy: {{name: {}{}{}}}\n", name, inner.empty() ? "" : ", ", in_own_units(inner));
   }
 
-  /// Equal devices on a star, or nodes of several behind a port each.
+  /// Equal devices on a star, nodes of several behind a port each, or a machine of the catalogue's devices.
   std::string platform() {
+    described_ = strategy_name_ != "hogwild" && chance(0.2);
+    return described_ ? description() : drawn();
+  }
+
+  /// Boards of two dies, switches with an uplink, copies through the host's memory, several cards, processors.
+  std::string description() {
+    devices_per_node_ = one_of<int>({2, 4, 8});
+    const int nodes = (workers_ + devices_per_node_ - 1) / devices_per_node_ + below(2);
+    std::string out = fmt::format("{{cluster: drawn, nodes: {}, devices: {{kind: {}, per_node: {}", nodes,
+                                  one_of<std::string>({"k80", "v100_sxm2_16gb", "rtx_3090"}), devices_per_node_);
+    const bool switches = chance(0.5);
+    if (switches) out += ", per_switch: 2";
+    out += fmt::format("}}, inside: {{rate: {} GB/s, latency: {} us", spread(1, 100), spread(1, 20));
+    if (switches) out += fmt::format(", uplink: {} GB/s, peer_access: {}", spread(1, 50), chance(0.5));
+    out += fmt::format("}}, cards: {{per_node: {}, rate: {} Gb/s, latency: {} us}}", chance(0.3) ? 2 : 1,
+                       spread(1, 400), spread(5, 100));
+    if (chance(0.3))
+      out += ", processors: {kind: " + one_of<std::string>({"xeon_e5_2698_v4_pair", "xeon_e5_2686_v4"}) + "}";
+    return fmt::format("platform: {}}}\nworkers: {}\n", out, workers_);
+  }
+
+  std::string drawn() {
     devices_per_node_ = strategy_name_ == "hogwild" ? 8 : one_of<int>({1, 1, 2, 4});
     const int nodes = (workers_ + devices_per_node_ - 1) / devices_per_node_ + below(3);
     const double speed = spread(1e11, 1e14) * how_.faster / how_.slower;
@@ -352,7 +376,7 @@ class RandomStudy {
   std::string strategy_name_, options_;
   CollectiveSettings settings_;
   int workers_ = 1, devices_per_node_ = 1;
-  bool composed_ = false, mixture_ = false;
+  bool composed_ = false, mixture_ = false, described_ = false;
   bool own_model_ = false, irregular_ = false, anchored_ = false, has_stack_ = false;
 };
 

@@ -49,8 +49,10 @@ struct Drawn {
 };
 
 /// Whether layers that cost nothing change something after all: rules that place single passes count them, and where
-/// stages do not wait for each other, who comes first at one date depends on what happens at that date.
+/// stages do not wait for each other, or replicas are not alike and share a card, who comes first at one date depends
+/// on what happens at that date.
 bool notices_idle_layers(const RandomStudy& study) {
+  if (study.is_described()) return true;
   const auto has = [&](const char* option) { return study.options().find(option) != std::string::npos; };
   return (has("method: ") && !has("method: single")) || study.strategy_name() == "pipedream" || has("2bw") ||
          has("threaded");
@@ -63,6 +65,7 @@ std::optional<std::string> form_of(RandomStudy& study, Form form) {
       (form == kIdleLayers && (!study.has_own_model() || notices_idle_layers(study))))
     return std::nullopt;
   if (form == kIdeal && !study.has_stack()) return std::nullopt;
+  if ((form == kSlower || form == kFaster) && study.is_described()) return std::nullopt;
   switch (form) {
     case kSlower: return study.write({.slower = 2});
     case kFaster: return study.write({.faster = 2});
@@ -225,7 +228,7 @@ std::vector<std::string> violations_of(const RandomStudy& study, const std::vect
   // Of a loop without a period only averages are sound: it is chaotic, or noise makes an estimate of it.
   const bool periodic = plain.exact && plain.iterations_simulated < r[kSimulated]->iterations_simulated;
   const double similar = periodic ? kExactly : 0.01;
-  if (!study.asks_library()) Relation("units", out).same(*r[kSlower], plain, 2, periodic ? 1e-8 : 0.01);
+  if (r[kSlower] && !study.asks_library()) Relation("units", out).same(*r[kSlower], plain, 2, periodic ? 1e-8 : 0.01);
   if (r[kPermuted]) Relation("symmetry", out).same(*r[kPermuted], plain, 1, similar);
   if (r[kIdleLayers]) {  // which draw noise as well, so that others get other draws
     const double drawn = 2 * (doubt(*r[kIdleLayers]) + doubt(plain));
@@ -234,9 +237,11 @@ std::vector<std::string> violations_of(const RandomStudy& study, const std::vect
   Relation("folding", out).same(*r[kUnfolded], plain, 1, similar);
   if (plain.exact) Relation("extrapolation", out).equal("total_s", r[kSimulated]->total_s, plain.total_s, kExactly);
   if (!may_have_anomalies(study) && !study.is_irregular() && !study.is_anchored()) {
-    Relation speed("speed", out);
-    speed.at_most("iteration_s", r[kFaster]->iteration_s, plain.iteration_s);
-    speed.at_most("half of iteration_s", plain.iteration_s / 2, r[kFaster]->iteration_s);
+    if (r[kFaster]) {
+      Relation speed("speed", out);
+      speed.at_most("iteration_s", r[kFaster]->iteration_s, plain.iteration_s);
+      speed.at_most("half of iteration_s", plain.iteration_s / 2, r[kFaster]->iteration_s);
+    }
     if (r[kIdeal]) Relation("software", out).at_most("iteration_s", r[kIdeal]->iteration_s, plain.iteration_s);
   }
   return out;
