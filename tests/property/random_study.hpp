@@ -218,13 +218,15 @@ class RandomStudy {
 </platform>
 )",
                                     is_star() ? "Full" : "Floyd", 4 * speed, memory_bandwidth, hosts, links, routes));
-    std::string workers = std::to_string(workers_);
-    if (how_.permuted) {
-      // The first so many devices, as the count would take them, but the other way round.
-      workers = "{hosts: [";
-      for (int w = workers_; w-- > 0;) workers += fmt::format("d{}{}", w, w > 0 ? ", " : "]}");
-    }
-    return fmt::format("platform: {}\nworkers: {}\n", path.string(), workers);
+    return fmt::format("platform: {}\nworkers: {}\n", path.string(), first_workers(workers_));
+  }
+
+  /// The first so many of the workers; permuted, they are the other way round.
+  std::string first_workers(int count) const {
+    if (!how_.permuted) return std::to_string(count);
+    std::string out;
+    for (int w = 0; w < count; ++w) out += fmt::format("{}d{}", w == 0 ? "" : ", ", workers_ - 1 - w);
+    return "{hosts: [" + out + "]}";
   }
 
   std::string model() {
@@ -276,11 +278,19 @@ class RandomStudy {
     const int per_worker = 8 * (1 + below(4));
     const int batch = per_worker * workers_;
     const int steps = 20 + below(150);
-    std::string text = chance(0.5) ? fmt::format("batch: {{per_worker: {}}}\n", per_worker)
-                                   : fmt::format("batch: {{global: {}}}\n", batch);
-    text += fmt::format("dataset: {{samples: {}, epochs: {}{}{}}}\n", batch * steps + below(batch), 1 + below(2),
-                        chance(0.2) ? ", drop_last: true" : "", chance(0.03) ? ", shards: stealing" : "");
-    if (chance(0.1)) text += fmt::format("schedule: [{{epochs: 1}}, {{epochs: 1, batch.global: {}}}]\n", 2 * batch);
+    std::string text = chance(0.5)   ? fmt::format("batch: {{per_worker: {}}}\n", per_worker)
+                       : chance(0.8) ? fmt::format("batch: {{global: {}}}\n", batch)
+                                     : fmt::format("batch: {{global: {}, spare: {}}}\n", 1 + below(batch),
+                                                   one_of<std::string>({"idle", "replicate"}));
+    text += fmt::format(
+        "dataset: {{samples: {}, epochs: {}{}{}{}}}\n", batch * steps + below(batch), 1 + below(2),
+        chance(0.2) ? ", drop_last: true" : "", chance(0.03) ? ", shards: stealing" : "",
+        composed_ && chance(0.2) ? fmt::format(", lengths: {{mean: {}, cv: {}}}", 4 + below(8), between(0, 2)) : "");
+    if (chance(0.1)) {
+      const int fewer = chance(0.5) ? workers_ : 1 + below(workers_);
+      text += fmt::format("schedule: [{{epochs: 1, workers: {}, batch.global: {}}}, {{epochs: 1, batch.global: {}}}]\n",
+                          first_workers(fewer), per_worker * fewer, 2 * batch);
+    }
     return text;
   }
 
@@ -306,7 +316,7 @@ class RandomStudy {
   }
 
   std::string settings() {
-    std::string out = fmt::format("optimizer: {}\n", one_of<std::string>({"sgd", "momentum", "adam"}));
+    std::string out = fmt::format("optimizer: {}\n", one_of<std::string>({"sgd", "momentum", "adam", "lion", "lamb"}));
     if (chance(0.2)) out += "precision: fp16\n";
     out += fmt::format("compute: {{cost_model: roofline, overhead: {}, efficiency: {}", seconds(spread(1e-7, 2e-5)),
                        between(0.2, 1));

@@ -42,6 +42,7 @@ namespace {
 enum Form { kPlain, kSlower, kFaster, kPermuted, kIdleLayers, kIdeal, kUnfolded, kSimulated, kForms };
 
 constexpr double kExactly = 1e-9;
+constexpr double kChaos = 0.01;  // of averages, where there is no period
 
 struct Drawn {
   std::uint64_t seed = 0;
@@ -168,14 +169,17 @@ class Relation {
   void at_most(const char* what, double a, double b, double scale = 0, double tolerance = kExactly) {
     if (a - b > tolerance * std::max({std::abs(a), std::abs(b), scale})) add(what, a, b, "exceeds");
   }
-  /// All columns, with times as the other's, `slower` times as long.
-  void same(const ScenarioResult& a, const ScenarioResult& b, double slower, double tolerance) {
+  /// All columns, with times as the other's, `slower` times as long. `beginning`: tolerance of what comes before a
+  /// period.
+  void same(const ScenarioResult& a, const ScenarioResult& b, double slower, double tolerance, double beginning = 0) {
     const double time = slower * b.iteration_s;
     equal("iteration_s", a.iteration_s, time, tolerance);
-    equal("total_s", a.total_s, slower * b.total_s, tolerance);
-    equal("compute_s", a.compute_s, slower * b.compute_s, tolerance, time);
-    equal("comm_s", a.comm_s, slower * b.comm_s, tolerance, time);
-    equal("exposed_comm_s", a.exposed_comm_s, slower * b.exposed_comm_s, tolerance, time);
+    equal("total_s", a.total_s, slower * b.total_s, std::max(tolerance, beginning));
+    // Chaos comes back to its averages, but not to who waits for what.
+    const double shares = tolerance < kChaos ? tolerance : 1;
+    equal("compute_s", a.compute_s, slower * b.compute_s, shares, time);
+    equal("comm_s", a.comm_s, slower * b.comm_s, shares, time);
+    equal("exposed_comm_s", a.exposed_comm_s, slower * b.exposed_comm_s, shares, time);
     equal("comm_bytes_per_epoch", a.comm_bytes_per_epoch, b.comm_bytes_per_epoch, kExactly);
     equal("max_link_utilization", a.max_link_utilization, b.max_link_utilization, tolerance);
     equal("peak_memory_bytes", a.peak_memory_bytes.value_or(0), b.peak_memory_bytes.value_or(0), kExactly);
@@ -227,8 +231,13 @@ std::vector<std::string> violations_of(const RandomStudy& study, const std::vect
   check_alone(plain, out);
   // Of a loop without a period only averages are sound: it is chaotic, or noise makes an estimate of it.
   const bool periodic = plain.exact && plain.iterations_simulated < r[kSimulated]->iterations_simulated;
-  const double similar = periodic ? kExactly : 0.01;
-  if (r[kSlower] && !study.asks_library()) Relation("units", out).same(*r[kSlower], plain, 2, periodic ? 1e-8 : 0.01);
+  // Nor are these better than an iteration more or less in what is averaged over.
+  const double averaged = std::max(kChaos, 1 / static_cast<double>(plain.iterations_simulated));
+  const double similar = periodic ? kExactly : averaged;
+  // SimGrid's tolerance is in seconds: who comes first may depend on them where workers do not wait for each other.
+  if (r[kSlower] && !study.asks_library())
+    Relation("units", out)
+        .same(*r[kSlower], plain, 2, periodic ? 1e-8 : averaged, may_have_anomalies(study) ? kChaos : 0);
   if (r[kPermuted]) Relation("symmetry", out).same(*r[kPermuted], plain, 1, similar);
   if (r[kIdleLayers]) {  // which draw noise as well, so that others get other draws
     const double drawn = 2 * (doubt(*r[kIdleLayers]) + doubt(plain));
@@ -283,7 +292,10 @@ void check_studies(int count) {
     INFO("EPOCAST_TEST_STUDY=" << drawn[i].seed << "\n" << text << all);
     CHECK(violations.empty());
   }
-  if (drawn.size() >= 40) CHECK(strategies.size() >= 12);  // or else little has been tested
+  if (drawn.size() >= 40) {  // or else little has been tested
+    CHECK(strategies.size() >= 12);
+    CHECK(strategies.contains("composition"));
+  }
 }
 
 }  // namespace
