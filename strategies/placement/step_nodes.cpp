@@ -115,45 +115,48 @@ class Passes {
 
   /// The output is the input's memory under another shape.
   static bool is_view(const LayerTrace& layer) { return layer.kind == LayerKind::flatten && layer.inputs.size() == 1; }
+  static std::size_t shown_by(const LayerTrace& view) { return static_cast<std::size_t>(view.inputs.front()); }
 
   void forward(std::size_t l) {
     const LayerTrace& layer = layers_[l];
+    if (is_view(layer)) return forward_view(l);
+    owner_[l] = l;
     if (layer.parameters.value > 0)
       parameters_[l] =
           add("parameters", layer, OperatorPhase::setup, {}, layer.parameters, Lifetime::residual, groups_++);
-    const bool view = is_view(layer);
-    forward_[l] = add("forward", layer, OperatorPhase::forward, layer.times.forward,
-                      view ? Bytes(0) : layer.output + layer.inner);
-    owner_[l] = view ? owner_[static_cast<std::size_t>(layer.inputs.front())] : l;
+    forward_[l] = add("forward", layer, OperatorPhase::forward, layer.times.forward, layer.output + layer.inner);
     if (parameters_[l]) connect(*parameters_[l], forward_[l], layer.parameters);
-    if (view)  // only waits for what it shows
-      connect(forward_[static_cast<std::size_t>(layer.inputs.front())], forward_[l], Bytes(0));
-    else
-      read_inputs(forward_[l], layer);
+    read_inputs(forward_[l], layer);
+  }
+
+  /// Only waits for what it shows.
+  void forward_view(std::size_t l) {
+    const LayerTrace& view = layers_[l];
+    const std::size_t shown = shown_by(view);
+    forward_[l] = add("forward", view, OperatorPhase::forward, view.times.forward, {});
+    owner_[l] = owner_[shown];
+    connect(forward_[shown], forward_[l], {});
   }
 
   void read_inputs(Node node, const LayerTrace& layer) {
     for (const int input : layer.inputs) {
       const auto i = static_cast<std::size_t>(input);
       connect(forward_[owner_[i]], node, layers_[i].output);
-      if (owner_[i] != i) connect(forward_[i], node, Bytes(0));
+      if (owner_[i] != i) connect(forward_[i], node, {});
     }
   }
 
   void backward(std::size_t l) {
     const LayerTrace& layer = layers_[l];
+    if (is_view(layer)) return backward_view(l);
     if (!layer.inputs.empty()) {
-      const bool view = is_view(layer);
-      const Node node = add("backward data", layer, OperatorPhase::backward, layer.times.backward_data,
-                            view ? Bytes(0) : gradient_of_inputs(layer));
-      if (view)
-        show_gradients(node, l);
-      else
-        reads(node, l);
+      const Node node =
+          add("backward data", layer, OperatorPhase::backward, layer.times.backward_data, gradient_of_inputs(layer));
+      reads(node, l);
       if (parameters_[l]) connect(*parameters_[l], node, layer.parameters);
       for (const int input : layer.inputs) {
         const auto i = static_cast<std::size_t>(input);
-        arrived_[i].push_back({node, !view && sends_gradient(layer, i) ? layers_[i].output.value : 0});
+        arrived_[i].push_back({node, sends_gradient(layer, i) ? layers_[i].output.value : 0});
       }
     }
     if (!parameters_[l] && !layer.times.backward_weights.any() && !layer.times.update.any()) return;
@@ -172,14 +175,16 @@ class Passes {
   }
 
   /// The gradients of a view are those of what it shows.
-  void show_gradients(Node node, std::size_t l) {
-    const auto shown = static_cast<std::size_t>(layers_[l].inputs.front());
-    const bool sent = sends_gradient(layers_[l], shown);
-    connect(forward_[l], node, Bytes(0));
+  void backward_view(std::size_t l) {
+    const LayerTrace& view = layers_[l];
+    const std::size_t shown = shown_by(view);
+    const Node node = add("backward data", view, OperatorPhase::backward, view.times.backward_data, {});
+    connect(forward_[l], node, {});
     for (const Arrival& arrival : arrived_[l]) {
       edges_.push_back({arrival.from, node, 0});
-      if (sent) arrived_[shown].push_back(arrival);
+      if (sends_gradient(view, shown)) arrived_[shown].push_back(arrival);
     }
+    arrived_[shown].push_back({node, 0});
   }
 
   /// What a backward pass waits for: gradients of the layer's output, and values of the forward pass.
