@@ -79,6 +79,11 @@ Divisible divisible(const Layer& layer) {
   }
 }
 
+/// Whether the layer is read where what it reads is: a view, or a layer in place.
+bool hands_on(const Layer& layer) {
+  return layer.kind == LayerKind::flatten || (joins(layer) && layer.kind != LayerKind::softmax);
+}
+
 }  // namespace
 
 OperatorNetwork::OperatorNetwork(const Model& model) : model_(model), of_layer_(model.layers.size(), -1) {
@@ -94,9 +99,7 @@ OperatorNetwork::OperatorNetwork(const Model& model) : model_(model), of_layer_(
     if (feeds_dense[l] || readers[l] != 1) continue;
     for (std::size_t r = l + 1; r < model.layers.size(); ++r)
       if (std::ranges::find(model.layers[r].inputs, static_cast<int>(l)) != model.layers[r].inputs.end())
-        feeds_dense[l] = (model.layers[r].kind == LayerKind::flatten ||
-                          (joins(model.layers[r]) && model.layers[r].kind != LayerKind::softmax)) &&
-                         feeds_dense[r] && readers[r] > 0;
+        feeds_dense[l] = hands_on(model.layers[r]) && feeds_dense[r] && readers[r] > 0;
   }
   // Nested concatenations are read where they are read, and are no operators.
   std::vector<bool> nested(model.layers.size(), false);
