@@ -226,10 +226,10 @@ std::optional<ExecutionResult> ShorterSteps::tell(TrainingStep& step) const {
     const auto takes_long = [&](std::int64_t iterations) {
       return tasks_of(step) * static_cast<double>(iterations) > kManyTasks;
     };
-    const bool may_be_estimated = takes_long(kIfTheyOverlap) && of.micro_batches <= 2 * of.left_out;
+    const bool may_be_estimated = takes_long(ShortenedStep::kIfTheyOverlap) && of.micro_batches <= 2 * of.left_out;
     how.record_own_work = may_be_estimated;
     std::function<std::optional<ExecutionResult>()> shorter;
-    const bool is_long = static_cast<double>(step.graph.tasks().size()) * kIfTheyOverlap > kManyTasks;
+    const bool is_long = static_cast<double>(step.graph.tasks().size()) * ShortenedStep::kIfTheyOverlap > kManyTasks;
     if (may_be_estimated && elsewhere_ && (!of.alone || is_long))
       shorter = elsewhere_([this, of, how] { return one_window_less(of, how); });
     ExecutionResult seen = simulate(step, how);

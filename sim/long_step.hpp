@@ -76,10 +76,9 @@ class ShorterSteps {
                                           const ExecutionResult& shorter) const;
   static void complete(ExecutionResult& told, const TrainingStep& longer);
 
-  static constexpr double kManyTasks = 400'000;      ///< of all iterations that are simulated: more than a second
-  static constexpr std::int64_t kIfTheyOverlap = 3;  ///< iterations until they are seen to repeat themselves
-  static constexpr double kMostToRepeat = 400'000;   ///< tasks of a step for which an estimate is put off
-  static constexpr double kMostDoubt = 3e-2;         ///< of an iteration
+  static constexpr double kManyTasks = 400'000;     ///< of all iterations that are simulated: more than a second
+  static constexpr double kMostToRepeat = 400'000;  ///< tasks of a step for which an estimate is put off
+  static constexpr double kMostDoubt = 3e-2;        ///< of an iteration
 
   std::function<TrainingStep(int)> of_size_;
   const Cluster& cluster_;

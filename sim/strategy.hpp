@@ -104,6 +104,8 @@ struct DeviceMemory {
 
 /// A step of fewer micro-batches than the whole one, for sim/long_step.hpp.
 struct ShortenedStep {
+  static constexpr int kIfTheyOverlap = 3;  ///< iterations until they are seen to repeat themselves
+
   int micro_batches = 0;
   int left_out = 0;     ///< of the whole step's
   int repeat = 1;       ///< after a multiple of so many the schedule does the same again

@@ -21,11 +21,11 @@
 namespace epocast {
 namespace {
 
+constexpr double kMost = 1e5;  // stages, micro-batches
+
 bool offloads_activations(const WorkloadTrace& trace) {
   return std::ranges::any_of(trace.layers, [](const LayerTrace& layer) { return layer.offloaded.value > 0; });
 }
-
-constexpr double kMost = 1e5;  // stages, micro-batches
 
 std::optional<int> count(const ConfigNode& options, const char* key) {
   if (!options.has(key)) return std::nullopt;
@@ -285,8 +285,8 @@ std::optional<ShortenedStep> Composition::shortened(const StepPlan& plan, const 
   if (may_be_estimated) {
     ShortenedStep step = step_of(of.estimable);
     step.alone = false;
-    constexpr int kIterations = 3;  // if it tells at all, then mostly late, when iterations overlap
-    if (saves) step.more = of.alone ? fewer : kIterations * fewer;
+    // If it tells at all, then mostly late, when iterations overlap.
+    if (saves) step.more = of.alone ? fewer : ShortenedStep::kIfTheyOverlap * fewer;
     return step;
   }
   return saves ? std::optional(step_of(fewer)) : std::nullopt;
