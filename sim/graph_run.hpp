@@ -115,8 +115,7 @@ class GraphRun final : SimEngine::Listener {
   std::optional<DisturbedLinks> disturbed_links_;
 
   double start_;
-  double last_end_;  ///< of an instance, so far; the clock may go on, to dates at which one would have ended that no
-                     ///< longer does
+  double last_end_;  ///< of an instance; the clock goes on to dates that no longer hold
   StepPool pool_;
   VoidIterations obsolete_;
   std::int64_t max_started_ = 0;
