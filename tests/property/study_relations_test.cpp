@@ -169,17 +169,22 @@ class Relation {
   void at_most(const char* what, double a, double b, double scale = 0, double tolerance = kExactly) {
     if (a - b > tolerance * std::max({std::abs(a), std::abs(b), scale})) add(what, a, b, "exceeds");
   }
-  /// All columns, with times as the other's, `slower` times as long. `beginning`: tolerance of what comes before a
-  /// period.
-  void same(const ScenarioResult& a, const ScenarioResult& b, double slower, double tolerance, double beginning = 0) {
-    const double time = slower * b.iteration_s;
+  /// How far two studies may differ.
+  struct Allowed {
+    double steady = kExactly;  ///< of what is the same in every period
+    double beginning = 0;      ///< of what comes before it
+    bool waits_alike = true;   ///< chaos comes back to its averages, but not to who waits for what
+  };
+  /// All columns, with times as the other's, `slower` times as long.
+  void same(const ScenarioResult& a, const ScenarioResult& b, double slower, const Allowed& allowed) {
+    const double time = slower * b.iteration_s, tolerance = allowed.steady;
     equal("iteration_s", a.iteration_s, time, tolerance);
-    equal("total_s", a.total_s, slower * b.total_s, std::max(tolerance, beginning));
-    // Chaos comes back to its averages, but not to who waits for what.
-    const double shares = tolerance < kChaos ? tolerance : 1;
-    equal("compute_s", a.compute_s, slower * b.compute_s, shares, time);
-    equal("comm_s", a.comm_s, slower * b.comm_s, shares, time);
-    equal("exposed_comm_s", a.exposed_comm_s, slower * b.exposed_comm_s, shares, time);
+    equal("total_s", a.total_s, slower * b.total_s, std::max(tolerance, allowed.beginning));
+    if (allowed.waits_alike) {
+      equal("compute_s", a.compute_s, slower * b.compute_s, tolerance, time);
+      equal("comm_s", a.comm_s, slower * b.comm_s, tolerance, time);
+      equal("exposed_comm_s", a.exposed_comm_s, slower * b.exposed_comm_s, tolerance, time);
+    }
     equal("comm_bytes_per_epoch", a.comm_bytes_per_epoch, b.comm_bytes_per_epoch, kExactly);
     equal("max_link_utilization", a.max_link_utilization, b.max_link_utilization, tolerance);
     equal("peak_memory_bytes", a.peak_memory_bytes.value_or(0), b.peak_memory_bytes.value_or(0), kExactly);
@@ -237,13 +242,14 @@ std::vector<std::string> violations_of(const RandomStudy& study, const std::vect
   // SimGrid's tolerance is in seconds: who comes first may depend on them where workers do not wait for each other.
   if (r[kSlower] && !study.asks_library())
     Relation("units", out)
-        .same(*r[kSlower], plain, 2, periodic ? 1e-8 : averaged, may_have_anomalies(study) ? kChaos : 0);
-  if (r[kPermuted]) Relation("symmetry", out).same(*r[kPermuted], plain, 1, similar);
+        .same(*r[kSlower], plain, 2,
+              {periodic ? 1e-8 : averaged, may_have_anomalies(study) ? kChaos : 0, /*waits_alike=*/periodic});
+  if (r[kPermuted]) Relation("symmetry", out).same(*r[kPermuted], plain, 1, {similar});
   if (r[kIdleLayers]) {  // which draw noise as well, so that others get other draws
     const double drawn = 2 * (doubt(*r[kIdleLayers]) + doubt(plain));
-    Relation("idle layers", out).same(*r[kIdleLayers], plain, 1, similar + drawn);
+    Relation("idle layers", out).same(*r[kIdleLayers], plain, 1, {similar + drawn});
   }
-  Relation("folding", out).same(*r[kUnfolded], plain, 1, similar);
+  Relation("folding", out).same(*r[kUnfolded], plain, 1, {similar});
   if (plain.exact) Relation("extrapolation", out).equal("total_s", r[kSimulated]->total_s, plain.total_s, kExactly);
   if (!may_have_anomalies(study) && !study.is_irregular() && !study.is_anchored()) {
     if (r[kFaster]) {
