@@ -25,7 +25,7 @@ void LayerOperators::add(std::size_t index) {
   graph_.step = -1;
   graph_.phase = OperatorPhase::forward;
   switch (layer.kind) {
-    case LayerKind::input: current_->whole = placeholder(layer); break;
+    case LayerKind::input: current_->whole = fed(layer); break;
     case LayerKind::convolution: convolution(layer); break;
     case LayerKind::fully_connected: fully_connected(layer); break;
     case LayerKind::pooling: pooling(layer); break;
@@ -39,8 +39,7 @@ void LayerOperators::add(std::size_t index) {
     case LayerKind::e3d_lstm: e3d_lstm(layer); break;
     case LayerKind::local_response_norm: current_->whole = graph_.unary("LRN", whole(layer), 14); break;
     case LayerKind::flatten:
-      current_->whole =
-          layer.variant == "data" ? placeholder(layer) : graph_.reshape(whole(layer), values(layer.output));
+      current_->whole = layer.variant == "data" ? fed(layer) : graph_.reshape(whole(layer), values(layer.output));
       break;
     case LayerKind::softmax:  // one that is a result becomes part of the loss
       current_->whole = !is_read_[index]
@@ -55,7 +54,7 @@ void LayerOperators::add(std::size_t index) {
   }
 }
 
-Tensor LayerOperators::placeholder(const Layer& layer) {
+Tensor LayerOperators::fed(const Layer& layer) {
   const Tensor made = graph_.add("Placeholder", {}, values(layer.output));
   graph_.nodes().back().is_dynamic = graph_.is_dynamic;
   graph_.nodes().back().has_batch = true;

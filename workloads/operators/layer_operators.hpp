@@ -63,7 +63,7 @@ class LayerOperators {
   Tensor zero_state(double values);  ///< before the first step
 
   /// What the model's inputs feed.
-  Tensor placeholder(const Layer& layer);
+  Tensor fed(const Layer& layer);
   void regions(const Layer& layer);
 
   /// A layer's own parameter tensor number `p`.
