@@ -95,8 +95,8 @@ class StepBuilder {
       places.back()->change(use);
     };
     const StageRanks& ranks = plan_.ranks[at(chunk.stage)];
-    if (std::none_of(plan_.experts.begin(), plan_.experts.end(), [](bool is) { return is; }))
-      return add(chunk, trace, ranks.replicas);
+    const bool all_alike = std::none_of(plan_.experts.begin(), plan_.experts.end(), [](bool is) { return is; });
+    if (all_alike || !(chunk.parameters.value > 0)) return add(chunk, trace, ranks.replicas);
     for (const bool experts : {false, true}) {
       const ParameterPart& part = parts_.emplace_back(part_of(chunk, trace, plan_.experts, experts));
       if (part.chunk.parameters.value > 0)

@@ -85,4 +85,25 @@ TEST_CASE("pauses that make no sense are refused", "[pauses]") {
              Catch::Contains("background: true"));
 }
 
+TEST_CASE("pauses: experts in stages are evaluated by forward passes, in which nothing is updated", "[pauses]") {
+  const std::string study =
+      "study: experts\nplatform: dgx1_v100\nworkers: 4\nstack: ideal\noptimizer: adam\n"
+      "model: {name: mixtral, layers: 4, heads: 4, sequence: 16, vocabulary: 96, hidden: 64, inner: 96, kv_heads: 2, "
+      "experts: 8, chosen: 2}\n"
+      "dataset: {samples: 6400}\nbatch: {per_worker: 16}\n"
+      "strategy: {mesh: {pipeline: 2, expert: 2}, schedule: {name: gpipe, micro_batches: 4}, body: experts}\n";
+  const auto simulate = [&](const std::string& more) {
+    return deserialize(testing::in_child([&] {
+      return serialize(
+          run_scenario(parse_study(study + more, "study.yaml").scenarios.front(), builtin_registries(), {}));
+    }));
+  };
+  const ScenarioResult training = simulate("");
+  // As many samples as training has: forward passes alone take less than training does, and more than a fifth of it.
+  const ScenarioResult evaluated = simulate("pauses: {evaluation: {every: 1 epoch, samples: 6400}}\n");
+  CHECK(evaluated.iteration_s == training.iteration_s);
+  CHECK(evaluated.total_s < 2 * training.total_s);
+  CHECK(evaluated.total_s > 1.2 * training.total_s);
+}
+
 }  // namespace epocast::pauses_test
