@@ -14,9 +14,14 @@ std::vector<double> kept_bytes(const WorkloadTrace& trace) {
   return bytes;
 }
 
+/// Of layers one after the other, apart from those that keep nothing.
 double largest_pair(const std::vector<double>& bytes) {
-  double most = bytes.back();
-  for (std::size_t l = 1; l < bytes.size(); ++l) most = std::max(most, bytes[l - 1] + bytes[l]);
+  double most = 0, before = 0;
+  for (const double one : bytes) {
+    if (!(one > 0)) continue;
+    most = std::max(most, before + one);
+    before = one;
+  }
   return most;
 }
 
@@ -89,10 +94,11 @@ void HostOffload::offload_activations(WorkloadTrace& trace) const {
     const double time = layer.times.forward.longest().value;
     layer.times.forward = Seconds(overlap ? forward.forward(time, bytes[l]) : time + bytes[l] / copy_rate());
   }
-  backward.wait_for(bytes[n - 1]);
+  std::size_t there = n;  // what this layer and those behind it keep has come back
   for (std::size_t l = n; l-- > 1;) {
     LayerTrace& layer = trace.layers[l];
-    const double waited = overlap ? backward.wait_for(bytes[l - 1]) : bytes[l] / copy_rate();
+    double waited = overlap ? 0 : bytes[l] / copy_rate();
+    while (overlap && there > 0 && (there >= l || !(bytes[there] > 0))) waited += backward.wait_for(bytes[--there]);
     backward.backward(layer.times.backward().longest().value, bytes[l]);
     layer.times.backward_data += Seconds(waited);
   }

@@ -14,7 +14,7 @@
 //     forward:   link(l) = max(link(l-1), device(l)) + bytes(l) / link,  device(l) >= link(l) - buffer / link
 //     backward:  link(l) = max(link(l+1), when all but `buffer` bytes of what has come were used) + bytes(l) / link
 //
-// and a layer's backward pass waits for the activations of the layer before it. Without `overlap` each copy takes its
+// and a layer's backward pass waits for the activations of the nearest layer before it that keeps any. Without `overlap` each copy takes its
 // time.
 //
 // This is a transform of the trace of one device: it holds under every body, schedule and synchronisation.

@@ -54,6 +54,23 @@ TEST_CASE("offloaded activations: a device that is faster than its link waits wh
   }
 }
 
+TEST_CASE("offloaded activations: a layer that keeps nothing changes nothing", "[offload]") {
+  const HostOffload offload{.activations = true, .link = BytesPerSecond(1), .buffer = Bytes(0)};
+  WorkloadTrace plain = some_layers(), more = some_layers();
+  more.layers.insert(more.layers.begin() + 3, layer("view", 0, 0, 0, {}))->kept_activations = Bytes(0);
+  offload.apply(plain, Optimizer::sgd, 1);
+  offload.apply(more, Optimizer::sgd, 1);
+  CHECK(more.staging == plain.staging);
+  for (std::size_t l = 1; l <= 4; ++l) {
+    const std::size_t same = l < 3 ? l : l + 1;
+    CAPTURE(l);
+    CHECK(forward(more, same) == Approx(forward(plain, l)));
+    CHECK(backward(more, same) == Approx(backward(plain, l)));
+  }
+  CHECK(forward(more, 3) == Approx(0));
+  CHECK(backward(more, 3) == Approx(0));
+}
+
 TEST_CASE("offloaded activations: a fast link costs nothing, and without overlap every copy its time", "[offload]") {
   for (const bool overlap : {true, false}) {
     WorkloadTrace trace = some_layers();
