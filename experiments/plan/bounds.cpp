@@ -54,8 +54,10 @@ CheapBounds cheap_bounds(const ScenarioSetup& setup, SimEngine* engine) {
       const LeastTime least = least_time_of(setup, phase, run.step.graph, engine);
       run.result.iteration = sure * least.iteration();
       run.result.total = sure * least.total(std::ceil(static_cast<double>(phase.iterations) / run.step.steps));
-      run.result.metrics.compute =
-          std::min(sure * least.computing / static_cast<double>(phase.workers.size()), run.result.iteration);
+      // While training stands still or is done again, what it draws depends on how long an iteration really takes.
+      if (!setup.costs.failures && !setup.costs.pauses)
+        run.result.metrics.compute =
+            std::min(sure * least.computing / static_cast<double>(phase.workers.size()), run.result.iteration);
     }
     out.least.total_s += run.result.total;
     out.least.workers = static_cast<std::int64_t>(phase.workers.size());
