@@ -26,6 +26,7 @@ struct Variation {
   bool permuted = false;     ///< the workers in another order
   bool idle_layers = false;  ///< with layers in between that cost nothing
   bool ideal = false;        ///< with software that costs nothing
+  bool reworded = false;     ///< the same in other words
 };
 
 class RandomStudy {
@@ -45,6 +46,7 @@ class RandomStudy {
     text += settings();
     text += irregularity();
     text += stack();
+    text += running_costs();
     return text;
   }
 
@@ -73,6 +75,8 @@ class RandomStudy {
   bool is_described() const { return described_; }
   /// Whether its software costs something.
   bool has_stack() const { return has_stack_; }
+  /// Whether that is one of the shipped stacks, whose times are what they are.
+  bool has_shipped_stack() const { return shipped_stack_; }
 
  private:
   int below(int n) { return static_cast<int>(random_() % static_cast<std::uint64_t>(n)); }
@@ -223,9 +227,10 @@ class RandomStudy {
 
   /// The first so many of the workers; permuted, they are the other way round.
   std::string first_workers(int count) const {
-    if (!how_.permuted) return std::to_string(count);
+    if (described_ || (!how_.permuted && !how_.reworded)) return std::to_string(count);
     std::string out;
-    for (int w = 0; w < count; ++w) out += fmt::format("{}d{}", w == 0 ? "" : ", ", workers_ - 1 - w);
+    for (int w = 0; w < count; ++w)
+      out += fmt::format("{}d{}", w == 0 ? "" : ", ", how_.permuted ? workers_ - 1 - w : w);
     return "{hosts: [" + out + "]}";
   }
 
@@ -237,7 +242,11 @@ class RandomStudy {
                  ? "model: {name: mixtral, " + sizes + ", hidden: 64, inner: 96, kv_heads: 2, experts: 8, chosen: 2}\n"
                  : "model: {name: gpt2, " + sizes + ", width: 64}\n";
     }
-    own_model_ = chance(0.7);
+    opaque_ = chance(0.1);
+    own_model_ = !opaque_ && chance(0.7);
+    if (opaque_)
+      return fmt::format("model: {{opaque: drawn, parameters: {:.0f}, tensors: {}, last: {:.0f}}}\n", spread(1e6, 1e8),
+                         10 + below(100), spread(1e3, 1e6));
     if (!own_model_)
       return fmt::format("model: {}\n", one_of<std::string>({"lenet", "mlp_mnist", "resnet20", "alexnet_owt"}));
     std::string layers;
@@ -278,10 +287,15 @@ class RandomStudy {
     const int per_worker = 8 * (1 + below(4));
     const int batch = per_worker * workers_;
     const int steps = 20 + below(150);
-    std::string text = chance(0.5)   ? fmt::format("batch: {{per_worker: {}}}\n", per_worker)
-                       : chance(0.8) ? fmt::format("batch: {{global: {}}}\n", batch)
-                                     : fmt::format("batch: {{global: {}, spare: {}}}\n", 1 + below(batch),
-                                                   one_of<std::string>({"idle", "replicate"}));
+    const bool by_worker = chance(0.5), even = by_worker || chance(0.8);
+    std::string text;
+    if (!even)
+      text = fmt::format("batch: {{global: {}, spare: {}}}\n", 1 + below(batch),
+                         one_of<std::string>({"idle", "replicate"}));
+    else if (by_worker != (how_.reworded && !composed_))
+      text = fmt::format("batch: {{per_worker: {}}}\n", per_worker);
+    else
+      text = fmt::format("batch: {{global: {}}}\n", batch);
     text += fmt::format(
         "dataset: {{samples: {}, epochs: {}{}{}{}}}\n", batch * steps + below(batch), 1 + below(2),
         chance(0.2) ? ", drop_last: true" : "", chance(0.03) ? ", shards: stealing" : "",
@@ -322,7 +336,7 @@ class RandomStudy {
                        between(0.2, 1));
     if (chance(0.2)) out += ", kernel_overhead: " + seconds(spread(1e-7, 1e-5));
     if (chance(0.2)) out += ", step_overhead: " + seconds(spread(1e-4, 1e-2));
-    anchored_ = chance(0.2);
+    anchored_ = opaque_ || chance(0.2);
     if (anchored_) out += fmt::format(", step_time: {{batch: 8, time: {}}}", seconds(spread(1e-3, 1e-1)));
     out += "}\n";
     const bool recompute = chance(0.3), reserve = chance(0.2);
@@ -358,10 +372,47 @@ class RandomStudy {
     return out;
   }
 
-  /// Each mechanism of a software stack is there or is not.
+  /// What machines cost and draw, how often they fail, and when training stands still.
+  std::string running_costs() {
+    std::string out;
+    const std::string hour = fmt::format("{:.17g} $", between(1, 50) / how_.slower);
+    if (chance(0.3)) out += fmt::format("price: {{{}: {}}}\n", chance(0.5) ? "node_hour" : "device_hour", hour);
+    if (chance(0.3))
+      out +=
+          fmt::format("power: {{device: {{idle: {} W, busy: {} W}}, node: {} W, overhead: {}, intensity: {} g/kWh}}\n",
+                      between(10, 100), between(100, 700), between(0, 2000), between(1, 2), between(0, 500));
+    if (chance(0.15)) {
+      const std::string interval = chance(0.5) ? "auto" : seconds(spread(10, 1e4));
+      const std::string write = chance(0.5) ? seconds(spread(0.1, 100)) : rate(spread(1e8, 1e10));
+      out += fmt::format("failures: {{node_mtbf: {}, checkpoint: {}, write: {}, restart: {}}}\n",
+                         seconds(spread(1e5, 1e8)), interval, write, seconds(between(0, 100)));
+    }
+    if (chance(0.15)) {
+      const auto every = [&] {
+        return one_of<std::string>({seconds(spread(0.01, 10)), fmt::format("{} steps", 1 + below(100)), "1 epoch"});
+      };
+      out += "pauses: {";
+      const bool evaluation = chance(0.6);
+      if (evaluation) out += fmt::format("evaluation: {{every: {}, samples: {}}}", every(), 1 + below(10'000));
+      if (!evaluation || chance(0.5))
+        out += fmt::format("{}checkpoint: {{every: {}, rate: {}, node_rate: {}{}}}", evaluation ? ", " : "", every(),
+                           rate(spread(1e8, 1e10)), rate(spread(1e8, 1e10)),
+                           chance(0.5) ? ", background: true, copy_rate: " + rate(spread(1e9, 1e11)) : "");
+      out += "}\n";
+    }
+    return out;
+  }
+
+  /// Each mechanism of a software stack is there or is not; or it is one that is shipped.
   std::string stack() {
     has_stack_ = chance(0.4);
+    shipped_stack_ = has_stack_ && chance(0.25);
     if (!has_stack_) return "";
+    if (shipped_stack_) {
+      const auto name =
+          one_of<std::string>({"pytorch_ddp", "horovod", "tensorflow1", "mxnet", "megatron", "caffe_mpi", "gloo"});
+      return fmt::format("stack: {}\n", how_.ideal ? "ideal" : name);
+    }
     std::string out = "stack: {name: ideal";
     const auto maybe = [&](const char* key, const std::string& value) {
       if (chance(0.5)) out += fmt::format(", {}: {}", key, value);
@@ -387,7 +438,8 @@ class RandomStudy {
   CollectiveSettings settings_;
   int workers_ = 1, devices_per_node_ = 1;
   bool composed_ = false, mixture_ = false, described_ = false;
-  bool own_model_ = false, irregular_ = false, anchored_ = false, has_stack_ = false;
+  bool own_model_ = false, opaque_ = false, irregular_ = false, anchored_ = false;
+  bool has_stack_ = false, shipped_stack_ = false;
 };
 
 }  // namespace epocast::testing

@@ -5,15 +5,17 @@
 // - Units. If all durations of a study are twice as long and all rates half as large, it is the same study in another
 //   unit of time: all times are twice as long, all bytes and counts are the same.
 // - Speed. With devices and links twice as fast, while latencies and overheads stay, no step gets slower; and it takes
-// at
-//   least half the time, which it would take if latencies and overheads were halved as well (units).
+//   at least half the time, which it would take if latencies and overheads were halved as well (units).
 // - Symmetry. Equal workers on a star may stand in any order.
+// - Words. A batch of all workers is one of each; workers may be counted or named.
 // - Nothing costs nothing. Layers that take no time, hold no parameters and copy no data change nothing.
 // - Software. A stack whose mechanisms are all off is not slower.
 // - Folding. One worker that stands for all says what all of them say.
 // - Extrapolation. A result that calls itself exact is what simulating every iteration gives.
+// - Bounds. What is said without simulating a study, to plan, is no more than what it then takes.
+// - Intervals. A forecast lies in its own.
 // - Conservation. What is sent arrives, on both of the links of a star; what a graph sends follows from its tasks
-// alone.
+//   alone.
 //
 // EPOCAST_TEST_STUDIES sets how many studies are drawn, EPOCAST_TEST_STUDY picks the one of a seed.
 #include <catch2/catch.hpp>
@@ -25,6 +27,7 @@
 #include <string>
 #include <vector>
 
+#include "experiments/plan/bounds.hpp"
 #include "experiments/scenario.hpp"
 #include "sim/error.hpp"
 #include "tests/property/random_study.hpp"
@@ -39,7 +42,7 @@ using testing::Variation;
 
 namespace {
 
-enum Form { kPlain, kSlower, kFaster, kPermuted, kIdleLayers, kIdeal, kUnfolded, kSimulated, kForms };
+enum Form { kPlain, kSlower, kFaster, kPermuted, kIdleLayers, kIdeal, kReworded, kUnfolded, kSimulated, kForms };
 
 constexpr double kExactly = 1e-9;
 constexpr double kChaos = 0.01;  // of averages, where there is no period
@@ -55,8 +58,10 @@ struct Drawn {
 bool notices_idle_layers(const RandomStudy& study) {
   if (study.is_described()) return true;
   const auto has = [&](const char* option) { return study.options().find(option) != std::string::npos; };
+  const bool in_stages = study.strategy_name() == "pipeline" || study.strategy_name() == "gpipe";
+  const bool encodes = has("compression: ") && !has("compression: none");  // between two layers, not after the last
   return (has("method: ") && !has("method: single")) || study.strategy_name() == "pipedream" || has("2bw") ||
-         has("threaded");
+         has("threaded") || (in_stages && encodes);
 }
 
 /// The same study in one of its forms; empty if it has none.
@@ -66,13 +71,14 @@ std::optional<std::string> form_of(RandomStudy& study, Form form) {
       (form == kIdleLayers && (!study.has_own_model() || notices_idle_layers(study))))
     return std::nullopt;
   if (form == kIdeal && !study.has_stack()) return std::nullopt;
-  if ((form == kSlower || form == kFaster) && study.is_described()) return std::nullopt;
+  if ((form == kSlower || form == kFaster) && (study.is_described() || study.has_shipped_stack())) return std::nullopt;
   switch (form) {
     case kSlower: return study.write({.slower = 2});
     case kFaster: return study.write({.faster = 2});
     case kPermuted: return study.write({.permuted = true});
     case kIdleLayers: return study.write({.idle_layers = true});
     case kIdeal: return study.write({.ideal = true});
+    case kReworded: return study.write({.reworded = true});
     default: return text;
   }
 }
@@ -104,6 +110,7 @@ std::string run_form(const Drawn& drawn, Form form) {
     RunOptions options;
     options.exact = form == kSimulated;
     options.fold = form != kUnfolded;
+    options.interval = form == kPlain && study.has_shipped_stack();
     return serialize(run_scenario(scenario_of(*text), builtin_registries(), options));
   } catch (const std::exception& problem) {
     ScenarioResult failed;
@@ -142,6 +149,16 @@ std::string check_bytes(const Drawn& drawn) {
       wrong += fmt::format("links carried {} B of {} B; ", testing::sum(result.totals.on_link), 2 * sent);
   }
   return wrong;
+}
+
+/// What is said of a study without simulating it.
+std::string cheap(const Drawn& drawn) {
+  RandomStudy study(drawn.seed, drawn.attempt);
+  const ScenarioSetup setup = read_scenario(scenario_of(study.write()), builtin_registries());
+  SimEngine engine(setup.cluster, setup.network);
+  CheapBounds bounds = cheap_bounds(setup, &engine);
+  bounds.least.fits_memory = bounds.fits;
+  return serialize(bounds.least);
 }
 
 /// Where a device serves whoever comes first, and others wait for some more than for others, something that comes
@@ -193,6 +210,11 @@ class Relation {
       equal("mean_staleness", a.mean_staleness.value_or(-1), b.mean_staleness.value_or(-1), tolerance, 1);
     equal("bound_s", a.bound_s.value_or(0), slower * b.bound_s.value_or(0), kExactly);
     equal("speedup", a.speedup.value_or(0), b.speedup.value_or(0), tolerance);
+    const double whole = std::max(tolerance, allowed.beginning);
+    equal("goodput", a.goodput.value_or(1), b.goodput.value_or(1), whole);
+    equal("cost", a.cost.value_or(0), b.cost.value_or(0), whole);
+    equal("energy_j", a.energy_j.value_or(0), slower * b.energy_j.value_or(0), allowed.waits_alike ? whole : kChaos);
+    equal("co2_kg", a.co2_kg.value_or(0), slower * b.co2_kg.value_or(0), allowed.waits_alike ? whole : kChaos);
   }
 
  private:
@@ -221,12 +243,25 @@ void check_alone(const ScenarioResult& r, std::vector<std::string>& violations) 
   if (r.max_staleness) sane.at_most("mean_staleness", *r.mean_staleness, static_cast<double>(*r.max_staleness));
 }
 
+void check_least(const ScenarioResult& least, const ScenarioResult& r, std::vector<std::string>& violations) {
+  Relation bounds("without simulating", violations);
+  const double doubted = kExactly + (r.exact ? 0 : 2 * r.iteration_ci95 / r.iteration_s);
+  bounds.at_most("total_s", least.total_s, r.total_s, 0, doubted);
+  bounds.at_most("cost", least.cost.value_or(0), r.cost.value_or(0), 0, doubted);
+  bounds.at_most("energy_j", least.energy_j.value_or(0), r.energy_j.value_or(0), 0, doubted);
+  if (r.fits_memory && least.fits_memory != r.fits_memory) violations.push_back("without simulating: fits is not");
+  if (!r.iteration_low_s) return;
+  Relation interval("interval", violations);
+  interval.at_most("its low end", *r.iteration_low_s, r.iteration_s);
+  interval.at_most("iteration_s", r.iteration_s, *r.iteration_high_s);
+}
+
 /// Half of the 95 % interval of an iteration, of which noise makes an estimate; relative.
 double doubt(const ScenarioResult& r) { return r.iteration_ci95 / r.iteration_s; }
 
 /// What does not hold for one study.
 std::vector<std::string> violations_of(const RandomStudy& study, const std::vector<std::optional<ScenarioResult>>& r,
-                                       const std::string& bytes) {
+                                       const ScenarioResult& least, const std::string& bytes) {
   std::vector<std::string> out;
   if (!bytes.empty()) out.push_back("conservation: " + bytes);
   for (const auto& result : r)
@@ -234,6 +269,7 @@ std::vector<std::string> violations_of(const RandomStudy& study, const std::vect
   if (!out.empty()) return out;
   const ScenarioResult& plain = *r[kPlain];
   check_alone(plain, out);
+  check_least(least, plain, out);
   // Of a loop without a period only averages are sound: it is chaotic, or noise makes an estimate of it.
   const bool periodic = plain.exact && plain.iterations_simulated < r[kSimulated]->iterations_simulated;
   // Nor are these better than an iteration more or less in what is averaged over.
@@ -249,6 +285,7 @@ std::vector<std::string> violations_of(const RandomStudy& study, const std::vect
     const double drawn = 2 * (doubt(*r[kIdleLayers]) + doubt(plain));
     Relation("idle layers", out).same(*r[kIdleLayers], plain, 1, {similar + drawn});
   }
+  Relation("other words", out).same(*r[kReworded], plain, 1, {kExactly});
   Relation("folding", out).same(*r[kUnfolded], plain, 1, {similar});
   if (plain.exact) Relation("extrapolation", out).equal("total_s", r[kSimulated]->total_s, plain.total_s, kExactly);
   if (!may_have_anomalies(study) && !study.is_irregular() && !study.is_anchored()) {
@@ -272,13 +309,13 @@ void check_studies(int count) {
                                              [&](int i) { return draw(drawn[static_cast<std::size_t>(i)].seed); });
   for (std::size_t i = 0; i < drawn.size(); ++i) drawn[i].attempt = std::stoi(attempts[i]);
 
-  constexpr int kJobs = kForms + 1;
+  constexpr int kBytes = kForms, kCheap = kForms + 1, kJobs = kForms + 2;
   const auto results = testing::in_children(static_cast<int>(drawn.size()) * kJobs, [&](int job) {
     const Drawn& of = drawn[static_cast<std::size_t>(job / kJobs)];
     const int form = job % kJobs;
     if (form < kForms) return run_form(of, static_cast<Form>(form));
     try {
-      return check_bytes(of);
+      return form == kCheap ? cheap(of) : check_bytes(of);
     } catch (const std::exception& problem) {  // of one study, of which the message shall tell the seed
       return std::string(problem.what());
     }
@@ -292,7 +329,8 @@ void check_studies(int count) {
     std::vector<std::optional<ScenarioResult>> forms(kForms);
     for (std::size_t f = 0; f < kForms; ++f)
       if (const std::string& packed = results[i * kJobs + f]; !packed.empty()) forms[f] = deserialize(packed);
-    const std::vector<std::string> violations = violations_of(study, forms, results[i * kJobs + kForms]);
+    const std::vector<std::string> violations =
+        violations_of(study, forms, deserialize(results[i * kJobs + kCheap]), results[i * kJobs + kBytes]);
     std::string all;
     for (const std::string& violation : violations) all += violation + "\n";
     INFO("EPOCAST_TEST_STUDY=" << drawn[i].seed << "\n" << text << all);
