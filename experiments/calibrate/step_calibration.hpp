@@ -5,8 +5,9 @@
 //     calibration: steps
 //     fitted_to: vgg16-skylake           # the study; also source and date, if known
 //     quality: {points: 8, error: 0.012, left_out_error: 0.021}
-//     measured: {platforms: [skylake_10gbe], models: [vgg16], strategies: [data_parallel], workers: [1, 8], batch: [16,
-//     64]} constants:
+//     measured: {platforms: [skylake_10gbe], models: [vgg16], strategies: [data_parallel], workers: [1, 8],
+//                batch: [16, 64]}
+//     constants:
 //       compute.scale: {value: 1.23, low: 1.2, high: 1.27}      # a study key: its value, ends of the 95 % interval
 //       compute.step_overhead: {value: 0.0123 s, low: 0.01 s, high: 0.015 s}
 
