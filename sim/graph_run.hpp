@@ -80,6 +80,7 @@ class GraphRun final : SimEngine::Listener {
   const InstanceState& state(Instance i) const { return states_[compiled_.instance_id(i)]; }
   std::vector<std::uint32_t> started() const;
   double iterations_done() const;
+  bool paces_differ(double makespan) const;
   void measure_pace(ExecutionResult& result) const;
   void measure_traffic(ExecutionResult& result) const;
   std::optional<StepGrowth> left_out(ExecutionResult& result) const;

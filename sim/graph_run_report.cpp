@@ -68,7 +68,15 @@ double GraphRun::iterations_done() const {
   return std::max(steps, 1.0) / static_cast<double>(workers.size());
 }
 
-/// Times per iteration: of the period, or averages over what comes after the first tenth and the last change.
+/// Whether workers that do not wait for each other end more than a tenth of the time apart.
+bool GraphRun::paces_differ(double makespan) const {
+  if (!graph_.ranks_are_independent()) return false;
+  const std::vector<WorkerReport> workers = report_workers(worker_sources());
+  return std::ranges::any_of(workers, [&](const WorkerReport& worker) { return worker.ended < 0.9 * makespan; });
+}
+
+/// Times per iteration: of the period, or averages over what comes after the first tenth and the last change. But where
+/// some get ahead of others, all that they do counts: they may have done most of it by then.
 void GraphRun::measure_pace(ExecutionResult& result) const {
   const std::int64_t known = observer_.iterations();
   const std::int64_t window = known - std::max(known / 10, std::min(calm_at_, known - 1));
@@ -80,7 +88,7 @@ void GraphRun::measure_pace(ExecutionResult& result) const {
     if (known > 0) result.metrics = observer_.window(known);
   } else {
     std::tie(result.iteration, result.iteration_ci95) = observer_.mean_iteration(window);
-    result.metrics = observer_.window(window);
+    result.metrics = observer_.window(calm_at_ == 0 && paces_differ(result.totals.makespan) ? known : window);
   }
 }
 

@@ -112,4 +112,19 @@ TEST_CASE("samples whose gradients come too late do not count") {
   }
 }
 
+TEST_CASE("what a fast worker computes counts, however early it is done") {
+  // Two workers that do not wait for each other, one of which is three times as slow: both do all 100 steps, and
+  // compute twice as long as a worker that nothing slows down, on average.
+  const TemporaryFolder folder;
+  folder.write("study.yaml", kAsync + "power: {device: {idle: 0 W, busy: 1 W}}\n");
+  const std::vector<std::string> both{"workers=2", "batch.per_worker=8192", "dataset.samples=1638400"};
+  std::vector<std::string> unequal = both;
+  unequal.push_back("stragglers=[{worker: 1, slowdown: 3}]");
+  const ordered_json even = row(both, folder), uneven = row(unequal, folder);
+  CHECK(uneven["iterations_simulated"] == 100);
+  CHECK(uneven["compute_s"].get<double>() == Approx(2 * even["compute_s"].get<double>()).epsilon(1e-6));
+  // Each watt is drawn while somebody computes.
+  CHECK(uneven["energy_j"].get<double>() == Approx(200 * uneven["compute_s"].get<double>()).epsilon(0.02));
+}
+
 }  // namespace epocast::irregular_run_test
