@@ -91,7 +91,7 @@ double busiest_link(const CyclicTaskGraph& graph, const NetworkPlan& network, Si
 }
 
 /// See LeastTime::computing.
-double computing_time(const CompiledGraph& compiled) {
+std::map<DeviceId, double> computing_time(const CompiledGraph& compiled) {
   std::map<QueueId, std::map<std::uint32_t, double>> by_queue;  // and rank
   for (std::uint32_t t = 0; t < compiled.tasks.size(); ++t) {
     const Task& task = compiled.task(t);
@@ -109,9 +109,7 @@ double computing_time(const CompiledGraph& compiled) {
       if (own != ranks.end()) by_device[devices[d]] = std::max(by_device[devices[d]], own->second);
     }
   }
-  double sum = 0;
-  for (const auto& [device, seconds] : by_device) sum += seconds;
-  return sum;
+  return by_device;
 }
 
 }  // namespace

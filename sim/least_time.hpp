@@ -4,6 +4,8 @@
 // Each queue does one thing at a time; each cycle of dependencies takes as long as its tasks do on an idle network; a
 // link moves no more than its bandwidth. Whatever else is under way only makes it longer.
 
+#include <map>
+
 #include "sim/cluster.hpp"
 #include "sim/execution.hpp"
 #include "sim/simgrid/engine.hpp"
@@ -12,11 +14,10 @@
 namespace epocast {
 
 struct LeastTime {
-  double busy = 0;   ///< s per iteration of the busiest queue or link
-  double cycle = 0;  ///< s that the longest cycle takes
-  int lag = 1;       ///< iterations that it spans
-  /// s per iteration that devices compute, each on its busiest queue, added up over all of them.
-  double computing = 0;
+  double busy = 0;                       ///< s per iteration of the busiest queue or link
+  double cycle = 0;                      ///< s that the longest cycle takes
+  int lag = 1;                           ///< iterations that it spans
+  std::map<DeviceId, double> computing = {};  ///< s per iteration that a device computes, on its busiest queue
 
   /// s per iteration of a long run.
   double iteration() const;

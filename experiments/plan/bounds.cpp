@@ -38,6 +38,22 @@ LeastTime least_time_of(const ScenarioSetup& setup, const PhaseSettings& phase, 
   }
 }
 
+/// s of an iteration that a worker computes, for energy: which counts the same share of all of training. So it is less
+/// where all iterations take longer than so many of the least one, and where workers do not wait for each other, so
+/// that the last take less than those before. How much training stands still or is done again depends on how long an
+/// iteration really takes: then nothing is sure.
+double least_computing(const ScenarioSetup& setup, const PhaseSettings& phase, const CyclicTaskGraph& graph,
+                       const LeastTime& least, double iterations) {
+  constexpr double kOfLoops = 0.95;
+  if (setup.costs.failures || setup.costs.pauses) return 0;
+  double sum = 0;
+  for (const DeviceId worker : phase.workers)
+    if (const auto own = least.computing.find(worker); own != least.computing.end()) sum += own->second;
+  const double mean = sum / static_cast<double>(phase.workers.size());
+  const double shorter = std::min(1.0, iterations * least.iteration() / least.total(iterations));
+  return (graph.ranks_are_independent() ? kOfLoops : 1) * std::min(mean * shorter, least.iteration());
+}
+
 }  // namespace
 
 CheapBounds cheap_bounds(const ScenarioSetup& setup, SimEngine* engine) {
@@ -52,12 +68,10 @@ CheapBounds cheap_bounds(const ScenarioSetup& setup, SimEngine* engine) {
     run.iterations = phase.iterations;
     if (const double sure = sure_share(setup, run.step.graph); sure > 0) {
       const LeastTime least = least_time_of(setup, phase, run.step.graph, engine);
+      const double iterations = std::ceil(static_cast<double>(phase.iterations) / run.step.steps);
       run.result.iteration = sure * least.iteration();
-      run.result.total = sure * least.total(std::ceil(static_cast<double>(phase.iterations) / run.step.steps));
-      // While training stands still or is done again, what it draws depends on how long an iteration really takes.
-      if (!setup.costs.failures && !setup.costs.pauses)
-        run.result.metrics.compute =
-            std::min(sure * least.computing / static_cast<double>(phase.workers.size()), run.result.iteration);
+      run.result.total = sure * least.total(iterations);
+      run.result.metrics.compute = sure * least_computing(setup, phase, run.step.graph, least, iterations);
     }
     out.least.total_s += run.result.total;
     out.least.workers = static_cast<std::int64_t>(phase.workers.size());
