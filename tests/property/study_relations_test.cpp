@@ -21,6 +21,7 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <set>
@@ -172,7 +173,8 @@ bool may_have_anomalies(const RandomStudy& study) {
                                                "two_chunk_data_parallel",
                                                "collective_benchmark"};
   return !lock_step.contains(study.strategy_name()) || study.chooses_algorithm() ||
-         study.options().find("priority") != std::string::npos || study.options().find("cycle") != std::string::npos;
+         std::ranges::any_of(std::array{"priority", "cycle", "at_once"},
+                             [&](const char* option) { return study.options().find(option) != std::string::npos; });
 }
 
 /// Collects what does not hold.
