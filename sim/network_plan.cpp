@@ -103,7 +103,7 @@ CollectivePlan NetworkPlan::plan_like(std::uint32_t task, std::uint32_t team, co
   Team& kind = *teams.all[teams.kind[team]];
   Collective taken = other;
   using Among = AlgorithmChoice::Among;
-  const Among among = likeness_ == Likeness::as_they_are     ? Among::all
+  const Among among = likeness_ == Likeness::as_they_are     ? (engine_.is_running() ? Among::timed : Among::all)
                       : likeness_ == Likeness::by_algorithms ? Among::symmetric
                                                              : Among::in_step;
   taken.algorithm = kind.choice->choose(other, among);

@@ -72,7 +72,7 @@ CollectiveAlgorithm AlgorithmChoice::choose_anew(const Collective& collective, A
   const A of_library = collective.algorithm == A::nccl
                            ? taken_by_nccl(collective)
                            : taken_by_mpich(collective.op, static_cast<int>(hosts_.size()), collective.bytes.value);
-  if (among == Among::all || is_symmetric(collective.op, of_library)) return of_library;
+  if (among == Among::all || among == Among::timed || is_symmetric(collective.op, of_library)) return of_library;
   if (among == Among::in_step && of_library != CollectiveAlgorithm::double_binary_tree) return of_library;
   return fastest(collective, among);
 }
@@ -134,8 +134,8 @@ CollectiveAlgorithm AlgorithmChoice::fastest(const Collective& collective, Among
     consider(entry.id);
   }
   candidate.algorithm = A::double_binary_tree;  // last, as it takes the longest to predict
-  if (among == Among::all && supports(A::double_binary_tree, collective.op) &&
-      least_double_tree(collective, least) < least)
+  const bool may_be_tree = among == Among::all || (among == Among::timed && network_.uniform);
+  if (may_be_tree && supports(A::double_binary_tree, collective.op) && least_double_tree(collective, least) < least)
     consider(A::double_binary_tree);
   return best;
 }

@@ -26,7 +26,22 @@ constexpr double kSmallestTolerance = 1e-12;  // s
 
 namespace {
 std::function<bool()> restart_current;  // of the engine there is, if any
-}
+
+/// Keeps a flag up as long as it lives.
+class Running {
+ public:
+  explicit Running(bool& flag) : flag_(flag) {
+    if (std::exchange(flag_, true)) throw std::logic_error("a run cannot simulate something else meanwhile");
+  }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+  ~Running() { flag_ = false; }
+
+ private:
+  bool& flag_;
+};
+
+}  // namespace
 
 struct SimEngine::Impl final : SimGrid::Listener {
   struct Start {  // of a flow at SimGrid
@@ -87,6 +102,7 @@ struct SimEngine::Impl final : SimGrid::Listener {
   double precision_until = 0;    // [s] SimGrid's own tolerance is set for dates up to this one
 
   std::size_t flows_under_way = 0;  // at SimGrid, or in `starts`
+  bool running = false;
   std::exception_ptr failure;
 };
 
@@ -333,8 +349,11 @@ void SimEngine::set_background(double date, std::function<double(double)> happen
   impl_->arm();
 }
 
+bool SimEngine::is_running() const { return impl_->running; }
+
 void SimEngine::run() {
   assert(impl_->listener != nullptr);
+  const Running running(impl_->running);
   impl_->go_on();  // as far as it goes without SimGrid, awake or not, or a second run would be rounded otherwise
   if (impl_->awake()) impl_->simgrid->run();
   if (impl_->failure) std::rethrow_exception(std::exchange(impl_->failure, nullptr));

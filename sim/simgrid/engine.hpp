@@ -151,8 +151,9 @@ class SimEngine {
   /// Within how much time events near `date` are one batch [s].
   static double tolerance(double date);
 
-  /// Runs until neither timers nor flows are left; may be called again.
+  /// Runs until neither timers nor flows are left; may be called again. REQUIRES: !is_running().
   void run();
+  bool is_running() const;
 
  private:
   struct Impl;

@@ -108,4 +108,29 @@ TEST_CASE("every event happens once and at its date, with and without flows at S
   }
 }
 
+TEST_CASE("an engine that runs refuses to run something else meanwhile", "[engine]") {
+  struct Nested final : SimEngine::Listener {
+    explicit Nested(SimEngine& of) : engine(of) { engine.set_listener(*this); }
+    void on_timer(std::uint64_t) override {
+      running = engine.is_running();
+      engine.run();
+    }
+    void on_flow_done(std::uint64_t) override {}
+    SimEngine& engine;
+    bool running = false;
+  };
+  const testing::Star star(2, kBandwidth, 0);
+  CHECK(testing::in_child([&] {
+          SimEngine engine(star.cluster());
+          Nested nested(engine);
+          engine.start_timer(1, 0);
+          try {
+            engine.run();
+          } catch (const std::logic_error&) {
+            return std::string(nested.running && !engine.is_running() ? "refused" : "running still");
+          }
+          return std::string("ran");
+        }) == "refused");
+}
+
 }  // namespace epocast::engine_clock_test
