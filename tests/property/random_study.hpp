@@ -27,6 +27,9 @@ struct Variation {
   bool idle_layers = false;  ///< with layers in between that cost nothing
   bool ideal = false;        ///< with software that costs nothing
   bool reworded = false;     ///< the same in other words
+  bool larger = false;       ///< with eight samples more for each worker
+  bool longer = false;       ///< with twice as many epochs
+  bool in_phases = false;    ///< the same again, as a second phase
 };
 
 class RandomStudy {
@@ -73,6 +76,8 @@ class RandomStudy {
   bool is_anchored() const { return anchored_; }
   /// Whether its devices are the catalogue's, which are as fast as they are.
   bool is_described() const { return described_; }
+  /// Whether all of training is one phase, in which every worker has as many samples.
+  bool is_even() const { return even_ && !phased_; }
   /// Whether its software costs something.
   bool has_stack() const { return has_stack_; }
   /// Whether that is one of the shipped stacks, whose times are what they are.
@@ -284,23 +289,27 @@ class RandomStudy {
   }
 
   std::string batch_and_data() {
-    const int per_worker = 8 * (1 + below(4));
+    const int per_worker = 8 * (1 + below(4)) + (how_.larger ? 8 : 0);
     const int batch = per_worker * workers_;
     const int steps = 20 + below(150);
-    const bool by_worker = chance(0.5), even = by_worker || chance(0.8);
+    const bool by_worker = chance(0.5);
+    even_ = by_worker || chance(0.8);
     std::string text;
-    if (!even)
+    if (!even_)
       text = fmt::format("batch: {{global: {}, spare: {}}}\n", 1 + below(batch),
                          one_of<std::string>({"idle", "replicate"}));
     else if (by_worker != (how_.reworded && !composed_))
       text = fmt::format("batch: {{per_worker: {}}}\n", per_worker);
     else
       text = fmt::format("batch: {{global: {}}}\n", batch);
+    const int epochs = 1 + below(2);
     text += fmt::format(
-        "dataset: {{samples: {}, epochs: {}{}{}{}}}\n", batch * steps + below(batch), 1 + below(2),
+        "dataset: {{samples: {}, epochs: {}{}{}{}}}\n", batch * steps + below(batch), (how_.longer ? 2 : 1) * epochs,
         chance(0.2) ? ", drop_last: true" : "", chance(0.03) ? ", shards: stealing" : "",
         composed_ && chance(0.2) ? fmt::format(", lengths: {{mean: {}, cv: {}}}", 4 + below(8), between(0, 2)) : "");
-    if (chance(0.1)) {
+    if (how_.in_phases) text += fmt::format("schedule: [{{epochs: {0}}}, {{epochs: {0}}}]\n", epochs);
+    phased_ = chance(0.1);
+    if (phased_) {
       const int fewer = chance(0.5) ? workers_ : 1 + below(workers_);
       text += fmt::format("schedule: [{{epochs: 1, workers: {}, batch.global: {}}}, {{epochs: 1, batch.global: {}}}]\n",
                           first_workers(fewer), per_worker * fewer, 2 * batch);
@@ -437,7 +446,7 @@ class RandomStudy {
   std::string strategy_name_, options_;
   CollectiveSettings settings_;
   int workers_ = 1, devices_per_node_ = 1;
-  bool composed_ = false, mixture_ = false, described_ = false;
+  bool composed_ = false, mixture_ = false, described_ = false, even_ = true, phased_ = false;
   bool own_model_ = false, opaque_ = false, irregular_ = false, anchored_ = false;
   bool has_stack_ = false, shipped_stack_ = false;
 };

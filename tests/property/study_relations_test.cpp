@@ -12,10 +12,12 @@
 // - Software. A stack whose mechanisms are all off is not slower.
 // - Folding. One worker that stands for all says what all of them say.
 // - Extrapolation. A result that calls itself exact is what simulating every iteration gives.
+// - Batches. With more samples no step gets faster, nor needs less memory.
+// - Epochs. With twice as many an iteration is the same; and in two equal phases all is as in one, twice.
 // - Bounds. What is said without simulating a study, to plan, is no more than what it then takes.
 // - Intervals. A forecast lies in its own.
 // - Conservation. What is sent arrives, on both of the links of a star; what a graph sends follows from its tasks
-//   alone.
+//   alone; what devices compute adds up to that of so many iterations.
 //
 // EPOCAST_TEST_STUDIES sets how many studies are drawn, EPOCAST_TEST_STUDY picks the one of a seed.
 #include <catch2/catch.hpp>
@@ -43,7 +45,21 @@ using testing::Variation;
 
 namespace {
 
-enum Form { kPlain, kSlower, kFaster, kPermuted, kIdleLayers, kIdeal, kReworded, kUnfolded, kSimulated, kForms };
+enum Form {
+  kPlain,
+  kSlower,
+  kFaster,
+  kPermuted,
+  kIdleLayers,
+  kIdeal,
+  kReworded,
+  kLarger,
+  kLonger,
+  kInPhases,
+  kUnfolded,
+  kSimulated,
+  kForms
+};
 
 constexpr double kExactly = 1e-9;
 constexpr double kChaos = 0.01;  // of averages, where there is no period
@@ -73,6 +89,7 @@ std::optional<std::string> form_of(RandomStudy& study, Form form) {
     return std::nullopt;
   if (form == kIdeal && !study.has_stack()) return std::nullopt;
   if ((form == kSlower || form == kFaster) && (study.is_described() || study.has_shipped_stack())) return std::nullopt;
+  if ((form == kLarger || form == kLonger || form == kInPhases) && !study.is_even()) return std::nullopt;
   switch (form) {
     case kSlower: return study.write({.slower = 2});
     case kFaster: return study.write({.faster = 2});
@@ -80,6 +97,9 @@ std::optional<std::string> form_of(RandomStudy& study, Form form) {
     case kIdleLayers: return study.write({.idle_layers = true});
     case kIdeal: return study.write({.ideal = true});
     case kReworded: return study.write({.reworded = true});
+    case kLarger: return study.write({.larger = true});
+    case kLonger: return study.write({.longer = true});
+    case kInPhases: return study.write({.in_phases = true});
     default: return text;
   }
 }
@@ -138,6 +158,14 @@ std::string check_bytes(const Drawn& drawn) {
     for (std::size_t d = 0; d < result.totals.activity.size(); ++d)
       if (!near(result.totals.activity[d].total(), result.totals.makespan))
         wrong += fmt::format("the time of device {} does not add up; ", d);
+    // However iterations overlap, each of them computes the same as those of the period.
+    const bool quorum = std::ranges::any_of(step.graph.tasks(), [](const Task& task) { return task.quorum > 0; });
+    double computed = 0;
+    for (const DeviceId worker : phase.workers)
+      computed += result.totals.activity[static_cast<std::size_t>(worker)].compute() /
+                  (20 * static_cast<double>(phase.workers.size()));
+    if (result.period && !quorum && !near(computed, result.metrics.compute))
+      wrong += fmt::format("an iteration computes {} s instead of {} s; ", result.metrics.compute, computed);
     const bool by_nodes = std::count(result.algorithms.begin(), result.algorithms.end(),
                                      CollectiveAlgorithm::hierarchical) > 0;  // depends on the machine
     if (!by_nodes && !testing::fuses_what_it_chooses(step.graph)) {
@@ -287,6 +315,27 @@ std::vector<std::string> violations_of(const RandomStudy& study, const std::vect
     const double drawn = 2 * (doubt(*r[kIdleLayers]) + doubt(plain));
     Relation("idle layers", out).same(*r[kIdleLayers], plain, 1, {similar + drawn});
   }
+  if (r[kLonger] && periodic && r[kLonger]->exact) {
+    Relation longer("twice as long", out);
+    longer.equal("iteration_s", r[kLonger]->iteration_s, plain.iteration_s, kExactly);
+    longer.equal("comm_bytes_per_epoch", r[kLonger]->comm_bytes_per_epoch, plain.comm_bytes_per_epoch, kExactly);
+  }
+  if (r[kInPhases] && periodic && !study.is_irregular() && !plain.goodput) {
+    Relation phases("in phases", out);
+    const ScenarioResult& twice = *r[kInPhases];
+    phases.equal("iteration_s", twice.iteration_s, plain.iteration_s, kExactly);
+    phases.equal("total_s", twice.total_s, 2 * plain.total_s, kExactly);
+    phases.equal("compute_s", twice.compute_s, plain.compute_s, kExactly);
+    phases.equal("comm_s", twice.comm_s, plain.comm_s, kExactly);
+    phases.equal("exposed_comm_s", twice.exposed_comm_s, plain.exposed_comm_s, kExactly, plain.iteration_s);
+    phases.equal("comm_bytes_per_epoch", twice.comm_bytes_per_epoch, plain.comm_bytes_per_epoch, kExactly);
+    phases.equal("peak_memory_bytes", twice.peak_memory_bytes.value_or(0), plain.peak_memory_bytes.value_or(0), 0);
+    phases.equal("max_link_utilization", twice.max_link_utilization, plain.max_link_utilization, kExactly);
+    phases.equal("speedup", twice.speedup.value_or(0), plain.speedup.value_or(0), kExactly);
+    phases.equal("efficiency", twice.efficiency.value_or(0), plain.efficiency.value_or(0), kExactly);
+    phases.equal("cost", twice.cost.value_or(0), 2 * plain.cost.value_or(0), kExactly);
+    phases.equal("energy_j", twice.energy_j.value_or(0), 2 * plain.energy_j.value_or(0), kExactly);
+  }
   Relation("other words", out).same(*r[kReworded], plain, 1, {kExactly});
   Relation("folding", out).same(*r[kUnfolded], plain, 1, {similar});
   if (plain.exact) Relation("extrapolation", out).equal("total_s", r[kSimulated]->total_s, plain.total_s, kExactly);
@@ -295,6 +344,12 @@ std::vector<std::string> violations_of(const RandomStudy& study, const std::vect
       Relation speed("speed", out);
       speed.at_most("iteration_s", r[kFaster]->iteration_s, plain.iteration_s);
       speed.at_most("half of iteration_s", plain.iteration_s / 2, r[kFaster]->iteration_s);
+    }
+    if (r[kLarger]) {
+      Relation larger("larger batches", out);
+      larger.at_most("iteration_s", plain.iteration_s, r[kLarger]->iteration_s);
+      larger.at_most("peak_memory_bytes", plain.peak_memory_bytes.value_or(0),
+                     r[kLarger]->peak_memory_bytes.value_or(0));
     }
     if (r[kIdeal]) Relation("software", out).at_most("iteration_s", r[kIdeal]->iteration_s, plain.iteration_s);
   }
