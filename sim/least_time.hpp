@@ -14,9 +14,9 @@
 namespace epocast {
 
 struct LeastTime {
-  double busy = 0;                       ///< s per iteration of the busiest queue or link
-  double cycle = 0;                      ///< s that the longest cycle takes
-  int lag = 1;                           ///< iterations that it spans
+  double busy = 0;                            ///< s per iteration of the busiest queue or link
+  double cycle = 0;                           ///< s that the longest cycle takes
+  int lag = 1;                                ///< iterations that it spans
   std::map<DeviceId, double> computing = {};  ///< s per iteration that a device computes, on its busiest queue
 
   /// s per iteration of a long run.
