@@ -14,8 +14,8 @@
 //     forward:   link(l) = max(link(l-1), device(l)) + bytes(l) / link,  device(l) >= link(l) - buffer / link
 //     backward:  link(l) = max(link(l+1), when all but `buffer` bytes of what has come were used) + bytes(l) / link
 //
-// and a layer's backward pass waits for the activations of the nearest layer before it that keeps any. Without `overlap` each copy takes its
-// time.
+// and a layer's backward pass waits for the activations of the nearest layer before it that keeps any. Without
+// `overlap` each copy takes its time.
 //
 // This is a transform of the trace of one device: it holds under every body, schedule and synchronisation.
 // Scope and limits: of a node all devices copy and update at once, and share its memory and links evenly; updates do
