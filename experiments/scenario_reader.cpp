@@ -244,7 +244,7 @@ std::int64_t samples_of_tokens(const ConfigNode& config, const ConfigNode& datas
 
 NetworkCorrection read_network(const ConfigNode& node) {
   const NetworkCorrection nominal;
-  return {.efficiency = node.get("efficiency", nominal.efficiency, Range{1e-3, 10}),
+  return {.efficiency = node.get("efficiency", nominal.efficiency, Range{1e-3, 1000}),
           .message_overhead = node.get("message_overhead", Seconds(nominal.message_overhead), Range{0, 1}).value};
 }
 

@@ -13,6 +13,8 @@
 namespace epocast {
 namespace {
 
+constexpr double kFreeLinks = 1000;  // times their bandwidth: as if it had no end
+
 double read_value(const ConfigNode& node, const StepConstant& constant) {
   return constant.unit == "s" ? node.as_seconds().value : node.as_double(Range{0, 1e6});
 }
@@ -43,9 +45,9 @@ const std::vector<StepConstant>& step_constants() {
   static const std::vector<StepConstant> all{{"compute.scale", "", 1, 1, false},
                                              {"compute.step_overhead", "s", 1e-3, 3, false},
                                              {"compute.kernel_overhead", "s", 5e-6, 2, false},
-                                             {"network.efficiency", "", 0.9, 0.5, true, 10, {1}},
+                                             {"network.efficiency", "", 0.9, 0.5, true, kFreeLinks, {1}, kFreeLinks},
                                              {"network.message_overhead", "s", 1e-5, 2, false},
-                                             {"stack.scale", "", 1, 1, false, 100, {0, 1}},
+                                             {"stack.scale", "", 1, 1, false, 100, {0, 1}, 0},
                                              {"stack.spread", "", 0.02, 1, false, 1},
                                              {"stack.interference", "", 0.5, 0.5, false, 0.95},
                                              {"stack.collective_overhead", "s", 5e-5, 1.5, false, 10},

@@ -13,6 +13,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,12 +25,13 @@ namespace epocast {
 /// A study key whose value measured steps can tell.
 struct StepConstant {
   std::string key;
-  std::string unit;                ///< "" or "s"
-  double expected = 1;             ///< where it lies if the steps say nothing (engineering estimate)
-  double spread = 1;               ///< standard deviation of its logarithm before seeing any
-  bool divides = false;            ///< a step's time is linear in 1 / value; else in the value
-  double most = 1e300;             ///< what a study may say
-  std::vector<double> usual = {};  ///< values that it has unless the steps show that it has another
+  std::string unit;                     ///< "" or "s"
+  double expected = 1;                  ///< where it lies if the steps say nothing (engineering estimate)
+  double spread = 1;                    ///< standard deviation of its logarithm before seeing any
+  bool divides = false;                 ///< a step's time is linear in 1 / value; else in the value
+  double most = 1e300;                  ///< what a study may say
+  std::vector<double> usual = {};       ///< values that it has unless the steps show that it has another
+  std::optional<double> costless = {};  ///< with which, in all that have one, several workers lose nothing
 };
 
 /// compute.scale, compute.step_overhead, compute.kernel_overhead, network.efficiency, network.message_overhead, and

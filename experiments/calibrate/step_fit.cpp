@@ -25,7 +25,10 @@ constexpr double kMove = 0.01;          // relative change of a constant for its
 constexpr double kSettled = 1e-4;       // relative change of the times
 constexpr int kMostRounds = 12;
 constexpr double kIndistinguishable = 0.95;  // correlation
-constexpr double kUntold = 0.7;              // of the spread before seeing the data: what is left when they say nothing
+// That links and software cost nothing contradicts what is known of them: it must predict so many times better, in
+// squares of errors.
+constexpr double kDoubtOfNothing = 10;
+constexpr double kUntold = 0.7;  // of the spread before seeing the data: what is left when they say nothing
 
 /// Ends of the 95 % interval of Student's t distribution, in standard deviations.
 double student_t(int freedom) {
@@ -275,12 +278,15 @@ class Fit {
   StepFit out_;
 };
 
+/// By constant, its value if it is held.
+using Held = std::vector<std::optional<double>>;
+
 /// A fit with constants held at usual values, or none.
 class Candidate {
  public:
   /// `held`: by constant, its value if it is held. `from`: values of all constants to begin with, if there are any.
-  Candidate(const std::vector<StepConstant>& constants, std::vector<std::optional<double>> held,
-            const std::vector<double>& from, const std::vector<double>& measured, const SimulateSteps& simulate)
+  Candidate(const std::vector<StepConstant>& constants, Held held, const std::vector<double>& from,
+            const std::vector<double>& measured, const SimulateSteps& simulate)
       : held_(std::move(held)),
         free_(free_of(constants, held_)),
         simulate_([this, &simulate](std::vector<StepTrial> trials) {
@@ -297,7 +303,7 @@ class Candidate {
   Candidate& operator=(const Candidate&) = delete;
 
   Fit& fit() { return fit_; }
-  const std::vector<std::optional<double>>& held() const { return held_; }
+  const Held& held() const { return held_; }
 
   /// Values of all constants, from those of the free ones.
   std::vector<double> all(const std::vector<double>& values) const {
@@ -308,25 +314,24 @@ class Candidate {
   }
 
  private:
-  static std::vector<StepConstant> free_of(const std::vector<StepConstant>& constants,
-                                           const std::vector<std::optional<double>>& held) {
+  static std::vector<StepConstant> free_of(const std::vector<StepConstant>& constants, const Held& held) {
     std::vector<StepConstant> out;
     for (std::size_t c = 0; c < constants.size(); ++c)
       if (!held[c]) out.push_back(constants[c]);
     return out;
   }
 
-  std::vector<std::optional<double>> held_;
+  Held held_;
   std::vector<StepConstant> free_;
   SimulateSteps simulate_;
   Fit fit_;
 };
 
 /// All ways to hold constants at usual values, the one that holds none first.
-std::vector<std::vector<std::optional<double>>> ways_to_hold(const std::vector<StepConstant>& constants) {
-  std::vector<std::vector<std::optional<double>>> out{{}};
+std::vector<Held> ways_to_hold(const std::vector<StepConstant>& constants) {
+  std::vector<Held> out{{}};
   for (const StepConstant& constant : constants) {
-    std::vector<std::vector<std::optional<double>>> longer;
+    std::vector<Held> longer;
     for (const auto& way : out) {
       longer.push_back(way);
       longer.back().push_back(std::nullopt);
@@ -341,17 +346,29 @@ std::vector<std::vector<std::optional<double>>> ways_to_hold(const std::vector<S
   return out;
 }
 
+/// The way in which several workers lose nothing.
+Held costless(const std::vector<StepConstant>& constants) {
+  Held out;
+  for (const StepConstant& constant : constants) out.push_back(constant.costless);
+  return out;
+}
+
 }  // namespace
 
 StepFit fit_steps(const std::vector<StepConstant>& constants, const std::vector<double>& measured,
                   const SimulateSteps& simulate) {
   std::vector<std::unique_ptr<Candidate>> candidates;
   std::vector<double> from;  // where all are free
-  for (const auto& held : ways_to_hold(constants)) {
+  std::vector<Held> ways = ways_to_hold(constants);
+  const Held nothing_lost = costless(constants);
+  const bool is_usual = std::ranges::find(ways, nothing_lost) != ways.end();
+  if (!is_usual) ways.push_back(nothing_lost);
+  for (const Held& held : ways) {
     if (std::ranges::none_of(held, [](const auto& value) { return !value; })) continue;
     candidates.push_back(std::make_unique<Candidate>(constants, held, from, measured, simulate));
     if (from.empty()) from = candidates.front()->fit().values();
   }
+  const auto is_doubted = [&](const Candidate& one) { return !is_usual && one.held() == nothing_lost; };
   const auto best = [&](std::size_t left_out) {
     struct Choice {
       Candidate* candidate = nullptr;
@@ -360,7 +377,7 @@ StepFit fit_steps(const std::vector<StepConstant>& constants, const std::vector<
     } out;
     for (const auto& candidate : candidates) {
       Fit& fit = candidate->fit();
-      const double error = fit.cross_validation(left_out);
+      const double error = fit.cross_validation(left_out) * (is_doubted(*candidate) ? kDoubtOfNothing : 1);
       // Of equals the one that holds most, which is the last.
       if (out.candidate != nullptr && error > out.error) continue;
       out = {candidate.get(), left_out == Fit::kNone ? fit.values() : fit.solve({left_out, Fit::kNone}), error};
@@ -388,6 +405,11 @@ StepFit fit_steps(const std::vector<StepConstant>& constants, const std::vector<
         out.held.push_back(f.name);
       }
   }
+  if (is_doubted(*chosen.candidate))
+    out.warnings.push_back(
+        "several workers lose nothing in these steps, so that links and software cost nothing in this fit; if "
+        "gradients "
+        "of several micro-batches are added up before they are exchanged, say so (accumulation)");
   if (measured.size() < 2) return out;
   std::vector<StepTrial> trials;
   for (std::size_t s = 0; s < measured.size(); ++s) {

@@ -9,8 +9,9 @@
 //
 // A constant with usual values (stack.scale: 0 or 1; network.efficiency: 1) is held at one of them unless steps are
 // predicted better from each other where it is free (cross-validation; Stone, J. R. Stat. Soc. B 36, 1974): a handful
-// of steps that lose next to nothing tells its value badly, and left-out steps pay for that. Each left-out step is
-// predicted by a choice that the others made without it.
+// of steps that lose next to nothing tells its value badly, and left-out steps pay for that. That several workers lose
+// nothing at all, whatever the platform says of its links, is tried as well, and must predict ten times better. Each
+// left-out step is predicted by a choice that the others made without it.
 
 #include <functional>
 #include <string>

@@ -76,7 +76,7 @@ void print_report(std::ostream& out, const StepMeasurements& measured, const std
     out << fmt::format("{} is held at a usual value: the steps do not show that it has another\n", key);
   for (const std::string& warning : fit.warnings) out << "warning: " << warning << '\n';
   for (const FittedParameter& p : fit.constants)
-    if (p.name == "network.efficiency" && p.low > 1)
+    if (p.name == "network.efficiency" && p.low > 1 && std::ranges::find(fit.held, p.name) == fit.held.end())
       out << "warning: network.efficiency is above 1: links are faster than the platform says, or less is sent\n";
 }
 
