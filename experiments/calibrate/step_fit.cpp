@@ -407,9 +407,8 @@ StepFit fit_steps(const std::vector<StepConstant>& constants, const std::vector<
   }
   if (is_doubted(*chosen.candidate))
     out.warnings.push_back(
-        "several workers lose nothing in these steps, so that links and software cost nothing in this fit; if "
-        "gradients "
-        "of several micro-batches are added up before they are exchanged, say so (accumulation)");
+        "several workers lose nothing in these steps, so that links and software cost nothing in this fit; "
+        "if gradients of micro-batches are added up before they are exchanged, say so (accumulation)");
   if (measured.size() < 2) return out;
   std::vector<StepTrial> trials;
   for (std::size_t s = 0; s < measured.size(); ++s) {

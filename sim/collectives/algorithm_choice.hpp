@@ -27,7 +27,7 @@ class AlgorithmChoice {
   /// Which algorithms may be chosen.
   enum class Among {
     all,
-    timed,     ///< all, but of those whose time only a simulation tells a library's alone: while the engine runs
+    timed,     ///< while the engine runs: all but those whose time only a simulation tells, unless a library takes them
     in_step,   ///< those whose ranks go from round to round together: all but trees that stream chunks
     symmetric  ///< those in which all ranks do the same in each round, so that one can stand for all; if any can run
   };
