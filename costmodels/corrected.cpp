@@ -7,7 +7,7 @@ namespace epocast {
 
 TimeCorrection read_correction(const ConfigNode& compute) {
   const TimeCorrection none;
-  return {.scale = compute.get("scale", none.scale, {1e-3, 1e3}),
+  return {.scale = compute.get("scale", none.scale, {kLeastTimeScale, kMostTimeScale}),
           .kernel_overhead = compute.get("kernel_overhead", none.kernel_overhead, {0, 1}),
           .step_overhead = compute.get("step_overhead", none.step_overhead, {0, 1000})};
 }

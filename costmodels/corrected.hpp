@@ -16,6 +16,8 @@
 
 namespace epocast {
 
+constexpr double kLeastTimeScale = 1e-3, kMostTimeScale = 1e3;
+
 struct TimeCorrection {
   double scale = 1;
   Seconds kernel_overhead{0};

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "experiments/calibrate/step_measurements.hpp"
 #include "experiments/change_trials.hpp"
 #include "experiments/chrome_trace.hpp"
 #include "experiments/collective_report.hpp"
@@ -449,6 +450,7 @@ ScenarioResult run_scenario(const Scenario& scenario, const Registries& registri
       out.explanation = fmt::format("A step is put together from {}.\n", longest->step.composition);
     if (longest->step.steps > 1)
       out.explanation += fmt::format("An iteration below is {} steps of every worker.\n", longest->step.steps);
+    if (setup.steps) out.explanation += setup.steps->explanation(range_of(setup));
     out.explanation += explain(longest->step.graph, longest->result);
     if (setup.stack.name() != kIdealStack) out.explanation += stack_costs(setup, engine, variants, out.iteration_s);
   }

@@ -9,6 +9,7 @@
 
 #include "costmodels/register.hpp"
 #include "experiments/batch_schedule.hpp"
+#include "experiments/calibrate/step_measurements.hpp"
 #include "experiments/collective_check.hpp"
 #include "experiments/default_strategy.hpp"
 #include "experiments/find_device.hpp"
@@ -415,7 +416,8 @@ ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registri
       setup.lengths.emplace(dataset.at("lengths"));
       setup.model = setup.lengths->packed(std::move(setup.model));
     }
-    const ConfigNode compute = read_compute(config);
+    ConfigNode compute = read_compute(config);
+    if (setup.steps) compute = setup.steps->computing(compute, range_of(setup));
     setup.cost_model = make_cost_model(compute, cost_model_context(setup, compute, data));
     setup.launches = read_launches(compute);
     setup.computes_updates = !compute.has("step_time") && compute.get("cost_model", "roofline") != "measured";

@@ -3,16 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <stdexcept>
 #include <utility>
 
+#include "costmodels/corrected.hpp"
 #include "costmodels/network_calibration.hpp"
 #include "experiments/scaled_setting.hpp"
 
 namespace epocast {
 namespace {
 
+constexpr const char* kComputing = "compute.scale";
 constexpr double kFreeLinks = 1000;  // times their bandwidth: as if it had no end
 
 double read_value(const ConfigNode& node, const StepConstant& constant) {
@@ -33,6 +36,17 @@ std::array<std::int64_t, 2> read_range(const ConfigNode& node) {
   return out;
 }
 
+Discrepancy read_discrepancy(const ConfigNode& node) {
+  std::vector<Discrepancy::Pull> pulls;
+  for (const ConfigNode& item : node.items()) {
+    const auto count = [&](const char* key) { return static_cast<double>(item.at(key).as_int(Range{1, 1e12})); };
+    pulls.push_back({{item.at("platform").as_string(), item.at("model").as_string(), item.at("strategy").as_string(),
+                      count("workers"), count("batch")},
+                     item.at("weight").as_double(Range{-10, 10})});
+  }
+  return Discrepancy(std::move(pulls));
+}
+
 std::string names_text(const std::vector<std::string>& names) {
   std::string out;
   for (const std::string& name : names) out += (out.empty() ? "" : ", ") + yaml_quoted(name);
@@ -42,7 +56,7 @@ std::string names_text(const std::vector<std::string>& names) {
 }  // namespace
 
 const std::vector<StepConstant>& step_constants() {
-  static const std::vector<StepConstant> all{{"compute.scale", "", 1, 1, false},
+  static const std::vector<StepConstant> all{{kComputing, "", 1, 1, false},
                                              {"compute.step_overhead", "s", 1e-3, 3, false},
                                              {"compute.kernel_overhead", "s", 5e-6, 2, false},
                                              {"network.efficiency", "", 0.9, 0.5, true, kFreeLinks, {1}, kFreeLinks},
@@ -53,6 +67,14 @@ const std::vector<StepConstant>& step_constants() {
                                              {"stack.collective_overhead", "s", 5e-5, 1.5, false, 10},
                                              {"stack.copies", "", 4, 0.5, false, 100}};
   return all;
+}
+
+std::optional<StepPlace> StepRange::place() const {
+  if (platforms.size() != 1 || models.size() != 1 || strategies.size() != 1 || workers[0] != workers[1] ||
+      batch[0] != batch[1])
+    return std::nullopt;
+  return StepPlace{platforms[0], models[0], strategies[0], static_cast<double>(workers[0]),
+                   static_cast<double>(batch[0])};
 }
 
 const StepConstant& find_step_constant(const std::string& key) {
@@ -86,6 +108,11 @@ std::string to_yaml(const StepCalibration& c) {
     fmt::format_to(to, "  {}: {{value: {}, low: {}, high: {}}}\n", p.name, step_constant_text(constant, p.value),
                    step_constant_text(constant, p.low), step_constant_text(constant, p.high));
   }
+  if (!c.discrepancy.pulls().empty()) out += "discrepancy:\n";
+  for (const auto& [place, weight] : c.discrepancy.pulls())
+    fmt::format_to(to, "  - {{platform: {}, model: {}, strategy: {}, workers: {}, batch: {}, weight: {:.6g}}}\n",
+                   yaml_quoted(place.platform), yaml_quoted(place.model), yaml_quoted(place.strategy), place.workers,
+                   place.batch, weight);
   return out;
 }
 
@@ -117,6 +144,7 @@ StepConstants::StepConstants(const ConfigNode& root, std::string name) : name_(s
                                       read_value(node.at("low"), *constant), read_value(node.at("high"), *constant)});
   }
   if (values_.empty()) throw constants.error("must have at least one constant");
+  if (root.has("discrepancy")) calibration_.discrepancy = read_discrepancy(root.at("discrepancy"));
   root.check_all_read();
 }
 
@@ -134,6 +162,37 @@ ConfigNode StepConstants::apply(const ConfigNode& config) const {
     out = out.with(value.key, value.node);
   }
   return out;
+}
+
+const StepConstants::Value* StepConstants::scale() const {
+  const auto found = std::ranges::find(values_, kComputing, &Value::key);
+  return found == values_.end() ? nullptr : &*found;
+}
+
+double StepConstants::computing(const StepRange& scenario) const {
+  const std::optional<StepPlace> place = scenario.place();
+  return place && scale() != nullptr ? calibration_.discrepancy.factor(*place) : 1;
+}
+
+ConfigNode StepConstants::computing(const ConfigNode& compute, const StepRange& scenario) const {
+  const double factor = computing(scenario);
+  if (factor == 1) return compute;
+  const ConfigNode& fitted = scale()->node;
+  const double here = fitted.as_double() * factor;
+  if (here < kLeastTimeScale || here > kMostTimeScale)
+    throw fitted.error(
+        fmt::format("the discrepancy of steps calibration '{}' makes it {:.3g} here; leave that out", name_, here));
+  compute.mark_all_read();  // what is returned is read instead, and checked
+  return compute.with("scale", ConfigNode::load_text(fmt::format("{:.7g}", here), kComputing));
+}
+
+std::string StepConstants::explanation(const StepRange& scenario) const {
+  const double more = computing(scenario) - 1;
+  const std::string text = fmt::format("{:.1f} % {}", 100 * std::abs(more), more > 0 ? "more" : "less");
+  if (text.starts_with("0.0 %")) return "";
+  return fmt::format(
+      "Computing takes {} time than the constants of steps calibration '{}' say, as in measured steps near.\n", text,
+      name_);
 }
 
 std::vector<std::string> StepConstants::caveats(const StepRange& scenario) const {
@@ -160,6 +219,8 @@ std::vector<std::string> StepConstants::caveats(const StepRange& scenario) const
   check_names("strategy", scenario.strategies, known.strategies);
   check_range("workers =", scenario.workers, known.workers);
   check_range("a worker's batch =", scenario.batch, known.batch);
+  if (!calibration_.discrepancy.pulls().empty() && !scenario.place())
+    out.push_back(fmt::format("steps calibration '{}': its discrepancy is left out, as phases differ", name_));
   return out;
 }
 

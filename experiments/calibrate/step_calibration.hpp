@@ -10,6 +10,8 @@
 //     constants:
 //       compute.scale: {value: 1.23, low: 1.2, high: 1.27}      # a study key: its value, ends of the 95 % interval
 //       compute.step_overhead: {value: 0.0123 s, low: 0.01 s, high: 0.015 s}
+//     discrepancy:                       # what the constants leave, see discrepancy.hpp; may be left out
+//       - {platform: skylake_10gbe, model: vgg16, strategy: data_parallel, workers: 1, batch: 16, weight: -0.012}
 
 #include <array>
 #include <cstdint>
@@ -18,6 +20,7 @@
 #include <vector>
 
 #include "costmodels/robust_fit.hpp"
+#include "experiments/calibrate/discrepancy.hpp"
 #include "sim/config.hpp"
 
 namespace epocast {
@@ -47,6 +50,9 @@ std::string step_constant_text(const StepConstant& constant, double value);
 struct StepRange {
   std::vector<std::string> platforms, models, strategies;  ///< sorted, each once
   std::array<std::int64_t, 2> workers{}, batch{};          ///< least and most; the batch is one worker's
+
+  /// Nothing where there are several.
+  std::optional<StepPlace> place() const;
 };
 
 struct StepCalibration {
@@ -56,6 +62,7 @@ struct StepCalibration {
   double left_out_error = 0;  ///< the same, each step predicted from the others; 0 with a single one
   StepRange measured;
   std::vector<FittedParameter> constants;  ///< by study key
+  Discrepancy discrepancy;
 };
 
 std::string to_yaml(const StepCalibration& calibration);
@@ -70,6 +77,14 @@ class StepConstants {
   ConfigNode apply(const ConfigNode& config) const;
   /// How a scenario differs from what was measured; usually empty.
   std::vector<std::string> caveats(const StepRange& scenario) const;
+  /// What the discrepancy makes of computing in a scenario: a factor; 1 where there is none, where compute.scale is
+  /// not among the constants, or where the scenario is several, of which each would have its own.
+  double computing(const StepRange& scenario) const;
+  /// The study's `compute`, in which apply() has been, with compute.scale times that. Throws ConfigError where no
+  /// study may have the product.
+  ConfigNode computing(const ConfigNode& compute, const StepRange& scenario) const;
+  /// A sentence for `--explain` on the discrepancy; empty where it says nothing.
+  std::string explanation(const StepRange& scenario) const;
   const StepCalibration& calibration() const { return calibration_; }
 
  private:
@@ -79,6 +94,8 @@ class StepConstants {
   };
   std::string name_;
   StepCalibration calibration_;
+  const Value* scale() const;  ///< compute.scale, if it is among the constants
+
   std::vector<Value> values_;
 };
 

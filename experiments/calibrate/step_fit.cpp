@@ -101,6 +101,22 @@ class Fit {
     return sum;
   }
 
+  /// What these values leave of the steps at `places` but one. `scale`: which constant is the factor on computing.
+  Discrepancy discrepancy(const std::vector<StepPlace>& places, const std::vector<double>& values, std::size_t scale,
+                          std::size_t left_out) const {
+    std::vector<StepPlace> at;
+    std::vector<StepRemainder> remainders;
+    for (std::size_t s = 0; s < measured_.size(); ++s) {
+      if (s == left_out) continue;
+      const double time = piece_.time(s, constants_, values), error = std::log(measured_[s] / time);
+      at.push_back(places[s]);
+      remainders.push_back({.error = error,
+                            .slope = piece_.slopes[s][scale] * values[scale] / time,
+                            .doubt = std::sqrt(1 + error * error / (scale_ * scale_))});
+    }
+    return find_discrepancy(at, remainders);
+  }
+
   const std::vector<double>& values() const { return values_; }
   int rounds() const { return out_.rounds; }
   std::size_t simulations() const { return out_.simulations; }
@@ -305,6 +321,13 @@ class Candidate {
   Fit& fit() { return fit_; }
   const Held& held() const { return held_; }
 
+  /// Which of the free constants is the factor on computing, if one is.
+  std::optional<std::size_t> computing() const {
+    const auto found = std::ranges::find(free_, "compute.scale", &StepConstant::key);
+    if (found == free_.end()) return std::nullopt;
+    return static_cast<std::size_t>(found - free_.begin());
+  }
+
   /// Values of all constants, from those of the free ones.
   std::vector<double> all(const std::vector<double>& values) const {
     std::vector<double> out;
@@ -356,7 +379,7 @@ Held costless(const std::vector<StepConstant>& constants) {
 }  // namespace
 
 StepFit fit_steps(const std::vector<StepConstant>& constants, const std::vector<double>& measured,
-                  const SimulateSteps& simulate) {
+                  const SimulateSteps& simulate, const std::vector<StepPlace>& places) {
   std::vector<std::unique_ptr<Candidate>> candidates;
   std::vector<double> from;  // where all are free
   std::vector<Held> ways = ways_to_hold(constants);
@@ -385,6 +408,12 @@ StepFit fit_steps(const std::vector<StepConstant>& constants, const std::vector<
     return out;
   };
 
+  const auto discrepancy = [&](const auto& choice, std::size_t left_out) {
+    const std::optional<std::size_t> scale = choice.candidate->computing();
+    if (places.empty() || !scale) return Discrepancy();
+    return choice.candidate->fit().discrepancy(places, choice.values, *scale, left_out);
+  };
+
   const auto chosen = best(Fit::kNone);
   int rounds = 0;
   std::size_t simulations = 0;
@@ -410,9 +439,12 @@ StepFit fit_steps(const std::vector<StepConstant>& constants, const std::vector<
         "several workers lose nothing in these steps, so that links and software cost nothing in this fit; "
         "if gradients of micro-batches are added up before they are exchanged, say so (accumulation)");
   if (measured.size() < 2) return out;
+  out.discrepancy = discrepancy(chosen, Fit::kNone);
   std::vector<StepTrial> trials;
   for (std::size_t s = 0; s < measured.size(); ++s) {
-    const auto choice = best(s);
+    auto choice = best(s);
+    if (const auto scale = choice.candidate->computing(); scale && !places.empty())
+      choice.values[*scale] *= discrepancy(choice, s).factor(places[s]);
     trials.push_back({s, choice.candidate->all(choice.values)});
   }
   out.simulations += trials.size();

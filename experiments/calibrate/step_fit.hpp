@@ -11,13 +11,15 @@
 // predicted better from each other where it is free (cross-validation; Stone, J. R. Stat. Soc. B 36, 1974): a handful
 // of steps that lose next to nothing tells its value badly, and left-out steps pay for that. That several workers lose
 // nothing at all, whatever the platform says of its links, is tried as well, and must predict ten times better. Each
-// left-out step is predicted by a choice that the others made without it.
+// left-out step is predicted by a choice that the others made without it, and by what that leaves of the others
+// (discrepancy.hpp).
 
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "costmodels/robust_fit.hpp"
+#include "experiments/calibrate/discrepancy.hpp"
 #include "experiments/calibrate/step_calibration.hpp"
 
 namespace epocast {
@@ -33,8 +35,9 @@ using SimulateSteps = std::function<std::vector<double>(const std::vector<StepTr
 
 struct StepFit {
   std::vector<FittedParameter> constants;  ///< with 95 % intervals; of one that is held, also its own where it is free
-  std::vector<double> predicted;           ///< [s] by step
+  std::vector<double> predicted;           ///< [s] by step, by the constants alone
   std::vector<double> left_out;            ///< [s] predicted from the other steps; empty for a single step
+  Discrepancy discrepancy;                 ///< what the constants leave; none where compute.scale is not fitted
   std::vector<std::string> warnings;       ///< constants that the steps do not tell, or not apart
   std::vector<std::string> held;           ///< keys of constants that have a usual value
   int rounds = 0;
@@ -43,8 +46,8 @@ struct StepFit {
 
 /// Fits `constants` to the measured times [s]. Intervals are those of Huber's regression (Huber and Ronchetti, Robust
 /// Statistics, 2009, section 7.6) with Student's t for so few steps, and what was expected before. REQUIRES: at least
-/// one of each; times positive.
+/// one of each; times positive. `places`: where the steps stand; without them, no discrepancy is looked for.
 StepFit fit_steps(const std::vector<StepConstant>& constants, const std::vector<double>& measured,
-                  const SimulateSteps& simulate);
+                  const SimulateSteps& simulate, const std::vector<StepPlace>& places = {});
 
 }  // namespace epocast

@@ -104,7 +104,7 @@ class Reader {
     const StepRange range = range_of(setup);
     extend(out_.range, range);
     has_stack_ = has_stack_ || setup.stack.name() != kIdealStack;
-    out_.steps.push_back({std::move(scenario), settings, seconds, row.line(), range.workers[1], range.batch[1]});
+    out_.steps.push_back({std::move(scenario), settings, seconds, row.line(), *range.place()});
   }
 
   Scenario read_row(const CsvRow& row, const std::vector<Override>& changes, const std::string& settings) {

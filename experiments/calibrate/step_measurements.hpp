@@ -9,7 +9,6 @@
 // One column has the measurement: iteration_s, iteration_ms, iteration_us or samples_per_s. All others are study keys,
 // as in --set.
 
-#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -25,7 +24,7 @@ struct MeasuredStep {
   std::string settings;  ///< "workers=4, batch.per_worker=32"
   double seconds = 0;    ///< one iteration of every worker
   int line = 0;
-  std::int64_t workers = 1, batch = 1;  ///< the batch is one worker's
+  StepPlace place;
 };
 
 struct StepMeasurements {
@@ -42,7 +41,7 @@ struct StepMeasurements {
 StepMeasurements read_step_measurements(const CsvTable& table, const std::filesystem::path& study,
                                         const std::vector<std::string>& fitted, const Registries& registries);
 
-/// Platform, model, strategy, workers and batch of a scenario, for StepConstants::caveats().
+/// Platform, model, strategy, workers and batch of a scenario, for StepConstants::caveats() and computing().
 StepRange range_of(const ScenarioSetup& setup);
 
 }  // namespace epocast

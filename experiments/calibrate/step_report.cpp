@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <ostream>
@@ -30,7 +31,7 @@ double median_error(const StepMeasurements& measured, const std::vector<double>&
 std::vector<std::optional<double>> by_ruler(const StepMeasurements& measured) {
   std::vector<RulerPoint> points;
   for (const MeasuredStep& step : measured.steps)
-    points.push_back({static_cast<double>(step.workers), static_cast<double>(step.batch), step.seconds});
+    points.push_back({step.place.workers, step.place.batch, step.seconds});
   return ruler_left_out(points);
 }
 
@@ -72,6 +73,14 @@ void print_report(std::ostream& out, const StepMeasurements& measured, const std
     rows.push_back({p.name, value_text(p, p.value), value_text(p, p.low), value_text(p, p.high)});
   out << align_columns(rows);
   out << fmt::format("{} rounds, {} simulations\n", fit.rounds, fit.simulations);
+  double most = 1;
+  for (const Discrepancy::Pull& pull : fit.discrepancy.pulls()) {
+    const double factor = fit.discrepancy.factor(pull.place);
+    most = std::max({most, factor, 1 / factor});
+  }
+  if (most > 1.0005)
+    out << fmt::format("near these steps, computing is corrected by what the constants leave: up to {:.1f} %\n",
+                       100 * (most - 1));
   for (const std::string& key : fit.held)
     out << fmt::format("{} is held at a usual value: the steps do not show that it has another\n", key);
   for (const std::string& warning : fit.warnings) out << "warning: " << warning << '\n';
@@ -98,7 +107,8 @@ StepCalibration to_calibration(const StepMeasurements& measured, const StepFit& 
           .error = median_error(measured, fit.predicted),
           .left_out_error = median_error(measured, fit.left_out),
           .measured = measured.range,
-          .constants = fit.constants};
+          .constants = fit.constants,
+          .discrepancy = fit.discrepancy};
 }
 
 }  // namespace epocast

@@ -83,12 +83,14 @@ int calibrate_steps(const CalibrateStepsArguments& arguments, const Registries& 
   Simulator simulator(measured, constants, registries, jobs);
   std::vector<StepTrial> plain;
   std::vector<double> times;
+  std::vector<StepPlace> places;
   for (std::size_t s = 0; s < measured.steps.size(); ++s) {
     plain.push_back({s, {}});
     times.push_back(measured.steps[s].seconds);
+    places.push_back(measured.steps[s].place);
   }
   const std::vector<double> before = simulator(plain);
-  const StepFit fit = fit_steps(constants, times, std::ref(simulator));
+  const StepFit fit = fit_steps(constants, times, std::ref(simulator), places);
 
   std::cout << fmt::format("{}: {}\n\n", measured.study, counted(measured.steps.size(), "step"));
   print_report(std::cout, measured, before, fit);

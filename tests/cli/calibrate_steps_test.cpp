@@ -64,6 +64,39 @@ TEST_CASE("calibrate steps finds the constants of simulated steps, and run uses 
   CHECK_THAT(far.out, Contains("workers = 16 lies outside what steps calibration 'c.yaml' was fitted to, 1 to 8"));
 }
 
+TEST_CASE("run takes near measured steps what the constants leave of them") {
+  const TemporaryFolder folder;
+  folder.write("study.yaml", kStudy);
+  // Computing is slower on two to eight workers only, as no constant says.
+  std::string csv = "workers,batch.per_worker,iteration_ms\n";
+  double measured = 0;
+  for (const int workers : {1, 2, 4, 8, 16}) {
+    const std::string scale = workers == 4 ? "1.06" : workers == 2 || workers == 8 ? "1.03" : "1";
+    measured =
+        iteration(folder, {"workers=" + std::to_string(workers), "compute.scale=" + scale, "batch.per_worker=512"});
+    csv += std::to_string(workers) + ",512," + std::to_string(1000 * measured) + "\n";
+    if (workers == 4) folder.write("four.txt", std::to_string(measured));
+  }
+  measured = std::stod(read_file(folder.path() / "four.txt"));
+  folder.write("steps.csv", csv);
+  const ProgramRun fit =
+      run_good({"calibrate", "steps", "--study", "study.yaml", "--from", "steps.csv", "-o", "c.yaml"}, folder);
+  CHECK_THAT(fit.out, Contains("near these steps, computing is corrected by what the constants leave: up to"));
+  std::string yaml = read_file(folder.path() / "c.yaml");
+  const auto discrepancy = yaml.find("discrepancy:");
+  REQUIRE(discrepancy != std::string::npos);
+  folder.write("constants.yaml", yaml.substr(0, discrepancy));
+  const std::vector<std::string> four{"workers=4", "batch.per_worker=512"};
+  const auto off = [&](const std::string& steps) {
+    return std::abs(iteration(folder, {four[0], four[1], "steps=" + steps}) / measured - 1);
+  };
+  CHECK(off("c.yaml") < 0.7 * off("constants.yaml"));
+  CHECK_THAT(
+      run_good({"run", "study.yaml", "--explain", "--set", four[0], "--set", four[1], "--set", "steps=c.yaml"}, folder)
+          .out,
+      Contains("than the constants of steps calibration 'c.yaml' say, as in measured steps near"));
+}
+
 TEST_CASE("what several workers lose is one constant where a stack says how they lose it") {
   const TemporaryFolder folder;
   folder.write("study.yaml",

@@ -33,6 +33,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const StepConstants constants(ConfigNode::load_text(text, "fuzz.yaml"));
     require(!constants.calibration().constants.empty(), "a calibration has constants");
     constants.apply(ConfigNode::load_text("study: s", "study.yaml"));
+    for (const Discrepancy::Pull& pull : constants.calibration().discrepancy.pulls())
+      require(constants.calibration().discrepancy.factor(pull.place) >= 0, "factors are not negative");
   });
   return 0;
 }

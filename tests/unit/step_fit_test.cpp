@@ -214,6 +214,37 @@ TEST_CASE("constants that steps do not tell, or not apart, are named", "[calibra
   CHECK_THAT(warnings(alike, {0.2}), Contains("2 constants from 1 step:"));
 }
 
+TEST_CASE("what no constant explains is learned from the other steps where it changes smoothly", "[calibration]") {
+  // Computing slows by 2 % with each doubling of workers up to the middle, and then gets faster again: no mechanism
+  // here does that.
+  const std::vector<StepConstant> one = constants({"compute.scale"});
+  const SimulateSteps simulate = [](const std::vector<StepTrial>& trials) {
+    std::vector<double> out;
+    for (const StepTrial& t : trials) out.push_back(t.values[0]);
+    return out;
+  };
+  const std::vector<double> slower{1, 1.02, 1.04, 1.06, 1.04, 1.02, 1};
+  std::vector<StepPlace> places;
+  for (std::size_t s = 0; s < slower.size(); ++s) places.push_back({"p", "m", "s", std::pow(2.0, s), 32});
+  const StepFit without = fit_steps(one, slower, simulate), with = fit_steps(one, slower, simulate, places);
+  CHECK(with.constants[0].value == without.constants[0].value);
+  CHECK(without.discrepancy.pulls().empty());
+  const auto error = [&](const StepFit& fit, std::size_t s) { return std::abs(std::log(fit.left_out[s] / slower[s])); };
+  for (const std::size_t middle : {2, 3, 4}) {
+    CAPTURE(middle);
+    CHECK(error(with, middle) < 0.6 * error(without, middle));
+  }
+  // Between the fit and the measured step, nearer to the latter.
+  const double here = with.constants[0].value * with.discrepancy.factor(places[3]);
+  CHECK(here > with.constants[0].value);
+  CHECK(here < slower[3]);
+  CHECK(slower[3] - here < here - with.constants[0].value);
+
+  // Where constants explain the steps, nothing is left.
+  const StepFit all = fit_steps(one, std::vector<double>(7, 1.3), simulate, places);
+  for (const StepPlace& place : places) CHECK(all.discrepancy.factor(place) == Approx(1).epsilon(1e-3));
+}
+
 TEST_CASE("a steps calibration reads back, takes its place in a study, and says where it does not hold",
           "[calibration]") {
   const StepCalibration before{
@@ -224,7 +255,8 @@ TEST_CASE("a steps calibration reads back, takes its place in a study, and says 
       .error = 0.01,
       .left_out_error = 0.02,
       .measured = {{"skylake_10gbe"}, {"vgg16"}, {"data_parallel"}, {1, 8}, {16, 64}},
-      .constants = {{"compute.scale", "", 1.25, 1.2, 1.3}, {"compute.step_overhead", "s", 0.02, 0.01, 0.04}}};
+      .constants = {{"compute.scale", "", 1.25, 1.2, 1.3}, {"compute.step_overhead", "s", 0.02, 0.01, 0.04}},
+      .discrepancy = Discrepancy({{{"skylake_10gbe", "vgg16", "data_parallel", 4, 32}, 0.04}})};
   const StepConstants read(ConfigNode::load_text(to_yaml(before), "s.yaml"), "mine");
   CHECK(read.calibration().study == before.study);
   CHECK(read.calibration().constants[1].high == 0.04);
@@ -240,12 +272,28 @@ TEST_CASE("a steps calibration reads back, takes its place in a study, and says 
              Contains("study.yaml:1:29: compute.scale: comes from steps calibration 'mine'; remove it here"));
 
   StepRange here = before.measured;
+  here.workers = {4, 4};
+  here.batch = {32, 32};
+  const double scale = read.computing(with.at("compute"), here).at("scale").as_double();
+  CHECK(scale == Approx(1.25 * std::exp(0.04)).epsilon(1e-6));
+  CHECK(read.explanation(here) ==
+        "Computing takes 4.1 % more time than the constants of steps calibration 'mine' say, as in measured steps "
+        "near.\n");
   CHECK(read.caveats(here).empty());
+  StepRange far = here;
+  far.models = {"resnet50"};
+  CHECK(read.computing(with.at("compute"), far).at("scale").as_double() == 1.25);
+  CHECK(read.explanation(far).empty());
+
+  here = before.measured;
+  REQUIRE(read.caveats(here).size() == 1);
+  CHECK_THAT(read.caveats(here).front(), Contains("its discrepancy is left out, as phases differ"));
+  CHECK(read.computing(here) == 1);
   here.workers[1] = 9;
   here.batch[0] = 8;
   here.models = {"resnet50"};
   const std::vector<std::string> caveats = read.caveats(here);
-  REQUIRE(caveats.size() == 3);
+  REQUIRE(caveats.size() == 4);
   CHECK_THAT(caveats[0], Contains("model vgg16, not to resnet50"));
   CHECK_THAT(caveats[1], Contains("workers = 9") && Contains("1 to 8"));
   CHECK_THAT(caveats[2], Contains("batch = 8") && Contains("16 to 64"));
@@ -256,6 +304,8 @@ TEST_CASE("a steps calibration reads back, takes its place in a study, and says 
                                                         {"0.02 s", "0.02"},
                                                         {"workers: [1, 8]", "workers: [8, 1]"},
                                                         {"points: 4", "points: 0"},
+                                                        {"weight: 0.04", "weight: heavy"},
+                                                        {"workers: 4,", "workers: 0,"},
                                                         {"quality", "qualities"}}) {
     std::string wrong = to_yaml(before);
     REQUIRE(wrong.find(from) != std::string::npos);
