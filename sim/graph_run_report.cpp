@@ -76,7 +76,8 @@ bool GraphRun::paces_differ(double makespan) const {
 }
 
 /// Times per iteration: of the period, or averages over what comes after the first tenth and the last change. But where
-/// some get ahead of others, all that they do counts: they may have done most of it by then.
+/// some get ahead of others, all that they do counts: they may have done most of it by then. So it does for computing
+/// after a change as well, which is the same work before and after.
 void GraphRun::measure_pace(ExecutionResult& result) const {
   const std::int64_t known = observer_.iterations();
   const std::int64_t window = known - std::max(known / 10, std::min(calm_at_, known - 1));
@@ -88,7 +89,11 @@ void GraphRun::measure_pace(ExecutionResult& result) const {
     if (known > 0) result.metrics = observer_.window(known);
   } else {
     std::tie(result.iteration, result.iteration_ci95) = observer_.mean_iteration(window);
-    result.metrics = observer_.window(calm_at_ == 0 && paces_differ(result.totals.makespan) ? known : window);
+    result.metrics = observer_.window(window);
+    if (!paces_differ(result.totals.makespan)) return;
+    const StepMetrics all = observer_.window(known);
+    if (calm_at_ == 0) result.metrics = all;
+    result.metrics.compute = all.compute;
   }
 }
 

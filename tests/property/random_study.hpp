@@ -80,8 +80,14 @@ class RandomStudy {
   bool is_even() const { return even_ && !phased_; }
   /// Whether its software costs something.
   bool has_stack() const { return has_stack_; }
-  /// Whether that is one of the shipped stacks, whose times are what they are.
+  /// Whether that is one of the shipped stacks.
   bool has_shipped_stack() const { return shipped_stack_; }
+  /// Whether something that is shipped says times in seconds, which are what they are.
+  bool has_shipped_times() const { return described_ || shipped_stack_ || fitted_ || measured_collectives_; }
+  /// Whether collectives have measured times, of which nobody knows how they were carried out.
+  bool measures_collectives() const { return measured_collectives_; }
+  /// Whether computing is corrected near measured steps: not by the same for each batch.
+  bool has_discrepancy() const { return discrepancy_; }
 
  private:
   int below(int n) { return static_cast<int>(random_() % static_cast<std::uint64_t>(n)); }
@@ -183,6 +189,7 @@ class RandomStudy {
     const double inside = spread(1e9, 1e11) * how_.faster / how_.slower;
     const double outside = spread(1e8, 2e10) * how_.faster / how_.slower;
     const double latency = (chance(0.2) ? 0 : spread(1e-6, 1e-4)) * how_.slower;
+    const double unequal = !is_star() && chance(0.2) ? between(0.3, 1) : 1;  // every third device
     std::string hosts, links, routes;
     if (is_star()) {
       hosts = fmt::format(
@@ -205,9 +212,10 @@ class RandomStudy {
         hosts += fmt::format("<router id=\"{}\"/>\n", node);
         join(node, "switch", "port-" + node, outside, latency);
         for (int d = 0; d < devices_per_node_; ++d) {
-          const std::string device = fmt::format("d{}", n * devices_per_node_ + d);
+          const int devices = n * devices_per_node_ + d;
+          const std::string device = fmt::format("d{}", devices);
           hosts += fmt::format("<host id=\"{}\" speed=\"{:.17g}f\"><prop id=\"epocast.node\" value=\"{}\"/></host>\n",
-                               device, speed, node);
+                               device, devices % 3 == 1 ? unequal * speed : speed, node);
           join(device, node, "slot-" + device, inside, latency / 2);
         }
       }
@@ -318,6 +326,12 @@ class RandomStudy {
   }
 
   std::string collective() {
+    measured_collectives_ = chance(0.05);
+    if (measured_collectives_)
+      return fmt::format(
+          "collective: {{calibration: {}}}\n",
+          one_of<std::string>({"allreduce_p100_pcie", "allreduce_v100_nvlink", "collectives_a100_nvswitch",
+                               "collectives_h100_cluster", "messages_h100_nvswitch"}));
     if (chance(0.5)) {
       using A = CollectiveAlgorithm;
       settings_.algorithm = one_of<A>({A::ring, A::halving_doubling, A::recursive_doubling, A::double_binary_tree,
@@ -340,20 +354,42 @@ class RandomStudy {
 
   std::string settings() {
     std::string out = fmt::format("optimizer: {}\n", one_of<std::string>({"sgd", "momentum", "adam", "lion", "lamb"}));
-    if (chance(0.2)) out += "precision: fp16\n";
-    out += fmt::format("compute: {{cost_model: roofline, overhead: {}, efficiency: {}", seconds(spread(1e-7, 2e-5)),
-                       between(0.2, 1));
+    const bool half = chance(0.2);
+    if (half) out += "precision: fp16\n";
+    fitted_ = !opaque_ && chance(0.07);
+    if (fitted_)
+      out += fmt::format("compute: {{cost_model: fitted, calibration: {}",
+                         half ? "v100_fp16" : one_of<std::string>({"v100", "p100", "knl7250", "k80"}));
+    else
+      out += fmt::format("compute: {{cost_model: roofline, overhead: {}, efficiency: {}", seconds(spread(1e-7, 2e-5)),
+                         between(0.2, 1));
     if (chance(0.2)) out += ", kernel_overhead: " + seconds(spread(1e-7, 1e-5));
     if (chance(0.2)) out += ", step_overhead: " + seconds(spread(1e-4, 1e-2));
     anchored_ = opaque_ || chance(0.2);
     if (anchored_) out += fmt::format(", step_time: {{batch: 8, time: {}}}", seconds(spread(1e-3, 1e-1)));
     out += "}\n";
+    if (chance(0.1)) out += "steps: " + steps().string() + "\n";
     const bool recompute = chance(0.3), reserve = chance(0.2);
     out += fmt::format("memory: {{recompute: {}, workspace: {}{}{}}}\n",
                        recompute ? one_of<std::string>({"sqrt", "blocks", "2", "3"}) : "none",
                        one_of<std::string>({"im2col", "none", "1 MiB"}), reserve ? ", reserve: 1 GB" : "",
                        chance(0.15) ? offload() : "");
     return out;
+  }
+
+  /// Constants of measured steps, and perhaps what they left of them.
+  std::filesystem::path steps() {
+    std::string text =
+        "calibration: steps\nfitted_to: x\nquality: {points: 4, error: 0.01, left_out_error: 0.02}\n"
+        "measured: {platforms: [random], models: [random], strategies: [" +
+        strategy_name_ + "], workers: [1, 8], batch: [1, 64]}\nconstants:\n";
+    text += fmt::format("  compute.scale: {{value: {0}, low: {0}, high: {0}}}\n", spread(0.5, 2));
+    discrepancy_ = chance(0.7);
+    if (discrepancy_) text += "discrepancy:\n";
+    for (int workers = 1; discrepancy_ && workers <= 8; workers *= 2)
+      text += fmt::format("  - {{platform: random, model: random, strategy: {}, workers: {}, batch: {}, weight: {}}}\n",
+                          strategy_name_, workers, 8 * (1 + below(4)), between(-0.1, 0.1));
+    return file("steps.yaml", text);
   }
 
   std::string offload() {
@@ -448,7 +484,8 @@ class RandomStudy {
   int workers_ = 1, devices_per_node_ = 1;
   bool composed_ = false, mixture_ = false, described_ = false, even_ = true, phased_ = false;
   bool own_model_ = false, opaque_ = false, irregular_ = false, anchored_ = false;
-  bool has_stack_ = false, shipped_stack_ = false;
+  bool has_stack_ = false, shipped_stack_ = false, fitted_ = false, measured_collectives_ = false;
+  bool discrepancy_ = false;
 };
 
 }  // namespace epocast::testing

@@ -62,6 +62,7 @@ enum Form {
 };
 
 constexpr double kExactly = 1e-9;
+constexpr double kTies = 1e-6;   // where who comes first matters a little
 constexpr double kChaos = 0.01;  // of averages, where there is no period
 
 struct Drawn {
@@ -88,7 +89,7 @@ std::optional<std::string> form_of(RandomStudy& study, Form form) {
       (form == kIdleLayers && (!study.has_own_model() || notices_idle_layers(study))))
     return std::nullopt;
   if (form == kIdeal && !study.has_stack()) return std::nullopt;
-  if ((form == kSlower || form == kFaster) && (study.is_described() || study.has_shipped_stack())) return std::nullopt;
+  if ((form == kSlower || form == kFaster) && study.has_shipped_times()) return std::nullopt;
   if ((form == kLarger || form == kLonger || form == kInPhases) && !study.is_even()) return std::nullopt;
   switch (form) {
     case kSlower: return study.write({.slower = 2});
@@ -168,13 +169,13 @@ std::string check_bytes(const Drawn& drawn) {
       wrong += fmt::format("an iteration computes {} s instead of {} s; ", result.metrics.compute, computed);
     const bool by_nodes = std::count(result.algorithms.begin(), result.algorithms.end(),
                                      CollectiveAlgorithm::hierarchical) > 0;  // depends on the machine
-    if (!by_nodes && !testing::fuses_what_it_chooses(step.graph)) {
+    if (!by_nodes && !study.measures_collectives() && !testing::fuses_what_it_chooses(step.graph)) {
       const double expected = 20 * testing::sum(testing::bytes_sent_per_iteration(
                                        step.graph, setup.cluster.devices.size(), result.algorithms));
       if (!near(sent, expected)) wrong += fmt::format("sent {} B instead of {} B; ", sent, expected);
     }
     // Of a star each message loads the sender's link up and the receiver's link down.
-    if (study.is_star() && !near(testing::sum(result.totals.on_link), 2 * sent))
+    if (study.is_star() && !study.measures_collectives() && !near(testing::sum(result.totals.on_link), 2 * sent))
       wrong += fmt::format("links carried {} B of {} B; ", testing::sum(result.totals.on_link), 2 * sent);
   }
   return wrong;
@@ -338,14 +339,16 @@ std::vector<std::string> violations_of(const RandomStudy& study, const std::vect
   }
   Relation("other words", out).same(*r[kReworded], plain, 1, {kExactly});
   Relation("folding", out).same(*r[kUnfolded], plain, 1, {similar});
-  if (plain.exact) Relation("extrapolation", out).equal("total_s", r[kSimulated]->total_s, plain.total_s, kExactly);
+  // Who comes first of two at one date depends on how the clock rounds that date, which is not the same in each period.
+  const double ties = may_have_anomalies(study) ? kTies : kExactly;
+  if (plain.exact) Relation("extrapolation", out).equal("total_s", r[kSimulated]->total_s, plain.total_s, ties);
   if (!may_have_anomalies(study) && !study.is_irregular() && !study.is_anchored()) {
     if (r[kFaster]) {
       Relation speed("speed", out);
       speed.at_most("iteration_s", r[kFaster]->iteration_s, plain.iteration_s);
       speed.at_most("half of iteration_s", plain.iteration_s / 2, r[kFaster]->iteration_s);
     }
-    if (r[kLarger]) {
+    if (r[kLarger] && !study.has_discrepancy()) {
       Relation larger("larger batches", out);
       larger.at_most("iteration_s", plain.iteration_s, r[kLarger]->iteration_s);
       larger.at_most("peak_memory_bytes", plain.peak_memory_bytes.value_or(0),
