@@ -24,8 +24,10 @@ void check_scenario(const Scenario& scenario, const Study& study) {
   require(slowdown.empty() || slowdown.size() == setup.cluster.devices.size(), "slowdowns are by device");
   for (const PhaseSettings& phase : setup.phases) {
     require(!phase.workers.empty() && phase.workers.size() <= setup.cluster.devices.size(), "workers are devices");
-    require(phase.global_batch > 0 && phase.global_batch % static_cast<std::int64_t>(phase.workers.size()) == 0,
-            "the batch is shared out evenly");
+    require(phase.global_batch > 0, "there is a batch");
+    const auto divisor = setup.strategy->batch_divisor(static_cast<std::int64_t>(phase.workers.size()));
+    require(phase.shares.empty() ? phase.global_batch % divisor == 0 : phase.shares.size() == phase.workers.size(),
+            "the batch is shared out evenly, or each worker has a share of its own");
     require(phase.epochs > 0 && phase.iterations >= phase.epochs, "an epoch has iterations, and no count overflows");
   }
 }
