@@ -129,19 +129,32 @@ class RandomStudy {
     return composed_ ? composition() : variant();
   }
 
-  /// A small transformer over a mesh of eight devices.
+  /// The mesh, in a third of cases with one axis twice or three times as long.
+  std::string grown(const std::string& mesh) {
+    workers_ = 8;
+    if (!chance(0.33)) return mesh;
+    std::vector<std::size_t> axes;  // extents of one digit
+    for (std::size_t at = 0; at < mesh.size(); ++at)
+      if (mesh[at] >= '2' && mesh[at] <= '8') axes.push_back(at);
+    const std::size_t axis = one_of(axes);
+    const int times = 2 + below(2);
+    workers_ *= times;
+    return mesh.substr(0, axis) + std::to_string(times * (mesh[axis] - '0')) + mesh.substr(axis + 1);
+  }
+
+  /// A small transformer over a mesh of eight devices and more.
   std::string composition() {
     const conformance::MeshPart& part = one_of(conformance::mesh_parts());
     mixture_ = part.mixture;
+    const std::string mesh = grown(part.mesh);
     strategy_name_ = "composition";
     options_ =
-        fmt::format("{{mesh: {}, schedule: {{name: {}}}", part.mesh,
+        fmt::format("{{mesh: {}, schedule: {{name: {}}}", mesh,
                     one_of(part.pipeline ? conformance::pipeline_schedules() : conformance::single_stage_schedules()));
     if (const std::string body = one_of(part.bodies); !body.empty()) options_ += ", body: " + body;
     options_ +=
         fmt::format(", synchronisation: {}}}", part.data ? one_of(conformance::synchronisations()) : "all_reduce");
     settings_ = {};
-    workers_ = 8;
     return fmt::format("strategy: {}\n", in_own_units(options_));
   }
 
