@@ -6,14 +6,15 @@
 namespace epocast {
 
 ForecastInterval interval_of(double seconds, const SoftwareStack& stack,
-                             const std::function<std::vector<double>(const std::vector<SoftwareStack>&)>& forecasts) {
+                             const std::function<std::vector<double>(const std::vector<SoftwareStack>&)>& forecasts,
+                             double also) {
   std::vector<SoftwareStack> others;
   for (const SoftwareStack::Ends& ends : stack.ends()) {
     others.push_back(*ends.low);
     others.push_back(*ends.high);
   }
   const std::vector<double> ends = forecasts(others);
-  const double rest = seconds * stack.unexplained();
+  const double rest = seconds * std::hypot(stack.unexplained(), also);
   double below = rest * rest, above = rest * rest;
   for (std::size_t i = 0; i < ends.size(); i += 2) {
     const auto [least, most] = std::minmax(ends[i], ends[i + 1]);
@@ -22,6 +23,10 @@ ForecastInterval interval_of(double seconds, const SoftwareStack& stack,
     above += more * more;
   }
   return {seconds - std::sqrt(below), seconds + std::sqrt(above)};
+}
+
+ForecastInterval interval_among_steps(double seconds, double within) {
+  return {seconds * std::exp(-within), seconds * std::exp(within)};
 }
 
 }  // namespace epocast

@@ -455,9 +455,12 @@ ScenarioResult run_scenario(const Scenario& scenario, const Registries& registri
     if (setup.stack.name() != kIdealStack) out.explanation += stack_costs(setup, engine, variants, out.iteration_s);
   }
   if (options.interval) {
-    const ForecastInterval interval = interval_of(out.iteration_s, SoftwareStack(setup.stack), [&](const auto& others) {
-      return iterations_with(others, setup, engine, variants);
-    });
+    const auto within = setup.steps ? setup.steps->within_90(range_of(setup)) : std::nullopt;
+    const double also = setup.steps ? setup.steps->calibration().within_90 : 0;
+    const auto forecasts = [&](const auto& others) { return iterations_with(others, setup, engine, variants); };
+    const ForecastInterval interval = within
+                                          ? interval_among_steps(out.iteration_s, *within)
+                                          : interval_of(out.iteration_s, SoftwareStack(setup.stack), forecasts, also);
     out.iteration_low_s = interval.low;
     out.iteration_high_s = interval.high;
   }

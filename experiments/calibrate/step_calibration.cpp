@@ -96,8 +96,8 @@ std::string to_yaml(const StepCalibration& c) {
   fmt::format_to(to, "fitted_to: {}\n", yaml_quoted(c.study));
   if (!c.source.empty()) fmt::format_to(to, "source: {}\n", yaml_quoted(c.source));
   if (!c.date.empty()) fmt::format_to(to, "date: {}\n", yaml_quoted(c.date));
-  fmt::format_to(to, "quality: {{points: {}, error: {:.4g}, left_out_error: {:.4g}}}\n", c.points, c.error,
-                 c.left_out_error);
+  fmt::format_to(to, "quality: {{points: {}, error: {:.4g}, left_out_error: {:.4g}, within_90: {:.4g}}}\n", c.points,
+                 c.error, c.left_out_error, c.within_90);
   fmt::format_to(to,
                  "measured:\n  platforms: {}\n  models: {}\n  strategies: {}\n  workers: [{}, {}]\n  batch: [{}, {}]\n",
                  names_text(c.measured.platforms), names_text(c.measured.models), names_text(c.measured.strategies),
@@ -126,6 +126,7 @@ StepConstants::StepConstants(const ConfigNode& root, std::string name) : name_(s
   calibration_.points = static_cast<int>(quality.at("points").as_int(Range{1, 1e6}));
   calibration_.error = quality.at("error").as_double(Range{0, 1e6});
   calibration_.left_out_error = quality.at("left_out_error").as_double(Range{0, 1e6});
+  calibration_.within_90 = quality.get("within_90", calibration_.within_90, Range{0, 100});
   const ConfigNode measured = root.at("measured");
   calibration_.measured = {read_names(measured.at("platforms")), read_names(measured.at("models")),
                            read_names(measured.at("strategies")), read_range(measured.at("workers")),
@@ -184,6 +185,11 @@ ConfigNode StepConstants::computing(const ConfigNode& compute, const StepRange& 
         fmt::format("the discrepancy of steps calibration '{}' makes it {:.3g} here; leave that out", name_, here));
   compute.mark_all_read();  // what is returned is read instead, and checked
   return compute.with("scale", ConfigNode::load_text(fmt::format("{:.7g}", here), kComputing));
+}
+
+std::optional<double> StepConstants::within_90(const StepRange& scenario) const {
+  if (calibration_.within_90 == 0 || !scenario.place() || !caveats(scenario).empty()) return std::nullopt;
+  return calibration_.within_90;
 }
 
 std::string StepConstants::explanation(const StepRange& scenario) const {

@@ -4,7 +4,7 @@
 //
 //     calibration: steps
 //     fitted_to: vgg16-skylake           # the study; also source and date, if known
-//     quality: {points: 8, error: 0.012, left_out_error: 0.021}
+//     quality: {points: 8, error: 0.012, left_out_error: 0.021, within_90: 0.045}
 //     measured: {platforms: [skylake_10gbe], models: [vgg16], strategies: [data_parallel], workers: [1, 8],
 //                batch: [16, 64]}
 //     constants:
@@ -60,6 +60,7 @@ struct StepCalibration {
   int points = 0;
   double error = 0;           ///< median of |predicted / measured - 1|
   double left_out_error = 0;  ///< the same, each step predicted from the others; 0 with a single one
+  double within_90 = 0;       ///< |ln (predicted / true)| of nine of ten steps among these; 0: not known
   StepRange measured;
   std::vector<FittedParameter> constants;  ///< by study key
   Discrepancy discrepancy;
@@ -83,6 +84,9 @@ class StepConstants {
   /// The study's `compute`, in which apply() has been, with compute.scale times that. Throws ConfigError where no
   /// study may have the product.
   ConfigNode computing(const ConfigNode& compute, const StepRange& scenario) const;
+  /// |ln (forecast / true)| of nine of ten scenarios like this one; nothing where that is not known: it was not told,
+  /// or the scenario differs from what was measured.
+  std::optional<double> within_90(const StepRange& scenario) const;
   /// A sentence for `--explain` on the discrepancy; empty where it says nothing.
   std::string explanation(const StepRange& scenario) const;
   const StepCalibration& calibration() const { return calibration_; }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <memory>
 #include <optional>
@@ -29,13 +30,6 @@ constexpr double kIndistinguishable = 0.95;  // correlation
 // squares of errors.
 constexpr double kDoubtOfNothing = 10;
 constexpr double kUntold = 0.7;  // of the spread before seeing the data: what is left when they say nothing
-
-/// Ends of the 95 % interval of Student's t distribution, in standard deviations.
-double student_t(int freedom) {
-  constexpr double kQuantiles[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228};
-  if (freedom < 1) return kQuantiles[0];
-  return freedom <= 10 ? kQuantiles[freedom - 1] : 1.96 + 2.4 / freedom;  // within 1 % of the tables
-}
 
 /// What a step's time is linear in.
 double basis(const StepConstant& constant, double value) { return constant.divides ? 1 / value : value; }
@@ -253,7 +247,7 @@ class Fit {
         precision(a, b) = sum;
       }
     const SquareMatrix covariance = Cholesky(precision).inverse();  // positive definite: the prior is
-    const double t = student_t(freedom());
+    const double t = boost::math::quantile(boost::math::students_t(std::max(freedom(), 1)), 0.975);
     for (std::size_t a = 0; a < n; ++a) {
       const double deviation = std::sqrt(covariance(a, a));
       const double half = std::min(t * deviation, 1.96) * constants_[a].spread;

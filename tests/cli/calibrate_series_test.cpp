@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <boost/math/distributions/students_t.hpp>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstdlib>
@@ -73,6 +75,18 @@ std::map<std::string, Series> measured_series() {
   return all;
 }
 
+/// Whether each of these errors, in per cent, lies within what the others say of nine of ten (Student's t).
+std::vector<bool> within_others(const std::vector<double>& errors) {
+  std::vector<bool> out;
+  const auto squared = [](double error) { return std::pow(std::log1p(error / 100), 2); };
+  double squares = 0;
+  for (const double error : errors) squares += squared(error);
+  const auto others = static_cast<double>(errors.size()) - 1;
+  const double t = boost::math::quantile(boost::math::students_t(others), 0.95);
+  for (const double error : errors) out.push_back(squared(error) <= t * t * (squares - squared(error)) / others);
+  return out;
+}
+
 /// Errors of left-out steps, in per cent.
 struct LeftOut {
   std::vector<double> fitted, ruler;
@@ -113,6 +127,7 @@ TEST_CASE("measured steps of one node are predicted from the others better than 
 TEST_CASE("series of measured steps are mostly predicted better than by a ruler, and so is their mean", "[long]") {
   std::vector<double> fitted, ruler, medians_fitted, medians_ruler;
   int series_count = 0, better = 0;
+  long within = 0;
   for (const auto& [name, series] : measured_series()) {
     CAPTURE(name);
     const LeftOut errors(series);
@@ -121,20 +136,23 @@ TEST_CASE("series of measured steps are mostly predicted better than by a ruler,
     medians_fitted.push_back(median(errors.fitted));
     medians_ruler.push_back(median(errors.ruler));
     ++series_count;
+    const std::vector<bool> inside = within_others(errors.fitted);
+    within += std::ranges::count(inside, true);
     better += medians_fitted.back() < medians_ruler.back() ? 1 : 0;
     UNSCOPED_INFO(fmt::format("{:.1f} % (ruler {:.1f} %)", medians_fitted.back(), medians_ruler.back()));
   }
   CAPTURE(series_count, fitted.size());
   CHECK(3 * better > 2 * series_count);
+  CHECK(static_cast<double>(within) >= 0.8 * static_cast<double>(fitted.size()));
   CHECK(median(medians_fitted) < median(medians_ruler));
   CHECK(mean(fitted) < mean(ruler));
   CHECK(median(fitted) < median(ruler));
   if (std::getenv("EPOCAST_TEST_NUMBERS"))
     WARN(
         fmt::format("{} steps of {} series, {} better: median {:.2f} % (ruler {:.2f} %), mean {:.2f} % ({:.2f} %), "
-                    "median of series {:.2f} % ({:.2f} %)",
+                    "median of series {:.2f} % ({:.2f} %), {} within intervals",
                     fitted.size(), series_count, better, median(fitted), median(ruler), mean(fitted), mean(ruler),
-                    median(medians_fitted), median(medians_ruler)));
+                    median(medians_fitted), median(medians_ruler), within));
 }
 
 }  // namespace epocast::calibrate_series_test

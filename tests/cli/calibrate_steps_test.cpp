@@ -91,6 +91,22 @@ TEST_CASE("run takes near measured steps what the constants leave of them") {
     return std::abs(iteration(folder, {four[0], four[1], "steps=" + steps}) / measured - 1);
   };
   CHECK(off("c.yaml") < 0.7 * off("constants.yaml"));
+  // What left-out steps say of forecasts among them.
+  std::smatch within;
+  REQUIRE(std::regex_search(yaml, within, std::regex("within_90: ([0-9.e-]+)")));
+  const auto interval = [&](const std::string& workers) {
+    return nlohmann::json::parse(run_good({"run", "study.yaml", "--interval", "--set", "workers=" + workers, "--set",
+                                           four[1], "--set", "steps=c.yaml", "--format", "json"},
+                                          folder)
+                                     .out)
+        .at(0);
+  };
+  const nlohmann::json among = interval("6"), beyond = interval("32");
+  const double of_ten = std::stod(within[1]);
+  CHECK(among["iteration_high_s"].get<double>() / among["iteration_s"].get<double>() ==
+        Approx(std::exp(of_ten)).epsilon(1e-6));
+  CHECK(beyond["iteration_high_s"].get<double>() / beyond["iteration_s"].get<double>() ==
+        Approx(1 + of_ten).epsilon(1e-6));  // no ranges are known of software that costs nothing
   CHECK_THAT(
       run_good({"run", "study.yaml", "--explain", "--set", four[0], "--set", four[1], "--set", "steps=c.yaml"}, folder)
           .out,

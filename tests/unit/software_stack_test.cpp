@@ -296,6 +296,12 @@ TEST_CASE("a forecast's interval: what constants at the ends of their ranges cha
   const ForecastInterval interval = interval_of(125, software, forecasts);
   CHECK(interval.low == Approx(125 - std::sqrt(20. * 20 + 1 + 12.5 * 12.5)));
   CHECK(interval.high == Approx(125 + std::sqrt(30. * 30 + 1 + 12.5 * 12.5)));
+  const ForecastInterval among = interval_among_steps(125, std::log(1.25));
+  CHECK(among.low == Approx(100));
+  CHECK(among.high == Approx(156.25));
+  const ForecastInterval also = interval_of(125, stack("spread: 0.02\n"), forecasts, 0.08);
+  CHECK(also.low == Approx(115));
+  CHECK(also.high == Approx(135));
   const ForecastInterval none = interval_of(125, stack("spread: 0.02\n"), forecasts);
   CHECK(none.low == 125);
   CHECK(none.high == 125);

@@ -254,6 +254,7 @@ TEST_CASE("a steps calibration reads back, takes its place in a study, and says 
       .points = 4,
       .error = 0.01,
       .left_out_error = 0.02,
+      .within_90 = 0.05,
       .measured = {{"skylake_10gbe"}, {"vgg16"}, {"data_parallel"}, {1, 8}, {16, 64}},
       .constants = {{"compute.scale", "", 1.25, 1.2, 1.3}, {"compute.step_overhead", "s", 0.02, 0.01, 0.04}},
       .discrepancy = Discrepancy({{{"skylake_10gbe", "vgg16", "data_parallel", 4, 32}, 0.04}})};
@@ -280,10 +281,12 @@ TEST_CASE("a steps calibration reads back, takes its place in a study, and says 
         "Computing takes 4.1 % more time than the constants of steps calibration 'mine' say, as in measured steps "
         "near.\n");
   CHECK(read.caveats(here).empty());
+  CHECK(read.within_90(here) == 0.05);
   StepRange far = here;
   far.models = {"resnet50"};
   CHECK(read.computing(with.at("compute"), far).at("scale").as_double() == 1.25);
   CHECK(read.explanation(far).empty());
+  CHECK_FALSE(read.within_90(far).has_value());
 
   here = before.measured;
   REQUIRE(read.caveats(here).size() == 1);
@@ -306,6 +309,7 @@ TEST_CASE("a steps calibration reads back, takes its place in a study, and says 
                                                         {"points: 4", "points: 0"},
                                                         {"weight: 0.04", "weight: heavy"},
                                                         {"workers: 4,", "workers: 0,"},
+                                                        {"within_90: 0.05", "within_90: -1"},
                                                         {"quality", "qualities"}}) {
     std::string wrong = to_yaml(before);
     REQUIRE(wrong.find(from) != std::string::npos);
