@@ -240,6 +240,17 @@ TEST_CASE("what no constant explains is learned from the other steps where it ch
   CHECK(here < slower[3]);
   CHECK(slower[3] - here < here - with.constants[0].value);
 
+  // A left-out step has no part in what is said of it.
+  std::vector<double> other = slower;
+  other[3] = 1.05;
+  CHECK(fit_steps(one, other, simulate, places).left_out[3] == Approx(with.left_out[3]).epsilon(1e-3));
+
+  // One wild step does not pull the others along.
+  std::vector<double> wild(7, 1.3);
+  wild[3] *= 1.5;
+  const StepFit despite = fit_steps(one, wild, simulate, places);
+  for (const std::size_t s : {0, 1, 2, 4, 5, 6}) CHECK(std::abs(std::log(despite.left_out[s] / 1.3)) < 0.02);
+
   // Where constants explain the steps, nothing is left.
   const StepFit all = fit_steps(one, std::vector<double>(7, 1.3), simulate, places);
   for (const StepPlace& place : places) CHECK(all.discrepancy.factor(place) == Approx(1).epsilon(1e-3));
