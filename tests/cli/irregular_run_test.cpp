@@ -128,10 +128,10 @@ TEST_CASE("what a fast worker computes counts, however early it is done") {
   // Each watt is drawn while somebody computes.
   CHECK(uneven["energy_j"].get<double>() == Approx(200 * uneven["compute_s"].get<double>()).epsilon(0.02));
 
-  // So it is where a link is slower for a while, until the fast one is almost done.
+  // So it is where a link is slower for a while, until the fast one has done half.
   const double done = 100 * even["iteration_s"].get<double>();
   std::vector<std::string> changing = unequal;
-  changing.push_back(fmt::format("degraded_links=[{{worker: 1, slowdown: 2, from: 0 s, until: {} s}}]", 0.9 * done));
+  changing.push_back(fmt::format("degraded_links=[{{worker: 1, slowdown: 2, from: 0 s, until: {} s}}]", 0.5 * done));
   const ordered_json changed = row(changing, folder);
   CHECK(changed["compute_s"].get<double>() == Approx(2 * even["compute_s"].get<double>()).epsilon(1e-6));
 }

@@ -240,6 +240,17 @@ TEST_CASE("what no constant explains is learned from the other steps where it ch
   CHECK(here < slower[3]);
   CHECK(slower[3] - here < here - with.constants[0].value);
 
+  // Where half of a step is no computing, half of the error is left, and computing has to make up for more than that.
+  const SimulateSteps half_computing = [&](const std::vector<StepTrial>& trials) {
+    std::vector<double> out = simulate(trials);
+    for (double& time : out) time += 1;
+    return out;
+  };
+  std::vector<double> longer = slower;
+  for (double& time : longer) time += 1;
+  const StepFit half = fit_steps(one, longer, half_computing, places);
+  CHECK(half.discrepancy.factor(places[3]) - 1 > 0.55 * (with.discrepancy.factor(places[3]) - 1));
+
   // A left-out step has no part in what is said of it.
   std::vector<double> other = slower;
   other[3] = 1.05;
@@ -303,6 +314,11 @@ TEST_CASE("a steps calibration reads back, takes its place in a study, and says 
   REQUIRE(read.caveats(here).size() == 1);
   CHECK_THAT(read.caveats(here).front(), Contains("its discrepancy is left out, as phases differ"));
   CHECK(read.computing(here) == 1);
+  here.batch = {32, 32};
+  CHECK(read.computing(here) == 1);
+  here = {before.measured.platforms, before.measured.models, before.measured.strategies, {4, 4}, {16, 32}};
+  CHECK(read.computing(here) == 1);
+  here = before.measured;
   here.workers[1] = 9;
   here.batch[0] = 8;
   here.models = {"resnet50"};
