@@ -8,7 +8,9 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <regex>
 #include <set>
 #include <string>
@@ -16,6 +18,7 @@
 #include <vector>
 
 #include "costmodels/csv_table.hpp"
+#include "experiments/calibrate/step_ruler.hpp"
 #include "sim/quantile.hpp"
 #include "tests/cli/program.hpp"
 #include "tests/support/mean.hpp"
@@ -107,6 +110,43 @@ struct LeftOut {
   }
 };
 
+/// Of steps with the two largest numbers of workers, predicted from those with fewer; in per cent.
+struct Extrapolated {
+  std::vector<double> fitted, ruler;
+
+  explicit Extrapolated(const Series& series) {
+    std::set<int> counts;
+    for (const auto& [run, rate] : series.samples_per_second) counts.insert(run.first);
+    if (counts.size() < 4) return;
+    const int largest = *std::next(counts.rbegin(), 2);
+    Series known = series;
+    std::erase_if(known.samples_per_second, [&](const auto& step) { return step.first.first > largest; });
+    const TemporaryFolder folder;
+    folder.write("study.yaml", series.text());
+    folder.write("steps.csv", known.csv());
+    run_good({"calibrate", "steps", "--study", "study.yaml", "--from", "steps.csv", "-o", "c.yaml"}, folder);
+    const auto point = [](const auto& step) {
+      const auto [workers, batch] = step.first;
+      return RulerPoint{static_cast<double>(workers), static_cast<double>(batch), workers * batch / step.second};
+    };
+    for (const auto& step : series.samples_per_second) {
+      const auto [workers, batch] = step.first;
+      if (workers <= largest) continue;
+      std::vector<RulerPoint> points{point(step)};
+      for (const auto& other : known.samples_per_second) points.push_back(point(other));
+      const auto said = nlohmann::json::parse(
+          run_good({"run", "study.yaml", "--format", "json", "--set", "steps=c.yaml", "--set",
+                    fmt::format("workers={}", workers), "--set", fmt::format("batch.per_worker={}", batch)},
+                   folder)
+              .out);
+      const double measured = points.front().seconds;
+      const auto error = [&](double seconds) { return 100 * std::abs(seconds / measured - 1); };
+      fitted.push_back(error(said.at(0).at("iteration_s").get<double>()));
+      ruler.push_back(error(ruler_left_out(points).front().value()));
+    }
+  }
+};
+
 }  // namespace
 
 TEST_CASE("measured steps of one node are predicted from the others better than a ruler predicts them") {
@@ -153,6 +193,25 @@ TEST_CASE("series of measured steps are mostly predicted better than by a ruler,
                     "median of series {:.2f} % ({:.2f} %), {} within intervals",
                     fitted.size(), series_count, better, median(fitted), median(ruler), mean(fitted), mean(ruler),
                     median(medians_fitted), median(medians_ruler), within));
+}
+
+TEST_CASE("steps with many workers are predicted from those with few, better than by a ruler", "[long]") {
+  std::vector<double> fitted, ruler;
+  int better = 0;
+  for (const auto& [name, series] : measured_series()) {
+    CAPTURE(name);
+    const Extrapolated errors(series);
+    fitted.insert(fitted.end(), errors.fitted.begin(), errors.fitted.end());
+    ruler.insert(ruler.end(), errors.ruler.begin(), errors.ruler.end());
+  }
+  for (std::size_t s = 0; s < fitted.size(); ++s) better += fitted[s] < ruler[s] ? 1 : 0;
+  REQUIRE(fitted.size() >= 80);
+  CHECK(3 * better > 2 * static_cast<int>(fitted.size()));
+  CHECK(median(fitted) < 0.6 * median(ruler));
+  CHECK(mean(fitted) < 0.6 * mean(ruler));
+  if (std::getenv("EPOCAST_TEST_NUMBERS"))
+    WARN(fmt::format("{} steps, {} better: median {:.2f} % (ruler {:.2f} %), mean {:.2f} % ({:.2f} %)", fitted.size(),
+                     better, median(fitted), median(ruler), mean(fitted), mean(ruler)));
 }
 
 }  // namespace epocast::calibrate_series_test
