@@ -11,6 +11,7 @@
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <regex>
 #include <set>
 #include <string>
@@ -134,6 +135,8 @@ struct Extrapolated {
       if (workers <= largest) continue;
       std::vector<RulerPoint> points{point(step)};
       for (const auto& other : known.samples_per_second) points.push_back(point(other));
+      const std::optional<double> by_ruler = ruler_left_out(points).front();
+      if (!by_ruler) continue;  // two steps at two batch sizes do not determine it
       const auto said = nlohmann::json::parse(
           run_good({"run", "study.yaml", "--format", "json", "--set", "steps=c.yaml", "--set",
                     fmt::format("workers={}", workers), "--set", fmt::format("batch.per_worker={}", batch)},
@@ -142,7 +145,7 @@ struct Extrapolated {
       const double measured = points.front().seconds;
       const auto error = [&](double seconds) { return 100 * std::abs(seconds / measured - 1); };
       fitted.push_back(error(said.at(0).at("iteration_s").get<double>()));
-      ruler.push_back(error(ruler_left_out(points).front().value()));
+      ruler.push_back(error(*by_ruler));
     }
   }
 };
