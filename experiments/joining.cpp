@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "sim/executor.hpp"
@@ -16,6 +17,17 @@ std::map<DeviceId, double> holdings(const TrainingStep& step) {
     for (const DeviceId device : memory.devices)
       out[device] += memory.use.parameters.value + memory.use.optimizer_state.value + memory.use.on_host.value;
   return out;
+}
+
+/// What copies the parameters to these devices: what the study names, if they can run it.
+CollectiveAlgorithm algorithm_for(const Cluster& cluster, const std::vector<DeviceId>& copies,
+                                  CollectiveAlgorithm named) {
+  if (!supports(named, CollectiveOp::broadcast)) return default_algorithm(CollectiveOp::broadcast);
+  if (named != CollectiveAlgorithm::hierarchical) return named;
+  std::map<std::string, int> on_node;
+  for (const DeviceId device : copies) ++on_node[cluster.devices[static_cast<std::size_t>(device)].node];
+  const bool equal = std::ranges::all_of(on_node, [&](const auto& n) { return n.second == on_node.begin()->second; });
+  return equal ? named : CollectiveAlgorithm::automatic;
 }
 
 bool reads_from_servers(const CyclicTaskGraph& graph) {
@@ -56,9 +68,7 @@ Joining joining_of(const ScenarioSetup& setup, SimEngine& engine, const Training
   }
   if (copies.size() > 1) {
     const StrategyContext context = setup.context(phase);
-    const CollectiveAlgorithm algorithm = supports(context.collective.algorithm, CollectiveOp::broadcast)
-                                              ? context.collective.algorithm
-                                              : default_algorithm(CollectiveOp::broadcast);
+    const CollectiveAlgorithm algorithm = algorithm_for(setup.cluster, copies, context.collective.algorithm);
     const GroupId group = graph.add_group("joining", copies);
     graph.collective(graph.add_queue("communication", group, QueueRole::communication, Discipline::fifo),
                      {CollectiveOp::broadcast, algorithm, context.collective.level, group, Bytes(whole), 0},

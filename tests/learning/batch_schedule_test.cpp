@@ -121,6 +121,26 @@ TEST_CASE("workers that join are sent parameters and momentum over their links",
   CHECK(shrinks[1].at("joining_bytes") == 0);
 }
 
+TEST_CASE("workers join where they and a sender cannot run the algorithm that all of them can", "[schedule]") {
+  // One device of the first node sends to both of the second.
+  const ScenarioResult result =
+      run_study(parse_study("study: joining\nmodel: mlp_mnist\nworkers: 4\ndataset: {samples: 1000}\n"
+                            "platform: {cluster: two, nodes: 2, devices: {kind: v100_sxm2_16gb, per_node: 2}, inside: "
+                            "{rate: 10 GB/s, "
+                            "latency: 3 us}, cards: {per_node: 1, rate: 10 Gb/s, latency: 10 us}}\n"
+                            "collective: {algorithm: hierarchical}\n"
+                            "schedule: [{epochs: 1, batch.global: 20, workers: 2}, {epochs: 1, batch.global: 40}]\n",
+                            "study")
+                    .scenarios,
+                builtin_registries(), {.details = true}, 1, {})
+          .front();
+  REQUIRE(result.error == "");
+  const auto phase = nlohmann::json::parse(result.details).at("phases").at(1);
+  const double held = phase.at("memory")[0].at("parameters").get<double>();  // momentum there is none
+  CHECK(phase.at("joining_bytes").get<double>() == Approx(2 * held));
+  CHECK(phase.at("joining_s").get<double>() > 0);
+}
+
 TEST_CASE("devices that lack what one of them holds get it from there", "[schedule]") {
   // Two stages, the first of them on two devices; then the whole network on all three.
   const std::string text =
