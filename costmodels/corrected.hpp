@@ -16,6 +16,7 @@
 
 namespace epocast {
 
+/// What a study may say of TimeCorrection::scale.
 constexpr double kLeastTimeScale = 1e-3, kMostTimeScale = 1e3;
 
 struct TimeCorrection {

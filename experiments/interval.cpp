@@ -1,6 +1,7 @@
 #include "experiments/interval.hpp"
 
 #include <algorithm>
+#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 
 namespace epocast {
@@ -23,6 +24,14 @@ ForecastInterval interval_of(double seconds, const SoftwareStack& stack,
     above += more * more;
   }
   return {seconds - std::sqrt(below), seconds + std::sqrt(above)};
+}
+
+double within_90(const std::vector<double>& errors) {
+  if (errors.empty()) return 0;
+  double squares = 0;
+  for (const double error : errors) squares += error * error;
+  const auto n = static_cast<double>(errors.size());
+  return boost::math::quantile(boost::math::students_t(n), 0.95) * std::sqrt(squares / n);
 }
 
 ForecastInterval interval_among_steps(double seconds, double within) {

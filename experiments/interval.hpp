@@ -20,6 +20,10 @@ ForecastInterval interval_of(double seconds, const SoftwareStack& stack,
                              const std::function<std::vector<double>(const std::vector<SoftwareStack>&)>& forecasts,
                              double also = 0);
 
+/// What nine of ten errors are within, if these (ln of forecast over truth) and others are normal around nothing
+/// (Student's t); 0 without any.
+double within_90(const std::vector<double>& errors);
+
 /// The same of a forecast by constants that were fitted to steps like it, of which nine of ten are off by at most
 /// `within`, in logarithms.
 ForecastInterval interval_among_steps(double seconds, double within);

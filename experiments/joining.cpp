@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <string>
 #include <vector>
 
 #include "sim/executor.hpp"
@@ -19,15 +18,11 @@ std::map<DeviceId, double> holdings(const TrainingStep& step) {
   return out;
 }
 
-/// What copies the parameters to these devices: what the study names, if they can run it.
-CollectiveAlgorithm algorithm_for(const Cluster& cluster, const std::vector<DeviceId>& copies,
-                                  CollectiveAlgorithm named) {
+/// What copies the parameters to those that join: what the study names. But a sender and they need not be equally many
+/// on each node, as hierarchical wants: then the fastest that they can run.
+CollectiveAlgorithm algorithm_for_copies(CollectiveAlgorithm named) {
   if (!supports(named, CollectiveOp::broadcast)) return default_algorithm(CollectiveOp::broadcast);
-  if (named != CollectiveAlgorithm::hierarchical) return named;
-  std::map<std::string, int> on_node;
-  for (const DeviceId device : copies) ++on_node[cluster.devices[static_cast<std::size_t>(device)].node];
-  const bool equal = std::ranges::all_of(on_node, [&](const auto& n) { return n.second == on_node.begin()->second; });
-  return equal ? named : CollectiveAlgorithm::automatic;
+  return named == CollectiveAlgorithm::hierarchical ? CollectiveAlgorithm::automatic : named;
 }
 
 bool reads_from_servers(const CyclicTaskGraph& graph) {
@@ -68,7 +63,7 @@ Joining joining_of(const ScenarioSetup& setup, SimEngine& engine, const Training
   }
   if (copies.size() > 1) {
     const StrategyContext context = setup.context(phase);
-    const CollectiveAlgorithm algorithm = algorithm_for(setup.cluster, copies, context.collective.algorithm);
+    const CollectiveAlgorithm algorithm = algorithm_for_copies(context.collective.algorithm);
     const GroupId group = graph.add_group("joining", copies);
     graph.collective(graph.add_queue("communication", group, QueueRole::communication, Discipline::fifo),
                      {CollectiveOp::broadcast, algorithm, context.collective.level, group, Bytes(whole), 0},

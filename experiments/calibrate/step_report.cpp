@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <optional>
 #include <ostream>
@@ -11,6 +10,7 @@
 
 #include "experiments/calibrate/plot.hpp"
 #include "experiments/calibrate/step_ruler.hpp"
+#include "experiments/interval.hpp"
 #include "experiments/text_table.hpp"
 #include "sim/quantile.hpp"
 #include "sim/quantity.hpp"
@@ -29,15 +29,10 @@ double median_error(const StepMeasurements& measured, const std::vector<double>&
   return median(std::move(errors));
 }
 
-/// |ln (predicted / measured)| of nine of ten steps, if those of these are normal around nothing (Student's t); 0 of
-/// none.
-double within_90(const StepMeasurements& measured, const std::vector<double>& predicted) {
-  if (predicted.empty()) return 0;
-  double squares = 0;
-  for (std::size_t s = 0; s < predicted.size(); ++s)
-    squares += std::pow(std::log(predicted[s] / measured.steps[s].seconds), 2);
-  const auto steps = static_cast<double>(predicted.size());
-  return boost::math::quantile(boost::math::students_t(steps), 0.95) * std::sqrt(squares / steps);
+std::vector<double> log_errors(const StepMeasurements& measured, const std::vector<double>& predicted) {
+  std::vector<double> out;
+  for (std::size_t s = 0; s < predicted.size(); ++s) out.push_back(std::log(predicted[s] / measured.steps[s].seconds));
+  return out;
 }
 
 std::vector<std::optional<double>> by_ruler(const StepMeasurements& measured) {
@@ -93,7 +88,7 @@ void print_report(std::ostream& out, const StepMeasurements& measured, const std
   if (most > 1.0005)
     out << fmt::format("near these steps, computing is corrected by what the constants leave: up to {:.1f} %\n",
                        100 * (most - 1));
-  if (const double within = within_90(measured, fit.left_out); within > 0)
+  if (const double within = within_90(log_errors(measured, fit.left_out)); within > 0)
     out << fmt::format("nine of ten forecasts among these steps lie within {:.1f} %\n", 100 * std::expm1(within));
   for (const std::string& key : fit.held)
     out << fmt::format("{} is held at a usual value: the steps do not show that it has another\n", key);
@@ -120,7 +115,7 @@ StepCalibration to_calibration(const StepMeasurements& measured, const StepFit& 
           .points = static_cast<int>(measured.steps.size()),
           .error = median_error(measured, fit.predicted),
           .left_out_error = median_error(measured, fit.left_out),
-          .within_90 = within_90(measured, fit.left_out),
+          .within_90 = within_90(log_errors(measured, fit.left_out)),
           .measured = measured.range,
           .constants = fit.constants,
           .discrepancy = fit.discrepancy};

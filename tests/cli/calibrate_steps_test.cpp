@@ -1,6 +1,7 @@
 // `epocast calibrate steps` from end to end: steps whose constants are known are simulated, fitted and used.
 
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <regex>
@@ -72,17 +73,16 @@ TEST_CASE("run takes near measured steps what the constants leave of them") {
   double measured = 0;
   for (const int workers : {1, 2, 4, 8, 16}) {
     const std::string scale = workers == 4 ? "1.06" : workers == 2 || workers == 8 ? "1.03" : "1";
-    measured =
+    const double time =
         iteration(folder, {"workers=" + std::to_string(workers), "compute.scale=" + scale, "batch.per_worker=512"});
-    csv += std::to_string(workers) + ",512," + std::to_string(1000 * measured) + "\n";
-    if (workers == 4) folder.write("four.txt", std::to_string(measured));
+    csv += std::to_string(workers) + ",512," + std::to_string(1000 * time) + "\n";
+    if (workers == 4) measured = time;
   }
-  measured = std::stod(read_file(folder.path() / "four.txt"));
   folder.write("steps.csv", csv);
   const ProgramRun fit =
       run_good({"calibrate", "steps", "--study", "study.yaml", "--from", "steps.csv", "-o", "c.yaml"}, folder);
   CHECK_THAT(fit.out, Contains("near these steps, computing is corrected by what the constants leave: up to"));
-  std::string yaml = read_file(folder.path() / "c.yaml");
+  const std::string yaml = read_file(folder.path() / "c.yaml");
   const auto discrepancy = yaml.find("discrepancy:");
   REQUIRE(discrepancy != std::string::npos);
   folder.write("constants.yaml", yaml.substr(0, discrepancy));

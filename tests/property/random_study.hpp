@@ -16,6 +16,7 @@
 
 #include "tests/conformance/composition_parts.hpp"
 #include "tests/conformance/strategy_variants.hpp"
+#include "tests/property/random_machine.hpp"
 
 namespace epocast::testing {
 
@@ -195,60 +196,19 @@ class RandomStudy {
   }
 
   std::string drawn() {
+    MachineParts machine;
     devices_per_node_ = strategy_name_ == "hogwild" ? 8 : one_of<int>({1, 1, 2, 4});
-    const int nodes = (workers_ + devices_per_node_ - 1) / devices_per_node_ + below(3);
-    const double speed = spread(1e11, 1e14) * how_.faster / how_.slower;
-    const double memory_bandwidth = spread(2e11, 2e12) * how_.faster / how_.slower;
-    const double inside = spread(1e9, 1e11) * how_.faster / how_.slower;
-    const double outside = spread(1e8, 2e10) * how_.faster / how_.slower;
-    const double latency = (chance(0.2) ? 0 : spread(1e-6, 1e-4)) * how_.slower;
-    const double unequal = !is_star() && chance(0.2) ? between(0.3, 1) : 1;  // every third device
-    std::string hosts, links, routes;
-    if (is_star()) {
-      hosts = fmt::format(
-          R"(<cluster id="star" prefix="d" radical="0-{}" suffix="" speed="{:.17g}f" bw="{:.17g}Bps" lat="{:.17g}s" sharing_policy="SPLITDUPLEX"/>)",
-          nodes - 1, speed, outside, latency);
-    } else {
-      const auto join = [&](const std::string& end, const std::string& centre, const std::string& link,
-                            double bandwidth, double delay) {
-        links += fmt::format(
-            "<link id=\"{}\" bandwidth=\"{:.17g}Bps\" latency=\"{:.17g}s\" sharing_policy=\"SPLITDUPLEX\"/>\n", link,
-            bandwidth, delay);
-        for (const bool up : {true, false})
-          routes += fmt::format(
-              "<route src=\"{}\" dst=\"{}\" symmetrical=\"NO\"><link_ctn id=\"{}\" direction=\"{}\"/></route>\n",
-              up ? end : centre, up ? centre : end, link, up ? "UP" : "DOWN");
-      };
-      hosts = "<router id=\"switch\"/>\n";
-      for (int n = 0; n < nodes; ++n) {
-        const std::string node = fmt::format("node-{}", n);
-        hosts += fmt::format("<router id=\"{}\"/>\n", node);
-        join(node, "switch", "port-" + node, outside, latency);
-        for (int d = 0; d < devices_per_node_; ++d) {
-          const int devices = n * devices_per_node_ + d;
-          const std::string device = fmt::format("d{}", devices);
-          hosts += fmt::format("<host id=\"{}\" speed=\"{:.17g}f\"><prop id=\"epocast.node\" value=\"{}\"/></host>\n",
-                               device, devices % 3 == 1 ? unequal * speed : speed, node);
-          join(device, node, "slot-" + device, inside, latency / 2);
-        }
-      }
-    }
-    const auto path = file(
-        "platform.xml", fmt::format(R"(<?xml version="1.0"?>
-<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
-<platform version="4.1">
-  <zone id="random" routing="{}">
-    <prop id="epocast.device_model" value="synthetic"/>
-    <prop id="epocast.peak_rate_fp16" value="{:.17g} FLOP/s"/>
-    <prop id="epocast.memory" value="64 GB"/>
-    <prop id="epocast.memory_bandwidth" value="{:.17g} B/s"/>
-    <prop id="epocast.cores" value="16"/>
-{}{}{}
-  </zone>
-</platform>
-)",
-                                    is_star() ? "Full" : "Floyd", 4 * speed, memory_bandwidth, hosts, links, routes));
-    return fmt::format("platform: {}\nworkers: {}\n", path.string(), first_workers(workers_));
+    machine.devices_per_node = devices_per_node_;
+    machine.nodes = (workers_ + devices_per_node_ - 1) / devices_per_node_ + below(3);
+    const double faster = how_.faster / how_.slower;
+    machine.speed = spread(1e11, 1e14) * faster;
+    machine.memory_bandwidth = spread(2e11, 2e12) * faster;
+    machine.inside = spread(1e9, 1e11) * faster;
+    machine.outside = spread(1e8, 2e10) * faster;
+    machine.latency = (chance(0.2) ? 0 : spread(1e-6, 1e-4)) * how_.slower;
+    if (!is_star() && chance(0.2)) machine.unequal = between(0.3, 1);
+    return fmt::format("platform: {}\nworkers: {}\n", file("platform.xml", machine_xml(machine)).string(),
+                       first_workers(workers_));
   }
 
   /// The first so many of the workers; permuted, they are the other way round.
