@@ -310,6 +310,12 @@ TEST_CASE("a steps calibration reads back, takes its place in a study, and says 
   CHECK(read.explanation(far).empty());
   CHECK_FALSE(read.within_90(far).has_value());
 
+  std::string heavy = to_yaml(before);
+  heavy.replace(heavy.find("weight: 0.04"), 12, "weight: 9");
+  const StepConstants absurd(ConfigNode::load_text(heavy, "s.yaml"), "mine");
+  CHECK_THAT(testing::message([&] { absurd.computing(with.at("compute"), here); }),
+             Catch::StartsWith("s.yaml:") && Contains("the discrepancy of steps calibration 'mine' makes it 1.01e+04"));
+
   here = before.measured;
   REQUIRE(read.caveats(here).size() == 1);
   CHECK_THAT(read.caveats(here).front(), Contains("its discrepancy is left out, as phases differ"));
