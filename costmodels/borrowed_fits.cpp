@@ -83,9 +83,7 @@ std::string borrow_missing(ComputeCalibration& own, const ComputeCalibration& ot
     const bool by_rates = as_they_are && theirs.family == "memory";
     const double ratio = by_rates ? efficiency_ratio(*mine, theirs) : class_ratio(*mine, theirs);
     for (const auto& [kernel_class, factor] : theirs.class_factors)
-      if (by_rates && kernel_class == "loss")
-        continue;  // counted as Megatron's passes, of which other libraries fuse some
-      else if (mine->find_class(kernel_class) == nullptr) {
+      if (mine->find_class(kernel_class) == nullptr) {
         mine->class_factors.emplace_back(kernel_class, times(factor, ratio));
         added.push_back(fmt::format("{} {}", theirs.family, kernel_class));
       }

@@ -76,34 +76,22 @@ Chosen choose(const ComputeCalibration& calibration, KernelShape shape) {
   return knows_kind(both) || own.fit == nullptr ? both : own;
 }
 
-/// The layer as a whole if its kind was measured so, else what it is made of.
-std::vector<LayerKernel> kernels_of(const ComputeCalibration& calibration, const Layer& layer, std::int64_t batch,
-                                    KernelPass pass) {
-  const auto whole = layer_kernel(layer, batch, pass);
-  const bool in_parts = calibration.rates.precision != Precision::fp32;
-  if (!whole && !in_parts) return {};
-  if (!in_parts && knows_kind(choose(calibration, *whole))) return {{*whole, 1}};
-  return layer_kernels(
-      layer, batch, pass,
-      kernel_style(calibration.rates.precision, calibration.find("attention", KernelPass::forward) != nullptr));
-}
-
 bool computes(const KernelShape& shape) { return std::string(shape.family()) != "memory"; }
 
 }  // namespace
 
 Fitted::Fitted(ComputeCalibration calibration, std::string name, Optimizer optimizer, const Model& model,
-               const Device& device, UpdateKernels update_kernels, RateFactors factors)
+               const Device& device, UpdateKernels update_kernels, FittedSettings settings)
     : calibration_(std::move(calibration)),
       name_(std::move(name)),
       optimizer_(optimizer),
       update_kernels_(update_kernels),
-      factors_(factors),
+      settings_(settings),
       model_(model),
       device_(device) {
   for (const Layer& layer : model_.layers)
     for (const KernelPass pass : kPasses)
-      for (const LayerKernel& kernel : kernels_of(calibration_, layer, 1, pass))
+      for (const LayerKernel& kernel : kernels_of(layer, 1, pass))
         if (computes(kernel.shape) && choose(calibration_, kernel.shape).fit == nullptr)
           throw ConfigError(
               fmt::format("calibration '{}' has no {} times of operator {}, which layer '{}' of model '{}' needs; "
@@ -111,19 +99,30 @@ Fitted::Fitted(ComputeCalibration calibration, std::string name, Optimizer optim
                           name_, to_string(pass), kernel.shape.family(), layer.name, model_.name));
 }
 
+/// The layer as a whole if its kind was measured so, else what it is made of.
+std::vector<LayerKernel> Fitted::kernels_of(const Layer& layer, std::int64_t batch, KernelPass pass) const {
+  const auto whole = layer_kernel(layer, batch, pass);
+  const bool in_parts = calibration_.rates.precision != Precision::fp32;
+  if (!whole && !in_parts) return {};
+  if (!in_parts && knows_kind(choose(calibration_, *whole))) return {{*whole, 1}};
+  KernelStyle style =
+      kernel_style(calibration_.rates.precision, calibration_.find("attention", KernelPass::forward) != nullptr);
+  style.loss = settings_.loss;
+  return layer_kernels(layer, batch, pass, style);
+}
+
 Seconds Fitted::time(const KernelShape& kernel) const {
   const Chosen chosen = choose(calibration_, kernel);
-  const double faster = computes(kernel) ? factors_.products : factors_.memory;
+  const double faster = computes(kernel) ? settings_.product_rate : settings_.memory_rate;
   if (knows_kind(chosen)) return Seconds(chosen.share * chosen.fit->time(chosen.work, calibration_.rates) / faster);
   const KernelWork work = kernel_work(kernel);
   return kOverhead + Seconds(moved_bytes(work, calibration_.rates) /
-                             (kMemoryEfficiency * factors_.memory * calibration_.rates.memory_bandwidth.value));
+                             (kMemoryEfficiency * settings_.memory_rate * calibration_.rates.memory_bandwidth.value));
 }
 
 Seconds Fitted::time(const Layer& layer, std::int64_t batch, KernelPass pass) const {
   Seconds sum{0};
-  for (const LayerKernel& kernel : kernels_of(calibration_, layer, batch, pass))
-    sum += kernel.repeats * time(kernel.shape);
+  for (const LayerKernel& kernel : kernels_of(layer, batch, pass)) sum += kernel.repeats * time(kernel.shape);
   return sum;
 }
 
@@ -135,11 +134,11 @@ Seconds Fitted::update(const Layer& layer) const {
              {MemoryShape{std::string("update_") + to_string(optimizer_), optimizer_accesses(optimizer_) * parameters},
               KernelPass::forward});
   if (knows_kind(measured_update)) {
-    const Seconds kernel(measured_update.fit->time(measured_update.work, calibration_.rates) / factors_.memory);
+    const Seconds kernel(measured_update.fit->time(measured_update.work, calibration_.rates) / settings_.memory_rate);
     return update_kernels_.fused() ? update_kernels_.share(layer) * kernel : kernel;
   }
   Device measured = device_;
-  measured.memory_bandwidth = factors_.memory * calibration_.rates.memory_bandwidth;
+  measured.memory_bandwidth = settings_.memory_rate * calibration_.rates.memory_bandwidth;
   return kOverhead * update_kernels_.launches(layer) + update_time(layer, measured, optimizer_, kMemoryEfficiency);
 }
 
@@ -185,7 +184,7 @@ std::vector<std::string> Fitted::caveats(std::int64_t batch) const {
     bool is_far = false;
     bool has_products = false;
     for (const KernelPass pass : kPasses)
-      for (const LayerKernel& kernel : kernels_of(calibration_, layer, batch, pass)) {
+      for (const LayerKernel& kernel : kernels_of(layer, batch, pass)) {
         if (!computes(kernel.shape)) continue;
         has_products = true;
         is_far = is_far || extrapolates(choose(calibration_, kernel.shape));

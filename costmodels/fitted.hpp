@@ -16,16 +16,17 @@
 #include <vector>
 
 #include "costmodels/compute_calibration.hpp"
+#include "costmodels/layer_kernels.hpp"
 #include "costmodels/roofline.hpp"
 #include "sim/cost_model.hpp"
 #include "sim/memory.hpp"
 
 namespace epocast {
 
-/// How much faster the device is than the one measured.
-struct RateFactors {
-  double products = 1;  ///< and attention
-  double memory = 1;    ///< kernels that only move data, and updates
+struct FittedSettings {
+  double product_rate = 1;  ///< by how much products and attention are faster than on the device measured
+  double memory_rate = 1;   ///< kernels that only move data, and updates
+  LossKernels loss = LossKernels::framework;
 };
 
 class Fitted : public CostModel {
@@ -33,7 +34,7 @@ class Fitted : public CostModel {
   /// Copies what it needs of the model and device, for caveats. Throws ConfigError if the calibration, called `name` in
   /// messages, lacks an operator that the model has.
   Fitted(ComputeCalibration calibration, std::string name, Optimizer optimizer, const Model& model,
-         const Device& device, UpdateKernels update_kernels = {}, RateFactors factors = {});
+         const Device& device, UpdateKernels update_kernels = {}, FittedSettings settings = {});
 
   PassTimes times(const Layer& layer, std::int64_t batch, const Device& device) const override;
   std::vector<std::string> caveats(std::int64_t batch) const override;
@@ -43,12 +44,13 @@ class Fitted : public CostModel {
  private:
   Seconds time(const KernelShape& kernel) const;
   Seconds time(const Layer& layer, std::int64_t batch, KernelPass pass) const;
+  std::vector<LayerKernel> kernels_of(const Layer& layer, std::int64_t batch, KernelPass pass) const;
 
   ComputeCalibration calibration_;
   std::string name_;
   Optimizer optimizer_;
   UpdateKernels update_kernels_;
-  RateFactors factors_;
+  FittedSettings settings_;
   Model model_;
   Device device_;
 };

@@ -2,16 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 #include <string_view>
+
+#include "sim/config.hpp"
 
 namespace epocast {
 namespace {
 
 // FLOP per score of attention: scale 1, softmax 5 (as in the layer's own count).
 constexpr double kScoreForward = 6;
-// Of each logit, in bytes: maximum 4, subtract 8, exponential 8, sum 4, divide 8; backward: two scalings 16.
-constexpr double kLossForwardBytes = 32;
-constexpr double kLossBackwardBytes = 16;
 // Megatron-LM's fused softmax works on four matrices of scores at a time (megatron/model/fused_softmax.py,
 // is_kernel_available); others are cast to fp32, scaled, masked, normalised and cast back one by one. Bytes of a score
 // in each step but the casts; backward the first reads the softmax, too.
@@ -30,6 +30,18 @@ double cast_bytes(const KernelStyle& style) { return casts(style) ? style.value_
 double mask_accesses(const KernelStyle& style) { return 1 / style.value_bytes; }
 /// A tensor read, one written, and its mask.
 double dropout_accesses(const KernelStyle& style) { return 2 + mask_accesses(style); }
+
+/// Bytes that are moved for each logit in one pass.
+double loss_bytes(const KernelStyle& style, bool forward) {
+  switch (style.loss) {
+    case LossKernels::framework:  // read, written; backward: zeros, gradient and softmax read, gradient written
+      return (forward ? 4 + 4 : 4 + (4 + 4 + 4)) + cast_bytes(style);
+    case LossKernels::vocabulary_parallel:  // maximum 4, subtract 8, exponential 8, sum 4, divide 8; two scalings
+      return (forward ? 32 : 16) + cast_bytes(style);
+    case LossKernels::fused: break;
+  }
+  return (forward ? 1 : 2) * style.value_bytes;
+}
 
 LayerKernel memory(const char* op, double values, KernelPass pass, double repeats = 1) {
   return {{MemoryShape{op, at_least_one(values)}, pass}, repeats};
@@ -254,11 +266,9 @@ std::vector<LayerKernel> memory_kernels(const Layer& layer, std::int64_t batch, 
         return {memory("add", inputs + outputs + mask_accesses(style) * outputs, pass)};
       // Backward: the sum of the gradients of what was branched off.
       return {memory(forward ? "add" : "gradient_sum", inputs + outputs, pass)};
-    case LayerKind::softmax: {
+    case LayerKind::softmax:
       if (weights) return {};
-      const double bytes = (forward ? kLossForwardBytes : kLossBackwardBytes) + cast_bytes(style);
-      return {memory("loss", bytes / style.value_bytes * outputs, pass)};
-    }
+      return {memory("loss", loss_bytes(style, forward) / style.value_bytes * outputs, pass)};
     default: break;
   }
   const auto whole = layer_kernel(layer, batch, pass);
@@ -281,6 +291,15 @@ std::vector<LayerKernel> linear(const Layer& layer, std::int64_t batch, KernelPa
 }
 
 }  // namespace
+
+std::vector<std::string> loss_kernel_names() { return {"framework", "vocabulary_parallel", "fused"}; }
+
+LossKernels parse_loss_kernels(const std::string& name) {
+  const std::vector<std::string> names = loss_kernel_names();
+  const auto found = std::ranges::find(names, name);
+  if (found == names.end()) throw std::invalid_argument("unknown loss '" + name + "'" + name_hint(name, names));
+  return static_cast<LossKernels>(found - names.begin());
+}
 
 KernelStyle kernel_style(Precision precision, bool fused_attention) {
   return {.traffic = precision == Precision::fp32 ? Traffic::layers : Traffic::kernels,

@@ -14,15 +14,14 @@
 // Traffic::layers counts what a layer reads and writes, input and output once each: so fp32 kernels were measured.
 // Traffic::kernels counts every access of the kernels that training on matrix units runs: gradients of activations and
 // norms read two tensors and write one, where branches join gradients are added, masks of dropout have a byte per
-// value, gradients of biases read all outputs, and the loss of a sequence makes the passes of Megatron's
-// vocabulary-parallel cross-entropy in fp32 (Shoeybi et al. 2019; megatron/core/tensor_parallel/cross_entropy.py):
-// cast, maximum, subtract, exponential, sum, divide; backward: scale twice and cast. Casts fall away where all is
-// stored in fp32 (tf32).
+// value, gradients of biases read all outputs, and the loss makes the passes of LossKernels. Casts fall away where all
+// is stored in fp32 (tf32).
 //
 // Scope and limits: products have the FLOP that the model's layer counts (tests/unit/layer_kernels_test.cpp); sums over
 // gates and the like are memory traffic, or contained in a measured recurrent kernel. Causal attention computes its
 // half only.
 
+#include <string>
 #include <vector>
 
 #include "costmodels/kernel_shape.hpp"
@@ -37,11 +36,24 @@ struct LayerKernel {
 
 enum class Traffic { layers, kernels };
 
+/// By which kernels the cross-entropy of logits is worked out.
+enum class LossKernels {
+  framework,  ///< cast to fp32, log-softmax; backward: gradients zeroed, softmax, cast (PyTorch under autocast)
+  vocabulary_parallel,  ///< in fp32: cast, maximum, subtract, exponential, sum, divide; backward: scaled twice, cast
+                        ///< (Shoeybi et al. 2019; megatron/core/tensor_parallel/cross_entropy.py)
+  fused,                ///< one kernel for each pass, in the format of the logits (flash-attn's CrossEntropyLoss)
+};
+
+std::vector<std::string> loss_kernel_names();
+/// Throws std::invalid_argument.
+LossKernels parse_loss_kernels(const std::string& name);
+
 /// How layers become kernels.
 struct KernelStyle {
   Traffic traffic = Traffic::layers;
   bool fused_attention = false;  ///< a fused attention layer is one kernel in each pass, KernelPass::backward included
   double value_bytes = 2;        ///< of an access, with Traffic::kernels: 2 or 4
+  LossKernels loss = LossKernels::framework;
 };
 
 /// In fp32 layers move what they read and write; in all other formats kernels do.

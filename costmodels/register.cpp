@@ -8,11 +8,13 @@
 #include "costmodels/corrected.hpp"
 #include "costmodels/fitted.hpp"
 #include "costmodels/im2col.hpp"
+#include "costmodels/layer_kernels.hpp"
 #include "costmodels/measured_table.hpp"
 #include "costmodels/nominal_scaling.hpp"
 #include "costmodels/roofline.hpp"
 #include "costmodels/step_time.hpp"
 #include "costmodels/timings_file.hpp"
+#include "sim/config_word.hpp"
 #include "sim/data_file.hpp"
 #include "sim/input_memo.hpp"
 
@@ -54,16 +56,19 @@ EntryInfo measured_info() {
 }
 
 EntryInfo fitted_info() {
-  return {"fitted", "a formula fitted to measured kernels of a device, with interpolation among them",
-          with_common(
-              {{"calibration", "", "a name in costmodels/calibrations, or a path to a YAML file", "required",
-                "what `epocast calibrate compute` wrote"},
-               {"launch", "s", "0..1 s", "0 s",
-                "what the host needs to start a kernel of a forward pass; one of a backward pass takes 0.3 of that; "
-                "step_time "
-                "contains it"},
-               {"product_rate", "", "0.01..10", "1", "factor on the rate at which products and attention run"},
-               {"memory_rate", "", "0.01..10", "1", "factor on the rate of kernels that move data, and of updates"}})};
+  return {
+      "fitted", "a formula fitted to measured kernels of a device, with interpolation among them",
+      with_common(
+          {{"calibration", "", "a name in costmodels/calibrations, or a path to a YAML file", "required",
+            "what `epocast calibrate compute` wrote"},
+           {"launch", "s", "0..1 s", "the stack's",
+            "what the host needs to start a kernel of a forward pass; one of a backward pass takes 0.3 of that; "
+            "step_time "
+            "contains it"},
+           {"product_rate", "", "0.01..10", "1", "factor on the rate at which products and attention run"},
+           {"memory_rate", "", "0.01..10", "1", "factor on the rate of kernels that move data, and of updates"},
+           {"loss", "", "framework | vocabulary_parallel | fused", "framework",
+            "kernels of a loss in narrower formats than fp32: a framework's, Megatron-LM's, or one for each pass"}})};
 }
 
 EntryInfo im2col_info() {
@@ -122,6 +127,10 @@ std::unique_ptr<CostModel> make_measured(const ConfigNode& options, const CostMo
                                            device);
 }
 
+LossKernels read_loss(const ConfigNode& options) {
+  return options.has("loss") ? parse_name(options.at("loss"), parse_loss_kernels) : LossKernels::framework;
+}
+
 ComputeCalibration read_calibration(const ConfigNode& name, const CostModelContext& context) {
   static InputMemo<ComputeCalibration> calibrations;
   return calibrations.get(name, [&] {
@@ -136,9 +145,11 @@ std::unique_ptr<CostModel> make_fitted(const ConfigNode& options, const CostMode
   require_precision(name, calibration.rates.precision, context);
   const Device& device = measured_device(calibration.device, context);
   return std::make_unique<NominallyScaled>(
-      std::make_unique<Fitted>(
-          std::move(calibration), name.as_string(), context.optimizer, *context.model, device, update_kernels(context),
-          RateFactors{options.get("product_rate", 1.0, {0.01, 10}), options.get("memory_rate", 1.0, {0.01, 10})}),
+      std::make_unique<Fitted>(std::move(calibration), name.as_string(), context.optimizer, *context.model, device,
+                               update_kernels(context),
+                               FittedSettings{.product_rate = options.get("product_rate", 1.0, {0.01, 10}),
+                                              .memory_rate = options.get("memory_rate", 1.0, {0.01, 10}),
+                                              .loss = read_loss(options)}),
       "calibration '" + name.as_string() + "'", device);
 }
 
@@ -170,11 +181,8 @@ CostModelRegistry make_cost_model_registry(const CostModelContext& context) {
   return registry;
 }
 
-HostLaunches read_launches(const ConfigNode& compute) {
-  if (!compute.is_map() || !compute.has("launch") || compute.get("cost_model", "roofline") != "fitted")
-    return HostLaunches();
-  const Seconds launch = compute.at("launch").as_seconds({0, 1});
-  return HostLaunches(compute.has("step_time") ? Seconds(0) : launch);
+bool counts_launches(const ConfigNode& compute) {
+  return compute.is_map() && compute.get("cost_model", "roofline") == "fitted" && !compute.has("step_time");
 }
 
 std::unique_ptr<CostModel> make_cost_model(const ConfigNode& compute, const CostModelContext& context) {

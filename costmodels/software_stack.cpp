@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "costmodels/layer_kernels.hpp"
 #include "sim/config_word.hpp"
 #include "sim/data_file.hpp"
 
@@ -69,10 +70,11 @@ SoftwareStack::SoftwareStack(const ConfigNode& root) : name_(root.at("stack").as
   interference_ = root.get("interference", interference_, Range{0, kMostInterference});
   spread_ = root.get("spread", spread_, Range{0, 1});
   scale(root.get("scale", 1.0, Range{0, 100}));
-  if (root.has("launch")) {
-    launch_ = root.at("launch");
-    launch_->as_seconds(Range{0, 1});
+  if (root.has("loss")) {
+    loss_ = root.at("loss");
+    parse_name(*loss_, parse_loss_kernels);
   }
+  launch_ = root.get("launch", launch_, Range{0, 1});
   if (root.has("input")) {
     const ConfigNode input = root.at("input");
     worker_input_ = input.has("per_worker") ? input.at("per_worker").as_double(Range{1e-6, 1e15}) : 0;
@@ -94,7 +96,8 @@ void SoftwareStack::scale(double factor) {
 
 void SoftwareStack::read_ranges(const ConfigNode& ranges, const ConfigNode& root) {
   const std::vector<std::string> uncertain{"copies",    "accumulation", "processor_rate", "collective_overhead",
-                                           "handshake", "window",       "interference",   "spread"};
+                                           "handshake", "window",       "interference",   "spread",
+                                           "launch"};
   for (const std::string& key : ranges.keys()) {
     const ConfigNode range = ranges.at(key);
     if (std::ranges::find(uncertain, key) == uncertain.end())
@@ -170,6 +173,7 @@ std::vector<std::pair<std::string, SoftwareStack>> SoftwareStack::without_each()
   add(processor_time_ > 0, "processor_rate", [](SoftwareStack& s) { s.processor_time_ = 0; });
   add(handshake_ > 0, "handshake", [](SoftwareStack& s) { s.handshake_ = 0; });
   add(window_ > 0, "window", [](SoftwareStack& s) { s.window_ = 0; });
+  add(launch_.value > 0, "launch", [](SoftwareStack& s) { s.launch_ = {}; });
   add(collective_overhead_.value > 0, "collective_overhead", [](SoftwareStack& s) { s.collective_overhead_ = {}; });
   add(interference_ > 0, "interference", [](SoftwareStack& s) { s.interference_ = 0; });
   add(spread_ > 0, "spread", [](SoftwareStack& s) { s.spread_ = 0; });

@@ -83,7 +83,10 @@ class SoftwareStack {
     ConfigNode value;
   };
   std::vector<Default> defaults(const std::string& strategy) const;
-  const std::optional<ConfigNode>& launch() const { return launch_; }
+  /// `loss` of the cost model `fitted`, where a study leaves it out.
+  const std::optional<ConfigNode>& loss() const { return loss_; }
+  /// What the host needs to start a kernel of a forward pass, where a study does not say it.
+  Seconds launch() const { return launch_; }
 
   /// Changes the trace of one of so many workers. `in_step`: whether the workers wait for each other in every step.
   void apply(WorkloadTrace& trace, std::int64_t workers, bool in_step) const;
@@ -115,7 +118,8 @@ class SoftwareStack {
   Seconds collective_overhead_;
   double interference_ = 0;
   double spread_ = 0;
-  std::optional<ConfigNode> launch_;
+  std::optional<ConfigNode> loss_;
+  Seconds launch_;
   double worker_input_ = 0, node_input_ = 0;  ///< samples/s; 0: any number
   std::vector<Ends> ends_;
   double unexplained_ = 0;

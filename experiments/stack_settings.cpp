@@ -24,13 +24,13 @@ std::int64_t most_on_a_node(const StrategyContext& context) {
   return std::ranges::max_element(on_node, {}, [](const auto& node) { return node.second; })->second;
 }
 
-/// Only the cost model `fitted` counts kernels.
-ConfigNode with_launch(const ConfigNode& config, const SoftwareStack& stack) {
-  if (!stack.launch() || !config.has("compute") || !config.at("compute").is_map()) return config;
+/// Only the cost model `fitted` knows kernels.
+ConfigNode with_loss(const ConfigNode& config, const SoftwareStack& stack) {
+  if (!stack.loss() || !config.has("compute") || !config.at("compute").is_map()) return config;
   const ConfigNode compute = config.at("compute");
-  const bool counts = compute.has("cost_model") && compute.at("cost_model").is_scalar() &&
-                      compute.at("cost_model").as_string() == "fitted";
-  return counts && !compute.has("launch") ? config.with("compute.launch", *stack.launch()) : config;
+  const bool known = compute.has("cost_model") && compute.at("cost_model").is_scalar() &&
+                     compute.at("cost_model").as_string() == "fitted";
+  return known && !compute.has("loss") ? config.with("compute.loss", *stack.loss()) : config;
 }
 
 /// `options` with those of the defaults that they leave out, under `prefix` in the study.
@@ -96,7 +96,7 @@ ConfigNode with_options(const ConfigNode& config, const SoftwareStack& stack, co
 
 ConfigNode with_stack_defaults(const ConfigNode& config, const SoftwareStack& stack,
                                const StrategyRegistry& strategies) {
-  return with_options(with_launch(config, stack), stack, strategies);
+  return with_options(with_loss(config, stack), stack, strategies);
 }
 
 bool add_input(CyclicTaskGraph& graph, const SoftwareStack& stack, const StrategyContext& context) {

@@ -12,6 +12,7 @@
 #include <cmath>
 #include <string>
 
+#include "costmodels/host_launches.hpp"
 #include "costmodels/register.hpp"
 #include "sim/cost_model.hpp"
 #include "sim/recompute.hpp"
@@ -37,8 +38,8 @@ double forecast_ms(const Run& run, const std::string& launch) {
   device.peak_rate = FlopPerSecond(19.5e12);
   device.other_rates[Precision::fp16] = FlopPerSecond(312e12);
   device.memory_bandwidth = BytesPerSecond(2039e9);
-  const ConfigNode compute =
-      ConfigNode::load_text("{cost_model: fitted, calibration: a100_bf16, launch: " + launch + "}", "study.yaml");
+  const ConfigNode compute = ConfigNode::load_text(
+      "{cost_model: fitted, calibration: a100_bf16, loss: vocabulary_parallel, launch: " + launch + "}", "study.yaml");
   const auto cost = make_cost_model(compute, {.data_dir = EPOCAST_SOURCE_DIR,
                                               .model = &model,
                                               .device = &device,
@@ -47,7 +48,7 @@ double forecast_ms(const Run& run, const std::string& launch) {
                                               .precision = Precision::fp16});
   WorkloadTrace trace = make_trace(model, *cost, run.micro_batch, device, Precision::fp16);
   apply_recompute(trace, {.segments = Recompute::Segments::blocks});
-  read_launches(compute).apply(trace, model);
+  HostLaunches(compute.at("launch").as_seconds()).apply(trace, model);
   double of_micro_batch = 0, update = 0;
   for (const LayerTrace& layer : trace.layers) {
     of_micro_batch += (layer.times.forward + layer.times.backward()).longest().value;

@@ -57,8 +57,8 @@ TEST_CASE("class factors and passes that were not measured are borrowed in propo
   CHECK_FALSE(own.fits[1].extrapolates(kernel_work({kAttention, KernelPass::forward}), own.rates));
   CHECK(borrow_missing(own, other, "donor").empty());  // nothing is missing any more
 
-  // Of one device, kernels that move data have the rates measured there, 2 times 0.7 of an efficiency of 0.5; losses
-  // are made in other passes. Backward is as it was.
+  // Of one device, kernels that move data have the rates measured there, 2 times 0.7 of an efficiency of 0.5. Backward
+  // is as it was.
   ComputeCalibration same;
   same.rates = other.rates;
   same.device = other.device = "d";
@@ -66,9 +66,10 @@ TEST_CASE("class factors and passes that were not measured are borrowed in propo
                fit("attention", KernelPass::forward, 0.6, {{"causal", 1}}),
                fit("memory", KernelPass::forward, 0.5, {{"add", 0.1}})};
   other.fits.push_back(fit("memory", KernelPass::forward, 0.7, {{"add", 1}, {"loss", 3}, {"softmax", 2}}));
-  CHECK(borrow_missing(same, other, "donor") == "gemm nn, attention backward, memory softmax");
+  CHECK(borrow_missing(same, other, "donor") == "gemm nn, attention backward, memory loss, memory softmax");
   CHECK(same.fits[0].class_factors[1].second.value == Approx(1.08));
-  CHECK(same.fits[2].class_factors[1].second.value == Approx(2.8));
+  CHECK(same.fits[2].class_factors[1].second.value == Approx(4.2));
+  CHECK(same.fits[2].class_factors[2].second.value == Approx(2.8));
   const KernelFit* as_it_was = same.find("attention", KernelPass::backward);
   REQUIRE(as_it_was != nullptr);
   CHECK(as_it_was->parameters[1].value == 0.2);

@@ -103,13 +103,32 @@ TEST_CASE("accesses are of a format's values: casts and masks weigh otherwise in
   // A mask is half of an access of two bytes and a quarter of one of four.
   CHECK(in(Precision::bf16, "d", KernelPass::forward) == "memory op=dropout values=300\n");
   CHECK(in(Precision::tf32, "d", KernelPass::forward) == "memory op=dropout values=270\n");
-  // Loss: 32 bytes of a logit, and 6 to cast it; backward 16 and 6.
-  CHECK(in(Precision::bf16, "p", KernelPass::forward) == "memory op=loss values=2280\n");  // 38 / 2 x 120
-  CHECK(in(Precision::tf32, "p", KernelPass::forward) == "memory op=loss values=960\n");   // 32 / 4 x 120
+  // Loss: 8 bytes of a logit, and 6 to cast it; backward 16 and 6.
+  CHECK(in(Precision::bf16, "p", KernelPass::forward) == "memory op=loss values=840\n");  // 14 / 2 x 120
+  CHECK(in(Precision::tf32, "p", KernelPass::forward) == "memory op=loss values=240\n");  // 8 / 4 x 120
   CHECK(in(Precision::bf16, "p", KernelPass::backward_data) == "memory op=loss values=1320\n");
   CHECK(in(Precision::tf32, "p", KernelPass::backward_data) == "memory op=loss values=480\n");
   // In fp32 a layer moves what it reads and writes.
   CHECK(in(Precision::fp32, "p", KernelPass::forward) == "memory op=softmax values=240\n");
+}
+
+TEST_CASE("the loss moves what its kernels do", "[layer_kernels]") {
+  // 4 samples at 5 positions, 6 logits: 120 values.
+  const Model m = model_of("  - {linear: l, units: 6}\n  - {softmax: p}\n");
+  const auto passes = [&](const char* loss, Precision precision) {
+    KernelStyle style = kernel_style(precision, true);
+    style.loss = parse_loss_kernels(loss);
+    return text(layer_kernels(m.layers.back(), 4, KernelPass::forward, style)) +
+           text(layer_kernels(m.layers.back(), 4, KernelPass::backward_data, style));
+  };
+  // 38 and 22 bytes of two each; of four 32 and 16, without casts.
+  CHECK(passes("vocabulary_parallel", Precision::bf16) == "memory op=loss values=2280\nmemory op=loss values=1320\n");
+  CHECK(passes("vocabulary_parallel", Precision::tf32) == "memory op=loss values=960\nmemory op=loss values=480\n");
+  CHECK(passes("framework", Precision::bf16) == "memory op=loss values=840\nmemory op=loss values=1320\n");
+  // Read once; read and written.
+  for (const Precision precision : {Precision::bf16, Precision::tf32})
+    CHECK(passes("fused", precision) == "memory op=loss values=120\nmemory op=loss values=240\n");
+  CHECK_THROWS_WITH(parse_loss_kernels("fusd"), Catch::Contains("did you mean 'fused'"));
 }
 
 TEST_CASE("an LSTM is a product of its inputs and a recurrence", "[layer_kernels]") {

@@ -102,17 +102,17 @@ TEST_CASE("workers that wait for each other take as long as the slowest") {
   CHECK(apart(&LayerTimes::backward_data) == 2);
 }
 
-TEST_CASE("a cost model that counts kernels gets their launch from the stack") {
-  const SoftwareStack software = stack("launch: 5 us\n");
+TEST_CASE("a cost model that knows kernels gets those of the loss from the stack") {
+  const SoftwareStack software = stack("loss: fused\n");
   const auto compute = [&](const std::string& text) {
     return with_stack_defaults(ConfigNode::load_text("study: s\ncompute: " + text, "study.yaml"), software,
                                builtin_strategies())
         .at("compute")
         .flow_text();
   };
-  CHECK(compute("{cost_model: fitted, calibration: v100}") == "{cost_model: fitted, calibration: v100, launch: 5 us}");
-  CHECK(compute("{cost_model: fitted, calibration: v100, launch: 0 us}") ==
-        "{cost_model: fitted, calibration: v100, launch: 0 us}");
+  CHECK(compute("{cost_model: fitted, calibration: v100}") == "{cost_model: fitted, calibration: v100, loss: fused}");
+  CHECK(compute("{cost_model: fitted, calibration: v100, loss: framework}") ==
+        "{cost_model: fitted, calibration: v100, loss: framework}");
   CHECK(compute("{cost_model: roofline}") == "{cost_model: roofline}");
 }
 
