@@ -78,11 +78,12 @@ void print_report(std::ostream& out, const std::vector<TestedFit>& fits) {
                     all[i].timing.shape.text(), to_string(all[i].timing.time), to_string(Seconds(all[i].final))});
   out << align_columns(rows);
   for (const TestedFit& f : fits) {
-    if (f.fit.quality.shapes < kFewShapes)
+    const int shapes = std::max(1, f.fit.quality.shapes);  // of a single one nothing was left out
+    if (shapes < kFewShapes)
       out << fmt::format(
           "warning: {} has only {}, so its constants stay near what was expected and other shapes are "
           "extrapolated\n",
-          name_of(f.fit), counted(f.fit.quality.shapes, "shape"));
+          name_of(f.fit), counted(shapes, "shape"));
     if (f.fit.quality.final > 1.2 * f.fit.quality.physical)
       out << fmt::format(
           "warning: for shapes that {} has not seen, interpolation is worse than the formula alone; measure more of "
