@@ -152,6 +152,9 @@ ComputeCalibration read_compute_calibration(const ConfigNode& root) {
           .error(std::string("must be ") + to_string(measured.rates.precision) +
                  ", in which 'scaled_from' was measured; tf32, fp16 and bf16 may stand for each other");
     out.fits = std::move(measured.fits);  // efficiencies and residuals stay, rates change
+    out.efficiency = root.get("efficiency", out.efficiency, {0.01, 10});
+    out.rates.peak_rate = out.efficiency * out.rates.peak_rate;
+    out.rates.memory_bandwidth = out.efficiency * out.rates.memory_bandwidth;
   } else {
     for (const ConfigNode& fit : root.at("fits").items()) out.fits.push_back(read_fit(fit, out.rates));
   }

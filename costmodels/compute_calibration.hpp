@@ -31,6 +31,7 @@
 //
 //     scaled_from: p100              # a calibration in the same folder
 //     expected_error: 0.3            # median, as found where both devices were measured; left out if they never were
+//     efficiency: 0.5                # of its nominal rates, where steps on both devices tell; 1 by default
 //
 // and `device`, `source`, `confidence`, `precision` and `rates` of its own. So does a format that was not measured:
 // tf32 from bf16, at the rate of its products and with values of four bytes.
@@ -52,6 +53,7 @@ struct ComputeCalibration {
   std::vector<KernelFit> fits;
   std::string scaled_from;               ///< empty if measured on this device
   std::optional<double> expected_error;  ///< median relative error of a scaled calibration, where it is known
+  double efficiency = 1;                 ///< of a scaled calibration: its rates over the device's nominal ones
 
   /// The fit for an operator family and pass, or null. A gemm fit serves all passes.
   const KernelFit* find(const std::string& family, KernelPass pass) const;

@@ -159,10 +159,11 @@ std::vector<std::string> Fitted::caveats(std::int64_t batch) const {
         calibration_.expected_error ? fmt::format("expect errors of about {:.0f} %", 100 * *calibration_.expected_error)
                                     : "how large its errors are is not known"));
   const FlopPerSecond peak = device_.matrix_rate(calibration_.rates.precision);
-  const double ratio = peak.value / calibration_.rates.peak_rate.value;
+  const FlopPerSecond nominal = calibration_.rates.peak_rate / calibration_.efficiency;
+  const double ratio = peak.value / nominal.value;
   if (ratio > 0 && std::abs(std::log(ratio)) > std::log(1.25))
     out.push_back(fmt::format("calibration '{}' is for {} ({}); the platform's device has {}", name_,
-                              calibration_.device, to_string(calibration_.rates.peak_rate), to_string(peak)));
+                              calibration_.device, to_string(nominal), to_string(peak)));
   const bool attends = std::ranges::any_of(model_.layers, [](const Layer& layer) {
     return layer.kind == LayerKind::attention && layer.backward_reads_output;  // fused
   });

@@ -97,6 +97,31 @@ TEST_CASE("a study is told of extrapolation, of another device and of scaled rat
   CHECK_THAT(scaled[0], Catch::Contains("scaled from 'v100'"));
 }
 
+TEST_CASE("of a scaled calibration kernels reach the share of the nominal rates that it says") {
+  const auto k80 = [](const std::string& efficiency) {
+    const std::string folder = (kRoot / "costmodels/calibrations/").string();
+    return read_compute_calibration(ConfigNode::load_text(
+        "calibration: compute\ndevice: K\nsource: s\nprecision: fp32\nscaled_from: p100\nrates: {peak_rate: 4 TFLOP/s, "
+        "memory_bandwidth: 200 GB/s, units: 13}\n" +
+            efficiency,
+        folder + "k.yaml"));
+  };
+  const ComputeCalibration nominal = k80(""), half = k80("efficiency: 0.5\n");
+  CHECK(nominal.efficiency == 1);
+  // So large that overhead does not matter.
+  const KernelWork work =
+      kernel_work({ConvolutionShape{256, 128, 56, 56, 256, 3, 3, 56, 56, 1, 1}, KernelPass::forward});
+  const auto time = [&](const ComputeCalibration& of) {
+    return of.find("convolution", KernelPass::forward)->time(work, of.rates);
+  };
+  CHECK(time(half) == Approx(2 * time(nominal)).epsilon(0.01));
+  // Nominal rates are what the platform's are compared with.
+  const Model net = convolution_net();
+  const Device on = device(4e12);
+  CHECK(Fitted(half, "k", Optimizer::sgd, net, on).caveats(16).size() == 1);  // scaled, and no more
+  CHECK_THAT(message([&] { k80("efficiency: 0\n"); }), Catch::Contains("k.yaml:7:13: efficiency"));
+}
+
 TEST_CASE("a profile of both gradients in one is halved; a missing operator is an error") {
   const Model net = convolution_net();
   const Device v100 = device(15.7e12);
