@@ -81,6 +81,7 @@ SoftwareStack::SoftwareStack(const ConfigNode& root) : name_(root.at("stack").as
     node_input_ = input.has("per_node") ? input.at("per_node").as_double(Range{1e-6, 1e15}) : 0;
   }
   unexplained_ = root.get("unexplained", unexplained_, Range{0, 0.9});
+  unexplained_kernels_ = root.get("unexplained_kernels", unexplained_kernels_, Range{0, 0.9});
   if (root.has("ranges")) read_ranges(root.at("ranges"), root.without("ranges"));
   root.check_all_read();
 }

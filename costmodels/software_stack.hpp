@@ -20,10 +20,12 @@
 //     interference: 0.3               # share of its speed that computation loses while the device communicates
 //     spread: 0.02                    # coefficient of variation of a worker's step
 //     scale: 1                        # factor on copies, processor time, handshake, collective_overhead, interference, spread
-//     launch: 5 us                    # default of compute.launch: what the host needs to start a kernel
+//     launch: 5 us                    # what the host needs to start a kernel, where a study does not say compute.launch
+//     loss: fused                     # default of compute.loss
 //     input: {per_worker: 800, per_node: 4000}   # samples/s
 //     ranges: {spread: [0, 0.05]}     # in which the true value of a key lies in nine of ten cases
 //     unexplained: 0.08               # share of its time by which a run is off for other reasons, in as many
+//     unexplained_kernels: 0.4        # the same of a step that is a sum of kernels
 // clang-format on
 //
 // Scope and limits: all is off in the stack `ideal`. One worker alone has no copies, no exchange and nobody to wait
@@ -100,6 +102,8 @@ class SoftwareStack {
   };
   const std::vector<Ends>& ends() const { return ends_; }
   double unexplained() const { return unexplained_; }  ///< share of a forecast
+  /// The same of a step that is a sum of kernels, as none was measured as a whole.
+  double unexplained_kernels() const { return unexplained_kernels_; }
 
  private:
   void read_ranges(const ConfigNode& ranges, const ConfigNode& root);
@@ -122,7 +126,7 @@ class SoftwareStack {
   Seconds launch_;
   double worker_input_ = 0, node_input_ = 0;  ///< samples/s; 0: any number
   std::vector<Ends> ends_;
-  double unexplained_ = 0;
+  double unexplained_ = 0, unexplained_kernels_ = 0;
 };
 
 /// The stack that `value` names: `pytorch_ddp` for DATA_DIR/costmodels/stacks/pytorch_ddp.yaml, `ideal`, or a path. A

@@ -15,8 +15,8 @@ ForecastInterval interval_of(double seconds, const SoftwareStack& stack,
     others.push_back(*ends.high);
   }
   const std::vector<double> ends = forecasts(others);
-  const double rest = seconds * std::hypot(stack.unexplained(), also);
-  double below = rest * rest, above = rest * rest;
+  const double rest = std::hypot(stack.unexplained(), also);
+  double above = std::pow(seconds * rest, 2), below = std::pow(seconds * rest / (1 + rest), 2);  // a factor, either way
   for (std::size_t i = 0; i < ends.size(); i += 2) {
     const auto [least, most] = std::minmax(ends[i], ends[i + 1]);
     const double less = std::max(0.0, seconds - least), more = std::max(0.0, most - seconds);

@@ -456,7 +456,9 @@ ScenarioResult run_scenario(const Scenario& scenario, const Registries& registri
   }
   if (options.interval) {
     const auto within = setup.steps ? setup.steps->within_90(range_of(setup)) : std::nullopt;
-    const double also = setup.steps ? setup.steps->calibration().within_90 : 0;
+    const double also = setup.steps              ? setup.steps->calibration().within_90
+                        : setup.computes_updates ? setup.stack.unexplained_kernels()
+                                                 : 0;
     const auto forecasts = [&](const auto& others) { return iterations_with(others, setup, engine, variants); };
     const ForecastInterval interval = within
                                           ? interval_among_steps(out.iteration_s, *within)

@@ -294,17 +294,21 @@ TEST_CASE("a forecast's interval: what constants at the ends of their ranges cha
     return out;
   };
   const ForecastInterval interval = interval_of(125, software, forecasts);
-  CHECK(interval.low == Approx(125 - std::sqrt(20. * 20 + 1 + 12.5 * 12.5)));
+  CHECK(interval.low == Approx(125 - std::sqrt(20. * 20 + 1 + std::pow(125 - 125 / 1.1, 2))));
   CHECK(interval.high == Approx(125 + std::sqrt(30. * 30 + 1 + 12.5 * 12.5)));
   const ForecastInterval among = interval_among_steps(125, std::log(1.25));
   CHECK(among.low == Approx(100));
   CHECK(among.high == Approx(156.25));
-  const ForecastInterval also = interval_of(125, stack("spread: 0.02\n"), forecasts, 0.08);
-  CHECK(also.low == Approx(115));
-  CHECK(also.high == Approx(135));
+  const ForecastInterval also = interval_of(125, stack("spread: 0.02\n"), forecasts, 0.25);
+  CHECK(also.low == Approx(100));
+  CHECK(also.high == Approx(156.25));
   const ForecastInterval none = interval_of(125, stack("spread: 0.02\n"), forecasts);
   CHECK(none.low == 125);
   CHECK(none.high == 125);
+  // The share of kernels' sums is the caller's to add.
+  CHECK(stack("unexplained_kernels: 0.3\n").unexplained_kernels() == 0.3);
+  const ForecastInterval of_kernels = interval_of(125, stack("unexplained_kernels: 0.3\n"), forecasts);
+  CHECK(of_kernels.high == 125);
   using Catch::Contains;
   CHECK_THAT(testing::message([] { stack("spread: 0.1\nranges: {spread: [0]}\n"); }), Contains("must be [low, high]"));
   CHECK_THAT(testing::message([] { stack("ranges: {spread: [0, 1]}\n"); }),
