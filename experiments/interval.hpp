@@ -15,7 +15,8 @@ struct ForecastInterval {
 /// Of a forecast in seconds, from the ranges of the stack's constants, each of which holds the true value in nine of
 /// ten cases. Constants are taken to be off independently of each other, so that what they add or take away adds up as
 /// the root of the sum of squares, with what the stack leaves unexplained, and `also`, a share of the forecast that
-/// other constants do. Of both together a share u is a factor of 1 + u, either way. `forecasts` simulates with other stacks.
+/// other constants do. Of both together a share u is a factor of 1 + u, either way. `forecasts` simulates with other
+/// stacks.
 ForecastInterval interval_of(double seconds, const SoftwareStack& stack,
                              const std::function<std::vector<double>(const std::vector<SoftwareStack>&)>& forecasts,
                              double also = 0);
