@@ -327,12 +327,14 @@ class RandomStudy {
 
   std::string settings() {
     std::string out = fmt::format("optimizer: {}\n", one_of<std::string>({"sgd", "momentum", "adam", "lion", "lamb"}));
-    const bool half = chance(0.2);
-    if (half) out += "precision: fp16\n";
-    fitted_ = !opaque_ && chance(0.07);
+    fitted_ = !opaque_ && chance(0.1);
+    const auto precision = fitted_ ? one_of<std::string>({"fp32", "fp32", "tf32", "fp16", "bf16", "fp8"})
+                                   : one_of<std::string>({"fp32", "fp32", "fp32", "fp32", "fp16"});
+    if (precision != "fp32") out += fmt::format("precision: {}\n", precision);
     if (fitted_)
-      out += fmt::format("compute: {{cost_model: fitted, calibration: {}",
-                         half ? "v100_fp16" : one_of<std::string>({"v100", "p100", "knl7250", "k80"}));
+      out += fmt::format("compute: {{cost_model: fitted, calibration: {}{}{}", calibration_of(precision),
+                         chance(0.3) ? ", launch: " + seconds(spread(1e-6, 1e-3)) : "",
+                         chance(0.3) ? ", loss: " + loss() : "");
     else
       out += fmt::format("compute: {{cost_model: roofline, overhead: {}, efficiency: {}", seconds(spread(1e-7, 2e-5)),
                          between(0.2, 1));
@@ -349,6 +351,16 @@ class RandomStudy {
                        chance(0.15) ? offload() : "");
     return out;
   }
+
+  std::string calibration_of(const std::string& precision) {
+    if (precision == "tf32") return one_of<std::string>({"h100_tf32", "a100_tf32"});
+    if (precision == "fp16") return one_of<std::string>({"v100_fp16", "a100_bf16"});
+    if (precision == "bf16") return one_of<std::string>({"a100_bf16_triton", "h100_bf16", "h200_bf16"});
+    if (precision == "fp8") return one_of<std::string>({"h100_fp8", "b200_fp8"});
+    return one_of<std::string>({"v100", "p100", "knl7250", "k80"});
+  }
+
+  std::string loss() { return one_of<std::string>({"framework", "vocabulary_parallel", "fused"}); }
 
   /// Constants of measured steps, and perhaps what they left of them.
   std::filesystem::path steps() {
@@ -442,6 +454,8 @@ class RandomStudy {
     maybe("handshake", fmt::format("{}", between(0, 2)));
     maybe("window", fmt::format("{:.0f} B", spread(2e4, 1e7)));
     maybe("collective_overhead", seconds(spread(1e-6, 1e-3)));
+    maybe("launch", seconds(spread(1e-6, 1e-3)));
+    maybe("loss", loss());
     maybe("interference", fmt::format("{}", between(0, 0.9)));
     maybe("spread", fmt::format("{}", between(0, 0.1)));
     maybe("input", fmt::format("{{per_worker: {}}}", spread(10, 1e6) / how_.slower));
