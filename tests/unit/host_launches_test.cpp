@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "costmodels/host_launches.hpp"
+#include "experiments/scenario.hpp"
 #include "sim/cost_model.hpp"
 #include "sim/recompute.hpp"
 #include "tests/support/transformer.hpp"
@@ -83,6 +84,26 @@ TEST_CASE("a second forward pass costs the host as much as the first") {
       again += HostLaunches::kernels(model->layers[l], 1, KernelPass::forward, Precision::fp16);
   CHECK(sum(trace, &LayerTimes::recompute) == Approx(again).epsilon(1e-6));
   CHECK(again > 0.5 * forward_kernels(*model));
+}
+
+TEST_CASE("the host is the stack's, unless a study says it, or measured a step that contains it") {
+  const auto forward = [](const std::string& compute, const std::string& launch) {
+    const std::string text =
+        "study: s\nplatform: dgx1_v100\nworkers: 1\nmodel: lenet\nstrategy: data_parallel\nbatch: {per_worker: "
+        "4}\ncompute: {cost_model: " +
+        compute + "}\nstack: {name: ideal, launch: " + launch + "}\n";
+    const ScenarioSetup setup = read_scenario(parse_study(text, "study.yaml").scenarios.front(), builtin_registries());
+    return sum(setup.trace(setup.phases.front().workers.front(), 4, {}), &LayerTimes::forward);
+  };
+  // LeNet: two convolutions, two poolings, three products, activations and the loss; ten kernels for the batch, ten
+  // more for the loss.
+  const double stack = forward("fitted, calibration: v100", "0.5 s");
+  CHECK(stack > 12.5);
+  CHECK(forward("fitted, calibration: v100", "1 s") == Approx(2 * stack).epsilon(1e-3));
+  CHECK(forward("fitted, calibration: v100, launch: 1 s", "0.5 s") == Approx(2 * stack).epsilon(1e-3));
+  CHECK(forward("fitted, calibration: v100, launch: 0 s", "1 s") == forward("fitted, calibration: v100", "0 s"));
+  CHECK(forward("fitted, calibration: v100, step_time: {batch: 4, time: 1 s}", "1 s") < 1);
+  CHECK(forward("roofline", "1 s") < 1);  // which knows no kernels
 }
 
 }  // namespace epocast::host_launches_test
