@@ -20,11 +20,18 @@
 // Validation: tests/unit/host_launches_test.cpp (kernel by kernel), tests/published/transformer_steps_test.cpp.
 
 #include <cstdint>
+#include <optional>
 
 #include "costmodels/layer_kernels.hpp"
 #include "sim/workload_trace.hpp"
 
 namespace epocast {
+
+/// What a study says of the host's launches of kernels.
+struct LaunchSettings {
+  bool count = false;           ///< `fitted` knows kernels, and no measured step_time contains their launches
+  std::optional<Seconds> each;  ///< of a kernel of a forward pass; none: as the software stack says
+};
 
 class HostLaunches {
  public:

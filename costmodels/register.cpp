@@ -181,8 +181,12 @@ CostModelRegistry make_cost_model_registry(const CostModelContext& context) {
   return registry;
 }
 
-bool counts_launches(const ConfigNode& compute) {
-  return compute.is_map() && compute.get("cost_model", "roofline") == "fitted" && !compute.has("step_time");
+LaunchSettings read_launches(const ConfigNode& compute) {
+  LaunchSettings out;
+  if (!compute.is_map() || compute.get("cost_model", "roofline") != "fitted") return out;
+  out.count = !compute.has("step_time");
+  if (compute.has("launch")) out.each = compute.at("launch").as_seconds({0, 1});
+  return out;
 }
 
 std::unique_ptr<CostModel> make_cost_model(const ConfigNode& compute, const CostModelContext& context) {

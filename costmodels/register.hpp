@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "costmodels/host_launches.hpp"
 #include "sim/config.hpp"
 #include "sim/cost_model.hpp"
 #include "sim/memory.hpp"
@@ -32,8 +33,7 @@ CostModelRegistry make_cost_model_registry(const CostModelContext& context);
 /// context.device. Throws ConfigError.
 std::unique_ptr<CostModel> make_cost_model(const ConfigNode& compute, const CostModelContext& context);
 
-/// Whether what the host needs to start kernels comes on top of the times of a study's cost model: `fitted` knows
-/// kernels, and no measured step_time contains their launches.
-bool counts_launches(const ConfigNode& compute);
+/// What a `compute:` map says of the host's launches. Throws ConfigError.
+LaunchSettings read_launches(const ConfigNode& compute);
 
 }  // namespace epocast

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "costmodels/host_launches.hpp"
 #include "costmodels/measured_collectives.hpp"
 #include "costmodels/software_stack.hpp"
 #include "experiments/calibrate/step_calibration.hpp"
@@ -69,8 +70,7 @@ struct ScenarioSetup {
   std::string strategy_name;
   Location strategy_place;  ///< of its name, for messages
   std::unique_ptr<CostModel> cost_model;
-  bool counts_launches = false;   ///< of kernels, by the host
-  std::optional<Seconds> launch;  ///< of a kernel of a forward pass, if the configuration says it
+  LaunchSettings launches;
   bool computes_updates = false;  ///< their time follows from the optimizer's traffic; was not measured
   NetworkCorrection network;
   std::optional<StepConstants> steps;  ///< fitted constants that the configuration had put in

@@ -419,9 +419,7 @@ ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registri
     ConfigNode compute = read_compute(config);
     if (setup.steps) compute = setup.steps->computing(compute, range_of(setup));
     setup.cost_model = make_cost_model(compute, cost_model_context(setup, compute, data));
-    setup.counts_launches = counts_launches(compute);
-    if (compute.has("launch") && compute.get("cost_model", "roofline") == "fitted")
-      setup.launch = compute.at("launch").as_seconds({0, 1});
+    setup.launches = read_launches(compute);
     setup.computes_updates = !compute.has("step_time") && compute.get("cost_model", "roofline") != "measured";
     compute.check_all_read();
     const ConfigNode memory = child_or_empty(config, "memory");

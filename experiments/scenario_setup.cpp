@@ -7,7 +7,6 @@
 #include <optional>
 #include <utility>
 
-#include "costmodels/host_launches.hpp"
 #include "experiments/scenario.hpp"
 #include "experiments/stack_settings.hpp"
 #include "sim/graph_limits.hpp"
@@ -40,7 +39,7 @@ WorkloadTrace ScenarioSetup::trace(const Model& of, DeviceId device, std::int64_
   if (!(on.matrix_rate(precision).value > 0)) on.other_rates[precision] = on.peak_rate;
   WorkloadTrace out = make_trace(of, *cost_model, batch, on, precision);
   settings.apply(out);
-  if (counts_launches) HostLaunches(launch.value_or(stack.launch())).apply(out, of);
+  if (launches.count) HostLaunches(launches.each.value_or(stack.launch())).apply(out, of);
   if (computes_updates) stack.add_update_traffic(out, SoftwareStack::streaming_time(on));
   return out;
 }
