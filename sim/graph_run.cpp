@@ -11,7 +11,7 @@ constexpr double kMostOfProcessors = 0.95;  // share that a communication takes;
 constexpr std::int64_t kFewestForEstimate = 100;  // iterations, where no noise tells how sure an estimate is
 
 // Upper 16 bits of an engine token: whose event it is.
-enum Tag : std::uint16_t { kTaskTimer, kTaskFlow, kCollectiveTimer, kCollectiveFlow, kFusionTimer, kOverheadTimer };
+enum Tag : std::uint16_t { kTaskTimer, kTaskFlow, kCollectiveTimer, kCollectiveFlow, kFusionTimer, kLaunchTimer, kCopyTimer };
 
 std::uint64_t pack_instance(Instance i) { return std::uint64_t{i.task} << 24 | i.rank; }
 std::uint64_t pack(Tag tag, Instance i) { return std::uint64_t{tag} << 48 | pack_instance(i); }
@@ -117,7 +117,7 @@ void GraphRun::note_beginning(Instance i) {
   state(i).began = engine_.now();
   activity_.begins(i, engine_.now());
   if (options_.intervals != nullptr) options_.intervals->begins(i.task, engine_.now() - start_);
-  if (!std::holds_alternative<Compute>(task.work)) note_communication(i, true);
+  if (std::holds_alternative<Transfer>(task.work)) note_communication(i, true);
   if (task.version.store != StoreId::none && task.version.kind == VersionEffect::read_at_start)
     versions_.read(task.version.store, compiled_.first_rank(i), iteration_of(i));
 }
@@ -128,19 +128,34 @@ void GraphRun::start_fused(Instance i) {
   for (const Instance member : members) note_beginning(member);
   double bytes = 0;
   for (const Instance member : members) bytes += std::get<Collective>(compiled_.task(member.task).work).bytes.value;
-  start_collective(members.front(), *plan, bytes);
+  start_collective(members.front(), {.fused = members, .plan = plan}, bytes);
 }
 
-/// A collective's plan for so many bytes, after the time that software takes before its first message.
-void GraphRun::start_collective(Instance i, const CollectivePlan& plan, double bytes) {
-  const auto& collective = std::get<Collective>(compiled_.task(i.task).work);
-  const double delay = overhead(collective, bytes) + (collective.measured ? 0 : processor_wait(i));
-  if (delay == 0) {
-    collectives_.start(plan, network_.team_hosts(i.task, i.rank), pack_instance(i));
+/// A collective's plan for so many bytes, after the time that software takes before its first message. Computation loses
+/// nothing to the first part of it, the launch and waiting for the others.
+void GraphRun::start_collective(Instance i, StartingCollective starting, double bytes) {
+  const bool is_measured = std::get<Collective>(compiled_.task(i.task).work).measured.has_value();
+  const double launch = is_measured ? 0 : options_.costs.overhead;
+  starting.copying = is_measured ? 0 : options_.costs.copy_time * bytes + processor_wait(i);
+  if (launch > 0 && options_.costs.slows_computation()) {
+    starting_[pack_instance(i)] = starting;
+    engine_.start_timer(engine_.now() + launch, pack(kLaunchTimer, i));
     return;
   }
-  waiting_[pack_instance(i)] = &plan;
-  engine_.start_timer(engine_.now() + delay, pack(kOverheadTimer, i));
+  starting.copying += launch;
+  copy_for_collective(i, starting);
+}
+
+void GraphRun::copy_for_collective(Instance i, const StartingCollective& starting) {
+  if (starting.fused.empty()) note_communication(i, true);
+  for (const Instance member : starting.fused) note_communication(member, true);
+  if (starting.copying == 0) return send_collective(i, starting);
+  starting_[pack_instance(i)] = starting;
+  engine_.start_timer(engine_.now() + starting.copying, pack(kCopyTimer, i));
+}
+
+void GraphRun::send_collective(Instance i, const StartingCollective& starting) {
+  collectives_.start(*starting.plan, network_.team_hosts(i.task, i.rank), pack_instance(i));
 }
 
 /// s that software takes before the first message; contained in times that were measured.
@@ -201,7 +216,7 @@ void GraphRun::start_work(Instance i) {
   const Task& task = compiled_.task(i.task);
   const double now = engine_.now();
   if (std::holds_alternative<Collective>(task.work)) {
-    start_collective(i, network_.collective(i.task, i.rank), std::get<Collective>(task.work).bytes.value);
+    start_collective(i, {.plan = &network_.collective(i.task, i.rank)}, std::get<Collective>(task.work).bytes.value);
     return;
   }
   double date = now;
@@ -249,10 +264,10 @@ void GraphRun::on_timer(std::uint64_t token) {
     finish_collective(collectives_.on_timer(token));
   } else if (token >> 48 == kFusionTimer) {
     start_fused(unpack(token));
-  } else if (token >> 48 == kOverheadTimer) {
+  } else if (token >> 48 == kLaunchTimer || token >> 48 == kCopyTimer) {
     const Instance i = unpack(token);
-    const CollectivePlan& plan = *waiting_.extract(pack_instance(i)).mapped();
-    collectives_.start(plan, network_.team_hosts(i.task, i.rank), pack_instance(i));
+    const StartingCollective starting = starting_.extract(pack_instance(i)).mapped();
+    token >> 48 == kLaunchTimer ? copy_for_collective(i, starting) : send_collective(i, starting);
   } else {
     const Instance i = unpack(token);
     if (const auto* transfer = std::get_if<Transfer>(&compiled_.task(i.task).work)) {

@@ -6,6 +6,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "sim/barrier_accounts.hpp"
@@ -48,12 +49,21 @@ class GraphRun final : SimEngine::Listener {
   ExecutionResult run();
 
  private:
+  /// A collective whose first message is still to come.
+  struct StartingCollective {
+    std::span<const Instance> fused = {};  ///< all that run as one, where several may
+    const CollectivePlan* plan = nullptr;
+    double copying = 0;  ///< s
+  };
+
   void on_timer(std::uint64_t token) override;
   void on_flow_done(std::uint64_t token) override;
   std::uint64_t order(std::uint64_t token, bool is_flow) const override;
 
   void start_work(Instance i);
-  void start_collective(Instance i, const CollectivePlan& plan, double bytes);
+  void start_collective(Instance i, StartingCollective starting, double bytes);
+  void copy_for_collective(Instance i, const StartingCollective& starting);
+  void send_collective(Instance i, const StartingCollective& starting);
   double overhead(const Collective& collective, double bytes) const;
   double processor_work(Instance i) const;
   bool takes_kernels(Instance i) const;
@@ -111,7 +121,7 @@ class GraphRun final : SimEngine::Listener {
   ServiceOrder service_order_;
   Durations durations_;
   Interference interference_;
-  std::map<std::uint64_t, const CollectivePlan*> waiting_;  ///< collectives in their overhead, by instance
+  std::map<std::uint64_t, StartingCollective> starting_;  ///< by instance
   std::optional<BarrierAccounts> barriers_;
   std::optional<DisturbedLinks> disturbed_links_;
 
