@@ -11,7 +11,15 @@ constexpr double kMostOfProcessors = 0.95;  // share that a communication takes;
 constexpr std::int64_t kFewestForEstimate = 100;  // iterations, where no noise tells how sure an estimate is
 
 // Upper 16 bits of an engine token: whose event it is.
-enum Tag : std::uint16_t { kTaskTimer, kTaskFlow, kCollectiveTimer, kCollectiveFlow, kFusionTimer, kLaunchTimer, kCopyTimer };
+enum Tag : std::uint16_t {
+  kTaskTimer,
+  kTaskFlow,
+  kCollectiveTimer,
+  kCollectiveFlow,
+  kFusionTimer,
+  kLaunchTimer,
+  kCopyTimer
+};
 
 std::uint64_t pack_instance(Instance i) { return std::uint64_t{i.task} << 24 | i.rank; }
 std::uint64_t pack(Tag tag, Instance i) { return std::uint64_t{tag} << 48 | pack_instance(i); }
@@ -131,8 +139,8 @@ void GraphRun::start_fused(Instance i) {
   start_collective(members.front(), {.fused = members, .plan = plan}, bytes);
 }
 
-/// A collective's plan for so many bytes, after the time that software takes before its first message. Computation loses
-/// nothing to the first part of it, the launch and waiting for the others.
+/// A collective's plan for so many bytes, after the time that software takes before its first message. Computation
+/// loses nothing to the first part of it, the launch and waiting for the others.
 void GraphRun::start_collective(Instance i, StartingCollective starting, double bytes) {
   const bool is_measured = std::get<Collective>(compiled_.task(i.task).work).measured.has_value();
   const double launch = is_measured ? 0 : options_.costs.overhead;

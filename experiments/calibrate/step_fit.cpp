@@ -431,7 +431,9 @@ StepFit fit_steps(const std::vector<StepConstant>& constants, const std::vector<
   if (is_doubted(*chosen.candidate))
     out.warnings.push_back(
         "several workers lose nothing in these steps, so that links and software cost nothing in this fit; "
-        "if gradients of micro-batches are added up before they are exchanged, say so (accumulation)");
+        "if gradients of micro-batches are added up before they are exchanged, say so (accumulation); if none are, as "
+        "of "
+        "processes that do not know of each other, these are no steps of this strategy");
   if (measured.size() < 2) return out;
   out.discrepancy = discrepancy(chosen, Fit::kNone);
   std::vector<StepTrial> trials;

@@ -83,6 +83,18 @@ TEST_CASE("an all-reduce starts after its overhead, unless its time is measured"
     CHECK(interval(measured.graph, result, "sum").end == Approx(3));
 }
 
+TEST_CASE("computation loses nothing while an all-reduce waits, and its share from its copies on") {
+  // A 0..1, 0.5 s of overhead, copies 1.5..2, messages 2..3: B has done 0.5 s by 1.5, 0.75 s more by 3, and ends
+  // at 5.75.
+  const Trial trial(std::nullopt);
+  for (const ExecutionResult& result :
+       trial.run({.costs = {.overhead = 0.5, .copy_time = 0.5e-9, .interference = 0.5}})) {
+    CHECK(interval(trial.graph, result, "sum").end == Approx(3));
+    CHECK(interval(trial.graph, result, "B").end == Approx(5.75));
+    CHECK(result.iteration == Approx(5.75));
+  }
+}
+
 TEST_CASE("a bound that counts overheads is kept") {
   // Without B the cycle is A and the all-reduce: 1 + 4 s of overhead + 1
   const Trial trial(std::nullopt);
