@@ -43,7 +43,7 @@ double best_roofline(const std::vector<HeldOut>& of, const DeviceRates& rates) {
 
 TEST_CASE("left-out DeepBench kernels are predicted within 15 %, in half the error of a roofline") {
   // Numbers of rows with a time, latest software, fp32: 94 forward and backward-weights convolutions, 160 products.
-  const std::map<std::string, std::size_t> convolutions{{"knl7250", 273}, {"v100", 272}, {"p100", 282}};
+  const std::map<std::string, std::size_t> convolutions{{"knl7250", 273}, {"v100", 272}, {"p100", 282}, {"t4", 272}};
   for (const auto& [device, expected] : convolutions) {
     const KernelMeasurements m = measurements(device);
     const DeviceRates rates{*m.peak_rate, *m.memory_bandwidth, *m.units};
@@ -66,7 +66,7 @@ TEST_CASE("left-out DeepBench kernels are predicted within 15 %, in half the err
 }
 
 TEST_CASE("leaving out all batch sizes of a layer is harder, but stays within 15 %") {
-  for (const std::string device : {"knl7250", "v100", "p100"}) {
+  for (const std::string device : {"knl7250", "v100", "p100", "t4", "gtx_1080_ti"}) {
     const KernelMeasurements m = measurements(device);
     const DeviceRates rates{*m.peak_rate, *m.memory_bandwidth, *m.units};
     std::vector<HeldOut> all;
@@ -88,7 +88,11 @@ TEST_CASE("held-out all-reduces and messages of 1 MB and more are predicted with
       {"collectives_a100_nvswitch", "NCCL", CollectiveOp::all_reduce},
       {"allreduce_v100_nvlink", "NCCL", CollectiveOp::all_reduce},
       {"messages_a100_nvswitch", "NCCL", CollectiveOp::send},
-      {"messages_h100_nvswitch", "NCCL", CollectiveOp::send}};
+      {"messages_h100_nvswitch", "NCCL", CollectiveOp::send},
+      {"collectives_l40s_pcie", "NCCL 2.27.3", CollectiveOp::all_reduce},
+      {"collectives_h100_nvswitch", "NCCL 2.29.2", CollectiveOp::all_reduce},
+      {"collectives_h200_nvswitch", "NCCL 2.29.2", CollectiveOp::all_reduce},
+      {"collectives_b200_nvswitch", "NCCL 2.29.2", CollectiveOp::all_reduce}};
   for (const auto& [name, library, op] : tables) {
     const CsvTable table = CsvTable::load(kCostModels / "measurements" / (name + ".csv"));
     const std::vector<NetworkFit> fits = fit_networks(read_network_measurements(table).timings, 0);
@@ -103,7 +107,7 @@ TEST_CASE("held-out all-reduces and messages of 1 MB and more are predicted with
 }
 
 TEST_CASE("the shipped calibrations are those that the shipped measurements give") {
-  for (const std::string device : {"knl7250", "v100", "p100"}) {
+  for (const std::string device : {"knl7250", "v100", "p100", "t4", "gtx_1080_ti"}) {
     const KernelMeasurements m = measurements(device);
     const ComputeCalibration shipped = load_compute_calibration(kCostModels / "calibrations" / (device + ".yaml"));
     for (const TestedFit& tested : fit_all(m.timings, shipped.rates)) {
@@ -117,8 +121,10 @@ TEST_CASE("the shipped calibrations are those that the shipped measurements give
       }
     }
   }
-  for (const std::string name : {"allreduce_knl_omnipath", "allreduce_p100_pcie", "allreduce_v100_nvlink",
-                                 "collectives_a100_nvswitch", "messages_a100_nvswitch", "messages_h100_nvswitch"}) {
+  for (const std::string name :
+       {"allreduce_knl_omnipath", "allreduce_p100_pcie", "allreduce_v100_nvlink", "collectives_a100_nvswitch",
+        "messages_a100_nvswitch", "messages_h100_nvswitch", "collectives_l40s_pcie", "collectives_h100_nvswitch",
+        "collectives_h200_nvswitch", "collectives_b200_nvswitch"}) {
     const CsvTable table = CsvTable::load(kCostModels / "measurements" / (name + ".csv"));
     const NetworkCalibration shipped =
         read_network_calibration(ConfigNode::load_file(kCostModels / "calibrations" / (name + ".yaml")));

@@ -56,6 +56,11 @@ TEST_CASE("bf16 products of other software stacks, and fused attention on them",
   for (const std::string table : {"a100_bf16_tensorrt", "h100_bf16_tensorrt"}) check(table, "attention", 0.10, 0.25);
 }
 
+TEST_CASE("products of A40, L40S and GB200, attention of L40S", "[long]") {
+  for (const std::string table : {"a40_bf16", "l40s_bf16", "gb200_bf16"}) check(table, "gemm", 0.07, 0.20);
+  check("l40s_bf16", "attention", 0.10, 0.25);
+}
+
 TEST_CASE("fused attention of heads that were left out: within 10 %, 90 % of them within 25 %") {
   for (const std::string table : {"a100_bf16", "h100_bf16"}) check(table, "attention", 0.10, 0.25);
 }
