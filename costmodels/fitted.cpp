@@ -151,6 +151,8 @@ PassTimes Fitted::times(const Layer& layer, std::int64_t batch, const Device& /*
   return times;
 }
 
+std::string Fitted::basis() const { return fmt::format("calibration '{}' ({})", name_, calibration_.device); }
+
 std::vector<std::string> Fitted::caveats(std::int64_t batch) const {
   std::vector<std::string> out;
   if (!calibration_.scaled_from.empty())
@@ -164,6 +166,12 @@ std::vector<std::string> Fitted::caveats(std::int64_t batch) const {
   if (ratio > 0 && std::abs(std::log(ratio)) > std::log(1.25))
     out.push_back(fmt::format("calibration '{}' is for {} ({}); the platform's device has {}", name_,
                               calibration_.device, to_string(nominal), to_string(peak)));
+  const BytesPerSecond memory = calibration_.rates.memory_bandwidth / calibration_.efficiency;
+  const double other = device_.memory_bandwidth / memory;
+  if (other > 0 && std::abs(std::log(other / settings_.memory_rate)) > std::log(1.1))
+    out.push_back(fmt::format(
+        "calibration '{}' is for memory of {}, the platform's device has {}; memory_rate: {:.3g} would say so", name_,
+        to_string(memory), to_string(device_.memory_bandwidth), other));
   const bool attends = std::ranges::any_of(model_.layers, [](const Layer& layer) {
     return layer.kind == LayerKind::attention && layer.backward_reads_output;  // fused
   });

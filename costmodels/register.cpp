@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "costmodels/calibration_choice.hpp"
 #include "costmodels/compute_calibration.hpp"
 #include "costmodels/corrected.hpp"
 #include "costmodels/fitted.hpp"
@@ -59,8 +60,8 @@ EntryInfo fitted_info() {
   return {
       "fitted", "a formula fitted to measured kernels of a device, with interpolation among them",
       with_common(
-          {{"calibration", "", "a name in costmodels/calibrations, or a path to a YAML file", "required",
-            "what `epocast calibrate compute` wrote"},
+          {{"calibration", "", "a name in costmodels/calibrations, a path to a YAML file, or auto", "required",
+            "what `epocast calibrate compute` wrote; auto: the shipped one of the platform's device"},
            {"launch", "s", "0..1 s", "the stack's",
             "what the host needs to start a kernel of a forward pass; one of a backward pass takes 0.3 of that; "
             "step_time "
@@ -97,10 +98,8 @@ std::unique_ptr<CostModel> make_roofline(const ConfigNode& options, const CostMo
                       .precision = context.precision});
 }
 
-/// Measured kernels say nothing about another precision; fp16 and bf16 have the same rates and bytes.
 void require_precision(const ConfigNode& place, Precision measured, const CostModelContext& context) {
-  const auto narrow = [](Precision p) { return p == Precision::fp16 || p == Precision::bf16; };
-  if (measured == context.precision || (narrow(measured) && narrow(context.precision))) return;
+  if (serves(measured, context.precision)) return;
   throw place.error(fmt::format(
       "holds {} times, but the study trains in {}; name one of {}, or use cost_model: roofline, "
       "if possible with a step_time measured in {}",
@@ -139,8 +138,28 @@ ComputeCalibration read_calibration(const ConfigNode& name, const CostModelConte
   });
 }
 
+constexpr const char* kAuto = "auto";
+
+/// The calibration that the study names, or the first of the device.
+ConfigNode calibration_name(const ConfigNode& options, const CostModelContext& context) {
+  if (options.has("calibration") && options.at("calibration").as_string() != kAuto) return options.at("calibration");
+  const auto folder = context.data_dir / "costmodels" / "calibrations";
+  const std::vector<std::string> found = calibrations_of(*context.device, context.precision, folder);
+  const std::string of_device = fmt::format("of {} in {}", context.device->model.text(), to_string(context.precision));
+  if (!options.has("calibration"))
+    throw options.error(fmt::format("missing key 'calibration'; {}",
+                                    found.empty() ? "there is none " + of_device + ", see `epocast list calibrations`"
+                                                  : fmt::format("{}: {}", of_device, fmt::join(found, ", "))));
+  if (found.empty())
+    throw options.at("calibration")
+        .error(fmt::format("no calibration is {}; name one of a device like it (`epocast list calibrations`), or use "
+                           "cost_model: roofline",
+                           of_device));
+  return ConfigNode::load_text(found.front(), options.where().file);
+}
+
 std::unique_ptr<CostModel> make_fitted(const ConfigNode& options, const CostModelContext& context) {
-  const ConfigNode name = options.at("calibration");
+  const ConfigNode name = calibration_name(options, context);
   ComputeCalibration calibration = read_calibration(name, context);
   require_precision(name, calibration.rates.precision, context);
   const Device& device = measured_device(calibration.device, context);

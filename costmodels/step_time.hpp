@@ -31,6 +31,7 @@ class StepTimeAnchored : public CostModel {
 
   PassTimes times(const Layer& layer, std::int64_t batch, const Device& device) const override;
   bool knows_parts() const override { return inner_->knows_parts(); }
+  std::string basis() const override { return inner_->basis(); }
   std::vector<std::string> caveats(std::int64_t batch) const override;
   std::vector<std::string> device_caveats(const Device& device) const override;
 

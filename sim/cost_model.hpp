@@ -25,6 +25,9 @@ class CostModel {
   /// Whether it knows times of parts of layers, and not only of the network's layers by name.
   virtual bool knows_parts() const { return true; }
 
+  /// Whose measurements the times are made from, as in "calibration 'v100' (NVIDIA V100 (DGX-1))". Empty if nobody's.
+  virtual std::string basis() const { return {}; }
+
   /// What a user must know before trusting the answer for this batch size, e.g. that it is extrapolated. Usually empty.
   virtual std::vector<std::string> caveats(std::int64_t /*batch*/) const { return {}; }
   /// The same for times on this device, e.g. that they are those of another, scaled.

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -115,6 +116,22 @@ ComputeCalibration load_named(const std::string& name) {
                                                                                      : std::filesystem::path(name));
 }
 
+/// A calibration to borrow from: NAME, or NAME:OPERATOR for its fits of one operator.
+struct Lender {
+  std::string name;
+  ComputeCalibration calibration;
+
+  explicit Lender(const std::string& text) : name(text) {
+    const std::size_t colon = text.rfind(':');
+    const std::string family = colon == std::string::npos ? "" : text.substr(colon + 1);
+    const std::vector<std::string> families = kernel_families();
+    const bool is_limited = std::ranges::find(families, family) != families.end();
+    if (is_limited) name.resize(colon);
+    calibration = load_named(name);
+    if (is_limited) std::erase_if(calibration.fits, [&](const KernelFit& fit) { return fit.family != family; });
+  }
+};
+
 int calibrate_compute(const CalibrateArguments& arguments) {
   if (!arguments.measure.kernel_list.empty()) return list_kernels(arguments.measure);
   if (arguments.measure.check) return check_steps_here(arguments.measure);
@@ -140,8 +157,10 @@ int calibrate_compute(const CalibrateArguments& arguments) {
   calibration.confidence = arguments.confidence;
   calibration.rates = rates;
   for (const TestedFit& f : fits) calibration.fits.push_back(f.fit);
-  for (const std::string& name : arguments.also_from) {
-    const ComputeCalibration other = load_named(name);
+  for (const std::string& text : arguments.also_from) {
+    const Lender lender(text);
+    const std::string& name = lender.name;
+    const ComputeCalibration& other = lender.calibration;
     const std::string added = borrow_missing(calibration, other, name);
     if (added.empty()) continue;
     const bool as_it_is = are_of_same_device(calibration, other);
@@ -251,8 +270,10 @@ void add_calibrate_command(CLI::App& app, CommandContext& context) {
                       "bytes that a device reduces per second, as in '100 GB/s'; an all-reduce alone cannot tell");
   command->add_option("--confidence", arguments->confidence, "how sure the measurements are, in words, for the file");
   command
-      ->add_option("--also-from", arguments->also_from,
-                   "a calibration (a name or path) to take in proportion what was not measured here; may be repeated")
+      ->add_option(
+          "--also-from", arguments->also_from,
+          "a calibration (a name or path) to take in proportion what was not measured here, all or one operator "
+          "as in h100_bf16:convolution; may be repeated")
       ->allow_extra_args(false);
   command->add_option("--study", arguments->steps.study, "the study whose steps were measured");
   command

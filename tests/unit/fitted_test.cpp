@@ -18,11 +18,11 @@ namespace {
 
 const std::filesystem::path kRoot = EPOCAST_SOURCE_DIR;
 
-Device device(double peak) {
+Device device(double peak, double memory = 900e9) {
   Device out;
   out.name = "d0";
   out.peak_rate = FlopPerSecond(peak);
-  out.memory_bandwidth = BytesPerSecond(900e9);
+  out.memory_bandwidth = BytesPerSecond(memory);
   return out;
 }
 
@@ -92,9 +92,15 @@ TEST_CASE("a study is told of extrapolation, of another device and of scaled rat
   const auto other = make("{cost_model: fitted, calibration: v100}", net, device(4e12))->caveats(16);
   REQUIRE(other.size() == 1);
   CHECK_THAT(other[0], Catch::Contains("NVIDIA V100"));
-  const auto scaled = make("{cost_model: fitted, calibration: a100}", net, device(19.5e12))->caveats(16);
+  const auto scaled = make("{cost_model: fitted, calibration: a100}", net, device(19.5e12, 1555e9))->caveats(16);
   REQUIRE(scaled.size() == 1);
   CHECK_THAT(scaled[0], Catch::Contains("scaled from 'v100'"));
+  const auto faster = make("{cost_model: fitted, calibration: v100}", net, device(15.7e12, 1800e9))->caveats(16);
+  REQUIRE(faster.size() == 1);
+  CHECK_THAT(faster[0], Catch::Contains("memory of 900.0 GB/s") && Catch::Contains("memory_rate: 2 would"));
+  CHECK(make("{cost_model: fitted, calibration: v100, memory_rate: 2}", net, device(15.7e12, 1800e9))
+            ->caveats(16)
+            .empty());
 }
 
 TEST_CASE("of a scaled calibration kernels reach the share of the nominal rates that it says") {
@@ -117,7 +123,7 @@ TEST_CASE("of a scaled calibration kernels reach the share of the nominal rates 
   CHECK(time(half) == Approx(2 * time(nominal)).epsilon(0.01));
   // Nominal rates are what the platform's are compared with.
   const Model net = convolution_net();
-  const Device on = device(4e12);
+  const Device on = device(4e12, 200e9);
   CHECK(Fitted(half, "k", Optimizer::sgd, net, on).caveats(16).size() == 1);  // scaled, and no more
   CHECK_THAT(message([&] { k80("efficiency: 0\n"); }), Catch::Contains("k.yaml:7:13: efficiency"));
 }

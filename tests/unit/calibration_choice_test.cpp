@@ -1,0 +1,46 @@
+// Which calibrations are of a device: by the name of its chip, of the precision, measured before scaled.
+#include "costmodels/calibration_choice.hpp"
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+
+namespace epocast::calibration_choice_test {
+
+namespace {
+
+const auto kFolder = std::filesystem::path(EPOCAST_SOURCE_DIR) / "costmodels" / "calibrations";
+
+std::vector<std::string> of(const std::string& model, Precision precision) {
+  Device device;
+  device.model = Name(model);
+  return calibrations_of(device, precision, kFolder);
+}
+
+}  // namespace
+
+TEST_CASE("names of one chip: boards, sizes of memory and machines do not count, generations do") {
+  CHECK(same_chip("NVIDIA V100 (DGX-1)", "NVIDIA Tesla V100 SXM2 16GB"));
+  CHECK(same_chip("NVIDIA P100 (PCIe)", "NVIDIA Tesla P100 SXM2 16GB"));
+  CHECK(same_chip("NVIDIA A100 SXM4 80GB", "NVIDIA A100 PCIe 40GB"));
+  CHECK(same_chip("2x Intel Xeon E5-2698 v3", "Intel Xeon E5-2698 v3"));
+  CHECK_FALSE(same_chip("2x Intel Xeon E5-2698 v3", "2x Intel Xeon E5-2698 v4"));
+  CHECK_FALSE(same_chip("NVIDIA A100 SXM4 80GB", "NVIDIA H100 SXM5 80GB"));
+  CHECK_FALSE(same_chip("NVIDIA RTX 3090", "NVIDIA RTX 2080 Ti"));
+  CHECK_FALSE(same_chip("NVIDIA A40", "NVIDIA A100 PCIe 40GB"));
+  CHECK_FALSE(same_chip("synthetic", "synthetic"));
+}
+
+TEST_CASE("the first calibration of a device is measured, of no other chip, and of no other library than the usual") {
+  CHECK(of("NVIDIA Tesla V100 SXM2 16GB", Precision::fp32).front() == "v100");
+  CHECK(of("NVIDIA Tesla V100 SXM2 16GB", Precision::fp16).front() == "v100_fp16");
+  CHECK(of("NVIDIA A100 SXM4 80GB", Precision::bf16).front() == "a100_bf16");
+  CHECK(of("NVIDIA H100 SXM5 80GB", Precision::bf16).front() == "h100_bf16");
+  CHECK(of("NVIDIA H100 SXM5 80GB", Precision::fp8).front() == "h100_fp8");
+  CHECK(of("NVIDIA B200", Precision::bf16).front() == "b200_bf16");
+  CHECK(of("NVIDIA GB200 (one of two B200 of a superchip)", Precision::fp16).front() == "gb200_bf16");
+  CHECK(of("NVIDIA Tesla K80 (one GK210 of two)", Precision::fp32) == std::vector<std::string>{"k80"});
+  CHECK(of("NVIDIA L40S", Precision::fp32).empty());
+  CHECK(of("one core of a server Xeon with AVX2", Precision::fp32).empty());
+}
+
+}  // namespace epocast::calibration_choice_test
