@@ -76,8 +76,8 @@ EntryInfo im2col_info() {
   return {
       "im2col", "convolutions as matrix products between changes of layout; products and other layers as in `fitted`",
       with_common(
-          {{"calibration", "", "a name in costmodels/calibrations, or a path to a YAML file", "required",
-            "what `epocast calibrate compute` wrote, with matrix products"},
+          {{"calibration", "", "a name in costmodels/calibrations, a path to a YAML file, or auto", "required",
+            "what `epocast calibrate compute` wrote, with matrix products; auto: as in `fitted`"},
            {"memory_efficiency", "", "0..1", "0.8", "fraction of the memory bandwidth that changes of layout reach"},
            {"core_bandwidth", "bytes/s", ">= 1 B/s", "the whole device's",
             "of one core; layouts and other layers are then parallel over images only"}})};
@@ -173,7 +173,7 @@ std::unique_ptr<CostModel> make_fitted(const ConfigNode& options, const CostMode
 }
 
 std::unique_ptr<CostModel> make_im2col(const ConfigNode& options, const CostModelContext& context) {
-  const ConfigNode name = options.at("calibration");
+  const ConfigNode name = calibration_name(options, context);
   require_precision(name, Precision::fp32, context);
   Im2colOptions own;
   own.optimizer = context.optimizer;
