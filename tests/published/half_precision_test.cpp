@@ -57,7 +57,12 @@ TEST_CASE("bf16 products of other software stacks, and fused attention on them",
 }
 
 TEST_CASE("products of A40, L40S and GB200, attention of L40S", "[long]") {
-  for (const std::string table : {"a40_bf16", "l40s_bf16", "gb200_bf16"}) check(table, "gemm", 0.07, 0.20);
+  for (const std::string table : {"a40_bf16", "gb200_bf16"}) check(table, "gemm", 0.07, 0.20);
+  // The formula is no better there than a roofline (7.9 %): what is gained comes from interpolation.
+  const FitQuality l40s = left_out("l40s_bf16", "gemm");
+  CHECK(l40s.final <= 0.07);
+  CHECK(l40s.ninetieth <= 0.20);
+  CHECK(l40s.final < l40s.roofline);
   check("l40s_bf16", "attention", 0.10, 0.25);
 }
 
