@@ -151,8 +151,6 @@ PassTimes Fitted::times(const Layer& layer, std::int64_t batch, const Device& /*
   return times;
 }
 
-std::string Fitted::basis() const { return fmt::format("calibration '{}' ({})", name_, calibration_.device); }
-
 std::vector<std::string> Fitted::caveats(std::int64_t batch) const {
   std::vector<std::string> out;
   if (!calibration_.scaled_from.empty())

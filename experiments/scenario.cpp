@@ -449,7 +449,7 @@ ScenarioResult run_scenario(const Scenario& scenario, const Registries& registri
     if (!longest->step.composition.empty())
       out.explanation = fmt::format("A step is put together from {}.\n", longest->step.composition);
     if (const std::string basis = setup.cost_model ? setup.cost_model->basis() : ""; !basis.empty())
-      out.explanation += fmt::format("Kernels take the times of {}.\n", basis);
+      out.explanation += fmt::format("Computation is timed by {}.\n", basis);
     if (longest->step.steps > 1)
       out.explanation += fmt::format("An iteration below is {} steps of every worker.\n", longest->step.steps);
     if (setup.steps) out.explanation += setup.steps->explanation(range_of(setup));

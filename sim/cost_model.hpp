@@ -25,7 +25,7 @@ class CostModel {
   /// Whether it knows times of parts of layers, and not only of the network's layers by name.
   virtual bool knows_parts() const { return true; }
 
-  /// Whose measurements the times are made from, as in "calibration 'v100' (NVIDIA V100 (DGX-1))". Empty if nobody's.
+  /// What measurements the times are made from, as in "calibration 'v100'". Empty if none.
   virtual std::string basis() const { return {}; }
 
   /// What a user must know before trusting the answer for this batch size, e.g. that it is extrapolated. Usually empty.
