@@ -2,8 +2,8 @@
 // Computations that are slower while their device communicates: copies, reductions and protocols take processors.
 //
 // A computation of w seconds at full speed, begun at t0, ends at t where w is the integral of the speed from t0 to t.
-// The speed is 1, and 1 - lost while the device takes part in one communication or more, in a collective from its copies
-// on; times the pace of a device that is slower for a while, or stands still, for other reasons.
+// The speed is 1, and 1 - lost while the device takes part in one communication or more, in a collective from its
+// copies on; times the pace of a device that is slower for a while, or stands still, for other reasons.
 
 #include <algorithm>
 #include <cmath>
