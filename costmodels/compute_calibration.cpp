@@ -98,15 +98,16 @@ KernelFit read_fit(const ConfigNode& node, const DeviceRates& rates) {
   if (fit.points.empty()) throw node.at("points").error("must list at least one measurement");
 
   const ConfigNode interpolation = node.at("interpolation");
+  const KernelWork work = kernel_work(fit.points.front().shape);
   InterpolationSettings settings{.lengths = {},
                                  .amplitude = interpolation.at("amplitude").as_double({1e-6, 1e3}),
-                                 .noise = interpolation.at("noise").as_double({1e-6, 1e3})};
+                                 .noise = interpolation.at("noise").as_double({1e-6, 1e3}),
+                                 .amounts = work.amounts};
   for (const ConfigNode& length : interpolation.at("lengths").items())
     settings.lengths.push_back(length.as_double({1e-6, 1e6}));
-  const std::size_t coordinates = kernel_work(fit.points.front().shape).features.size();
-  if (settings.lengths.size() != coordinates)
+  if (settings.lengths.size() != work.features.size())
     throw interpolation.at("lengths").error(
-        fmt::format("must have {} elements for operator {}", coordinates, fit.family));
+        fmt::format("must have {} elements for operator {}", work.features.size(), fit.family));
   interpolate_residuals(fit, rates, settings);
   return fit;
 }

@@ -152,7 +152,7 @@ void interpolate_residuals(KernelFit& fit, const DeviceRates& rates, const Inter
 KernelFit fit_kernels(const std::vector<KernelTiming>& points, const DeviceRates& rates) {
   KernelFit fit = fit_physical(points, rates);
   const Residuals r = residuals_of(fit, rates);
-  interpolate_residuals(fit, rates, fit_interpolation(r.at, r.values));
+  interpolate_residuals(fit, rates, fit_interpolation(r.at, r.values, kernel_work(points.front().shape).amounts));
   return fit;
 }
 

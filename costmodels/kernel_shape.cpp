@@ -58,6 +58,7 @@ KernelWork work_of(const ConvolutionShape& s, KernelPass pass) {
   w.features = {log2_of(s.batch),    log2_of(s.out_height * s.out_width),
                 std::log2(channels), log2_of(s.filters),
                 std::log2(taps),     s.stride > 1 ? 3.0 : 0.0};
+  w.amounts = {0, 1};
   return w;
 }
 
@@ -94,6 +95,7 @@ KernelWork work_of(const RecurrentShape& s, KernelPass pass) {
   }
   w.kernel_class = s.gates == 1 ? "vanilla" : s.gates == 3 ? "gru" : s.gates == 4 ? "lstm" : "other";
   w.features = {log2_of(s.hidden), log2_of(s.batch), log2_of(s.steps), 3 * log2_of(s.gates)};
+  w.amounts = {1, 2};
   return w;
 }
 

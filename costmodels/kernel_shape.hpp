@@ -1,6 +1,7 @@
 #pragma once
 // What a kernel computes, apart from the device that computes it: the work measures that its time depends on.
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -84,7 +85,8 @@ struct KernelWork {
   double copied_bytes = 0;   ///< moved before or after the rest, not at the same time; fp32
   std::string kernel_class;  ///< kernels that share code: "1x1", "3x3 stride 2", "tn", "lstm"
   double row_unit = 16;      ///< of products: each matrix's rows hold a multiple of so many values: 1, 2, 4, 8 or 16
-  std::vector<double> features;  ///< coordinates for interpolation among measured kernels; mostly log2 of sizes
+  std::vector<double> features;      ///< coordinates for interpolation among measured kernels; mostly log2 of sizes
+  std::vector<std::size_t> amounts;  ///< which of them say how much of a layer is computed, not which layer
 };
 KernelWork kernel_work(const KernelShape& shape);
 

@@ -11,23 +11,39 @@ namespace {
 
 const double kRoot3 = std::sqrt(3.0);
 
-double distance(const Coordinates& a, const Coordinates& b, const std::vector<double>& lengths) {
-  double sum = 0;
-  for (std::size_t i = 0; i < lengths.size(); ++i) {
-    const double step = (a[i] - b[i]) / lengths[i];
-    sum += step * step;
-  }
-  return std::sqrt(sum);
+bool is_amount(const InterpolationSettings& s, std::size_t coordinate) {
+  return std::ranges::find(s.amounts, coordinate) != s.amounts.end();
 }
 
-double matern(double r) { return (1 + kRoot3 * r) * std::exp(-kRoot3 * r); }
+/// How alike two points are: by all coordinates, and by those that are no amounts.
+struct Likeness {
+  struct Process {
+    double share;  ///< of the variance
+    double distance;
+    double decay() const { return share > 0 ? share * std::exp(-kRoot3 * distance) : 0; }
+    double correlation() const { return (1 + kRoot3 * distance) * decay(); }
+  };
+  Process own, shared;
+
+  double correlation() const { return own.correlation() + shared.correlation(); }
+};
+
+/// Equal shares of the variance are an assumption, not fitted.
+Likeness likeness(const Coordinates& a, const Coordinates& b, const InterpolationSettings& s) {
+  double kind = 0, amount = 0;
+  for (std::size_t i = 0; i < s.lengths.size(); ++i) {
+    const double step = (a[i] - b[i]) / s.lengths[i];
+    (is_amount(s, i) ? amount : kind) += step * step;
+  }
+  const double shared = s.amounts.empty() ? 0 : 0.5;
+  return {{1 - shared, std::sqrt(kind + amount)}, {shared, std::sqrt(kind)}};
+}
 
 SquareMatrix covariance(const InterpolationSettings& s, const std::vector<Coordinates>& points) {
   SquareMatrix k(points.size());
   const double variance = s.amplitude * s.amplitude;
   for (std::size_t i = 0; i < points.size(); ++i) {
-    for (std::size_t j = 0; j < i; ++j)
-      k(i, j) = k(j, i) = variance * matern(distance(points[i], points[j], s.lengths));
+    for (std::size_t j = 0; j < i; ++j) k(i, j) = k(j, i) = variance * likeness(points[i], points[j], s).correlation();
     k(i, i) = variance + s.noise * s.noise;
   }
   return k;
@@ -38,8 +54,9 @@ constexpr double kLength = 3, kLengthSpread = 0.8;
 constexpr double kAmplitude = 0.3, kNoise = 0.03, kSizeSpread = 0.7;
 
 /// Logarithms of lengths, then of amplitude and noise.
-InterpolationSettings settings_of(const std::vector<double>& h) {
+InterpolationSettings settings_of(const std::vector<double>& h, const std::vector<std::size_t>& amounts) {
   InterpolationSettings s;
+  s.amounts = amounts;
   for (std::size_t i = 0; i + 2 < h.size(); ++i) s.lengths.push_back(std::exp(h[i]));
   s.amplitude = std::exp(h[h.size() - 2]);
   s.noise = std::exp(h[h.size() - 1]);
@@ -49,8 +66,8 @@ InterpolationSettings settings_of(const std::vector<double>& h) {
 /// Gradient of the log posterior density by the elements of `h` (Rasmussen and Williams, eq. 5.9): for each parameter
 /// p, (tr(a a^T dK/dp) - tr(K^-1 dK/dp)) / 2, a = K^-1 y. Empty if the covariance is singular.
 std::vector<double> posterior_slope(const std::vector<double>& h, const std::vector<Coordinates>& points,
-                                    const std::vector<double>& y) {
-  const InterpolationSettings s = settings_of(h);
+                                    const std::vector<double>& y, const std::vector<std::size_t>& amounts) {
+  const InterpolationSettings s = settings_of(h, amounts);
   const std::size_t dimensions = s.lengths.size();
   const Cholesky factor(covariance(s, points));
   if (!factor.ok()) return {};
@@ -64,12 +81,12 @@ std::vector<double> posterior_slope(const std::vector<double>& h, const std::vec
     slope[dimensions + 1] += own * 2 * s.noise * s.noise;
     for (std::size_t j = 0; j < i; ++j) {
       const double weight = a[i] * a[j] - inverse(i, j);  // both triangles
-      const double r = distance(points[i], points[j], s.lengths);
-      const double decay = variance * std::exp(-kRoot3 * r);
-      slope[dimensions] += weight * 2 * decay * (1 + kRoot3 * r);
+      const Likeness alike = likeness(points[i], points[j], s);
+      slope[dimensions] += weight * 2 * variance * alike.correlation();
       for (std::size_t c = 0; c < dimensions; ++c) {
         const double step = (points[i][c] - points[j][c]) / s.lengths[c];
-        slope[c] += weight * 3 * decay * step * step;
+        const double decay = alike.own.decay() + (is_amount(s, c) ? 0 : alike.shared.decay());
+        slope[c] += weight * 3 * variance * decay * step * step;
       }
     }
   }
@@ -95,7 +112,7 @@ std::vector<double> ResidualInterpolation::covariances(const Coordinates& at) co
   std::vector<double> out;
   out.reserve(points_.size());
   for (const Coordinates& point : points_)
-    out.push_back(settings_.amplitude * settings_.amplitude * matern(distance(at, point, settings_.lengths)));
+    out.push_back(settings_.amplitude * settings_.amplitude * likeness(at, point, settings_).correlation());
   return out;
 }
 
@@ -115,7 +132,8 @@ double ResidualInterpolation::uncertainty(const Coordinates& at) const {
   return std::sqrt(std::clamp(1 - explained / (settings_.amplitude * settings_.amplitude), 0.0, 1.0));
 }
 
-InterpolationSettings fit_interpolation(const std::vector<Coordinates>& points, const std::vector<double>& residuals) {
+InterpolationSettings fit_interpolation(const std::vector<Coordinates>& points, const std::vector<double>& residuals,
+                                        std::vector<std::size_t> amounts) {
   // Climbs with steps that grow while the slope keeps its sign and halve when it changes (Riedmiller, Braun 1993).
   std::vector<double> h(points.empty() ? 0 : points.front().size(), std::log(kLength));
   h.push_back(std::log(kAmplitude));
@@ -123,7 +141,7 @@ InterpolationSettings fit_interpolation(const std::vector<Coordinates>& points, 
   std::vector<double> step(h.size(), 0.2);
   std::vector<double> last(h.size(), 0.0);
   for (int iteration = 0; iteration < 40 && points.size() > 1; ++iteration) {
-    std::vector<double> slope = posterior_slope(h, points, residuals);
+    std::vector<double> slope = posterior_slope(h, points, residuals, amounts);
     if (slope.empty()) break;
     for (std::size_t i = 0; i < h.size(); ++i) {
       if (slope[i] * last[i] > 0) step[i] = std::min(step[i] * 1.2, 0.5);
@@ -135,7 +153,7 @@ InterpolationSettings fit_interpolation(const std::vector<Coordinates>& points, 
     }
     last = std::move(slope);
   }
-  return settings_of(h);
+  return settings_of(h, amounts);
 }
 
 }  // namespace epocast

@@ -2,10 +2,13 @@
 // Gaussian-process interpolation of what a physical model leaves over, among measured points.
 //
 // Scope and limits: zero-mean process with a Matern-3/2 kernel, one length per coordinate, plus measurement noise.
-// Far from every measured point the mean returns to 0, so that the physical model alone decides there; uncertainty()
-// says how far that has gone. A few hundred points: cost grows with their cube.
-// Reference: Rasmussen, Williams 2006, "Gaussian Processes for Machine Learning", eq. 2.25, 2.26, 5.9.
+// Some coordinates may say how much of something is done, as images of a convolution, instead of what: half of the
+// variance is then shared by all amounts, so that what a physical model misses of a layer, it misses of more and less
+// of it too. Far from every measured point the mean returns to 0, so that the physical model alone decides there;
+// uncertainty() says how far that has gone. A few hundred points: cost grows with their cube.
+// Reference: Rasmussen, Williams 2006, "Gaussian Processes for Machine Learning", eq. 2.25, 2.26, 4.2.4, 5.9.
 
+#include <cstddef>
 #include <span>
 #include <vector>
 
@@ -17,9 +20,10 @@ using Coordinates = std::vector<double>;
 
 /// Shape of the process. Fitted; see fit_interpolation().
 struct InterpolationSettings {
-  std::vector<double> lengths;  ///< per coordinate, distance over which residuals are alike
-  double amplitude = 0.3;       ///< standard deviation of residuals (of ln time)
-  double noise = 0.03;          ///< standard deviation of measurement noise (of ln time)
+  std::vector<double> lengths;            ///< per coordinate, distance over which residuals are alike
+  double amplitude = 0.3;                 ///< standard deviation of residuals (of ln time)
+  double noise = 0.03;                    ///< standard deviation of measurement noise (of ln time)
+  std::vector<std::size_t> amounts = {};  ///< coordinates that say how much is done
 };
 
 class ResidualInterpolation {
@@ -48,7 +52,8 @@ class ResidualInterpolation {
 };
 
 /// Settings of the greatest posterior density given the points, with lengths expected near 3 (an eightfold size), noise
-/// near 3 % and amplitude near 30 %. Deterministic.
-InterpolationSettings fit_interpolation(const std::vector<Coordinates>& points, const std::vector<double>& residuals);
+/// near 3 % and amplitude near 30 %; with these `amounts`. Deterministic.
+InterpolationSettings fit_interpolation(const std::vector<Coordinates>& points, const std::vector<double>& residuals,
+                                        std::vector<std::size_t> amounts = {});
 
 }  // namespace epocast

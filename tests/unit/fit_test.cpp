@@ -98,6 +98,34 @@ TEST_CASE("interpolation returns what was measured, decays to nothing far away, 
   CHECK(nothing.uncertainty({0, 0}) == 1);
 }
 
+TEST_CASE("half of what interpolation learns of one amount holds for all amounts of the same thing") {
+  const InterpolationSettings settings{.lengths = {1, 1}, .amplitude = 0.3, .noise = 0.03, .amounts = {0}};
+  const ResidualInterpolation process(settings, {{0, 0}}, {0.2});
+  const double here = 0.09 / (0.09 + 0.0009) * 0.2;  // of one point, Rasmussen and Williams, eq. 2.25
+  CHECK(process.mean({0, 0}) == Approx(here));
+  CHECK(process.mean({1e3, 0}) == Approx(here / 2));
+  CHECK(std::abs(process.mean({0, 1e3})) < 1e-9);
+  CHECK(process.uncertainty({1e3, 0}) == Approx(std::sqrt(1 - 0.25 * 0.09 / (0.09 + 0.0009))));
+}
+
+TEST_CASE("lengths of interpolation are learnt as well where one coordinate is an amount") {
+  // What is left over depends on the second coordinate alone, the kind; the first, the amount, changes nothing.
+  std::vector<Coordinates> at;
+  std::vector<double> y;
+  for (int i = 0; i < 24; ++i) {
+    at.push_back({static_cast<double>(i % 3), 0.5 * (i / 3)});
+    y.push_back(0.3 * std::sin(0.5 * (i / 3)));
+  }
+  const InterpolationSettings settings = fit_interpolation(at, y, {0});
+  CHECK(settings.amounts == std::vector<std::size_t>{0});
+  CHECK(settings.lengths[0] > settings.lengths[1]);
+  const ResidualInterpolation process(settings, at, y), without(fit_interpolation(at, y), at, y);
+  const double expected = 0.3 * std::sin(1.5);
+  CHECK(process.mean({1, 1.5}) == Approx(expected).margin(0.02));
+  // Ten steps away the amounts in between were never seen.
+  CHECK(std::abs(process.mean({12, 1.5}) - expected) < std::abs(without.mean({12, 1.5}) - expected));
+}
+
 TEST_CASE("a kernel fit predicts shapes that obey its formula") {
   // Products whose time is 10 us + FLOP / (0.6 * peak): half saturations near 0 as sizes are large.
   const DeviceRates rates{FlopPerSecond(1e13), BytesPerSecond(1e12), 10};
