@@ -335,10 +335,6 @@ Target figures() {
           .mape_bound = {},
           .run = [](const TargetContext& context) { return Figures(context).rows(); },
           .trivial_rule = "no difference",
-          .known_misses =
-              {{"16 K80, VGG-16: DeePa is faster than one weird trick", 100,
-                "0.4 % slower: what equation 1 takes as cheapest moves more, which nothing overlaps, for kernels that "
-                "are faster; the search with the simulator in its loop does not"}},
           .bounds = {.median = kMedianBound, .ninetieth = {}, .share_of_trivial = {}}};
 }
 
