@@ -4,9 +4,10 @@
 // Scope and limits: zero-mean process with a Matern-3/2 kernel, one length per coordinate, plus measurement noise.
 // Some coordinates may say how much of something is done, as images of a convolution, instead of what: half of the
 // variance is then shared by all amounts, so that what a physical model misses of a layer, it misses of more and less
-// of it too. Far from every measured point the mean returns to 0, so that the physical model alone decides there;
-// uncertainty() says how far that has gone. A few hundred points: cost grows with their cube.
-// Reference: Rasmussen, Williams 2006, "Gaussian Processes for Machine Learning", eq. 2.25, 2.26, 4.2.4, 5.9.
+// of it too. Far from everything measured, by more than amounts, the mean returns to 0, so that the physical model
+// alone decides there; uncertainty() says how far that has gone. A few hundred points: cost grows with their cube.
+// Reference: Rasmussen, Williams 2006, "Gaussian Processes for Machine Learning", eq. 2.25, 2.26, 5.9; section 4.2.4
+// (sums of kernels).
 
 #include <cstddef>
 #include <span>
