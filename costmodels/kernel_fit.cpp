@@ -18,15 +18,15 @@ constexpr double kLargestResidual =
     1;                                // of ln time; a kernel 2.7 times off is an outlier, not a neighbour to learn from
 constexpr double kClassSpread = 0.7;  // of ln class factor before seeing data
 
-constexpr std::size_t kFittedPoints = 600;
-constexpr std::size_t kInterpolatedPoints = 250;  // cost grows with their cube
+constexpr std::size_t kMostPoints = 600;
+constexpr std::size_t kMostForLengths = 250;  // cost grows with their cube, many times over
 
-/// At most so many, evenly spread over the shapes in the order of their sizes.
+/// At most so many, evenly spread over the shapes of each kind in the order of their sizes.
 std::vector<KernelTiming> spread_out(std::vector<KernelTiming> points, std::size_t most) {
   if (points.size() <= most) return points;
   std::ranges::stable_sort(points, {}, [](const KernelTiming& p) {
     const KernelWork w = kernel_work(p.shape);
-    return std::tuple(w.m, w.k, w.n, w.count);
+    return std::tuple(w.kind, w.m, w.k, w.n, w.count, w.bytes);
   });
   std::vector<KernelTiming> out;
   for (std::size_t i = 0; i < most; ++i) out.push_back(points[i * (points.size() - 1) / (most - 1)]);
@@ -51,7 +51,7 @@ std::vector<Prepared> prepare(const std::vector<KernelTiming>& points, const Dev
 
 /// Fits the constants and class factors only.
 KernelFit fit_physical(const std::vector<KernelTiming>& all, const DeviceRates& rates) {
-  const std::vector<KernelTiming> points = spread_out(all, kFittedPoints);
+  const std::vector<KernelTiming> points = spread_out(all, kMostPoints);
   KernelFit fit;
   fit.family = points.front().shape.family();
   fit.pass = points.front().shape.pass;
@@ -79,22 +79,24 @@ KernelFit fit_physical(const std::vector<KernelTiming>& all, const DeviceRates& 
     fit.class_factors.emplace_back(parameters[i].name, robust.parameters[i]);
   robust.parameters.resize(common);
   fit.parameters = std::move(robust.parameters);
-  fit.points = spread_out(all, kInterpolatedPoints);
+  fit.points = points;
   return fit;
 }
 
 struct Residuals {
-  std::vector<Coordinates> at;
+  std::vector<InterpolationPoint> at;
   std::vector<double> values;
 };
 
-Residuals residuals_of(const KernelFit& fit, const DeviceRates& rates) {
+InterpolationPoint point_of(const KernelWork& work) { return {work.features, work.kind}; }
+
+Residuals residuals_of(const KernelFit& fit, const std::vector<KernelTiming>& points, const DeviceRates& rates) {
   Residuals out;
-  for (const KernelTiming& p : fit.points) {
-    KernelWork work = kernel_work(p.shape);
+  for (const KernelTiming& p : points) {
+    const KernelWork work = kernel_work(p.shape);
     const double residual = std::log(p.time.value / fit.physical_time(work, rates));
     out.values.push_back(std::clamp(residual, -kLargestResidual, kLargestResidual));
-    out.at.push_back(std::move(work.features));
+    out.at.push_back(point_of(work));
   }
   return out;
 }
@@ -141,17 +143,17 @@ bool KernelFit::extrapolates(const KernelWork& work, const MeasuredSizes& sizes,
 
 double KernelFit::time(const KernelWork& work, const DeviceRates& rates) const {
   const double formula = physical_time(work, rates);
-  return points.empty() ? formula : formula * std::exp(residuals.mean(work.features));
+  return points.empty() ? formula : formula * std::exp(residuals.mean(point_of(work)));
 }
 
 void interpolate_residuals(KernelFit& fit, const DeviceRates& rates, const InterpolationSettings& settings) {
-  Residuals r = residuals_of(fit, rates);
+  Residuals r = residuals_of(fit, fit.points, rates);
   fit.residuals = ResidualInterpolation(settings, std::move(r.at), std::move(r.values));
 }
 
 KernelFit fit_kernels(const std::vector<KernelTiming>& points, const DeviceRates& rates) {
   KernelFit fit = fit_physical(points, rates);
-  const Residuals r = residuals_of(fit, rates);
+  const Residuals r = residuals_of(fit, spread_out(fit.points, kMostForLengths), rates);
   interpolate_residuals(fit, rates, fit_interpolation(r.at, r.values, kernel_work(points.front().shape).amounts));
   return fit;
 }

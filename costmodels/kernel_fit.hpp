@@ -9,8 +9,9 @@
 // is counted.
 //
 // Scope and limits: one device, one precision, one library version. Near measured shapes the residual is interpolated
-// between them (residual_interpolation.hpp); far from them the formula alone stands. Large tables are thinned:
-// constants are fitted to at most 600 points, residuals interpolated among at most 250. Validation:
+// between them (residual_interpolation.hpp), for kernels that only move data between those of the same operation; far
+// from them the formula alone stands. Large tables are thinned to 600 points, and those by which the interpolation's
+// lengths are fitted to 250. Validation:
 // docs/calibration.md, tests/published/calibration_test.cpp (leave-one-shape-out on DeepBench),
 // tests/published/half_precision_test.cpp (whole pairs of inputs and outputs left out).
 

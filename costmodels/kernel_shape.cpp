@@ -103,6 +103,7 @@ KernelWork work_of(const MemoryShape& s, KernelPass pass) {
   KernelWork w;
   w.bytes = passes(pass) * kBytesPerFloat * real(s.values);
   w.kernel_class = s.op;
+  w.kind = s.op;
   w.features = {log2_of(s.values)};
   return w;
 }

@@ -86,6 +86,7 @@ struct KernelWork {
   std::string kernel_class;  ///< kernels that share code: "1x1", "3x3 stride 2", "tn", "lstm"
   double row_unit = 16;      ///< of products: each matrix's rows hold a multiple of so many values: 1, 2, 4, 8 or 16
   std::vector<double> features;      ///< coordinates for interpolation among measured kernels; mostly log2 of sizes
+  std::string kind;                  ///< one of which measured kernels of another say nothing: of memory, the operation
   std::vector<std::size_t> amounts;  ///< which of them say how much of a layer is computed, not which layer
 };
 KernelWork kernel_work(const KernelShape& shape);

@@ -32,7 +32,7 @@ RingWork ring_work(CollectiveOp op, int ranks) {
   }
 }
 
-Coordinates coordinates(int ranks, double bytes) { return {std::log2(bytes), 2 * std::log2(ranks)}; }
+InterpolationPoint point_at(int ranks, double bytes) { return {{std::log2(bytes), 2 * std::log2(ranks)}}; }
 
 /// The measured sizes if they are few; else knots a factor of about 8 apart.
 std::vector<double> choose_knots(const std::vector<CollectiveTiming>& points) {
@@ -99,7 +99,7 @@ double NetworkFit::formula(int ranks, double bytes) const {
 
 Seconds NetworkFit::time(int ranks, double bytes, int nodes) const {
   if (protocols) return corrected_time(*protocols, op, groups, other_settings, {ranks, nodes}, bytes);
-  return Seconds(formula(ranks, bytes) * std::exp(residuals.mean(coordinates(ranks, bytes))));
+  return Seconds(formula(ranks, bytes) * std::exp(residuals.mean(point_at(ranks, bytes))));
 }
 
 bool NetworkFit::extrapolates(int ranks, double bytes) const {
@@ -109,10 +109,10 @@ bool NetworkFit::extrapolates(int ranks, double bytes) const {
 }
 
 void interpolate_residuals(NetworkFit& fit, const InterpolationSettings& settings) {
-  std::vector<Coordinates> at;
+  std::vector<InterpolationPoint> at;
   std::vector<double> values;
   for (const CollectiveTiming& p : fit.points) {
-    at.push_back(coordinates(p.ranks, p.bytes));
+    at.push_back(point_at(p.ranks, p.bytes));
     values.push_back(std::clamp(std::log(p.time.value / fit.formula(p.ranks, p.bytes)), -kLargestNetworkResidual,
                                 kLargestNetworkResidual));
   }
@@ -162,10 +162,10 @@ NetworkFit fit_network(const std::vector<CollectiveTiming>& points, double gamma
   };
   take(fit_robustly(parameters, errors, kNetworkErrorScale).parameters);
 
-  std::vector<Coordinates> at;
+  std::vector<InterpolationPoint> at;
   std::vector<double> residuals;
   for (const CollectiveTiming& p : points) {
-    at.push_back(coordinates(p.ranks, p.bytes));
+    at.push_back(point_at(p.ranks, p.bytes));
     residuals.push_back(std::clamp(std::log(p.time.value / fit.formula(p.ranks, p.bytes)), -kLargestNetworkResidual,
                                    kLargestNetworkResidual));
   }

@@ -15,7 +15,7 @@ bool is_amount(const InterpolationSettings& s, std::size_t coordinate) {
   return std::ranges::find(s.amounts, coordinate) != s.amounts.end();
 }
 
-/// How alike two points are: by all coordinates, and by those that are no amounts.
+/// How alike two points of one kind are: by all coordinates, and by those that are no amounts.
 struct Likeness {
   struct Process {
     double share;  ///< of the variance
@@ -29,17 +29,18 @@ struct Likeness {
 };
 
 /// Equal shares of the variance are an assumption, not fitted.
-Likeness likeness(const Coordinates& a, const Coordinates& b, const InterpolationSettings& s) {
-  double kind = 0, amount = 0;
+Likeness likeness(const InterpolationPoint& a, const InterpolationPoint& b, const InterpolationSettings& s) {
+  if (a.kind != b.kind) return {{0, 0}, {0, 0}};
+  double rest = 0, amount = 0;
   for (std::size_t i = 0; i < s.lengths.size(); ++i) {
-    const double step = (a[i] - b[i]) / s.lengths[i];
-    (is_amount(s, i) ? amount : kind) += step * step;
+    const double step = (a.at[i] - b.at[i]) / s.lengths[i];
+    (is_amount(s, i) ? amount : rest) += step * step;
   }
   const double shared = s.amounts.empty() ? 0 : 0.5;
-  return {{1 - shared, std::sqrt(kind + amount)}, {shared, std::sqrt(kind)}};
+  return {{1 - shared, std::sqrt(rest + amount)}, {shared, std::sqrt(rest)}};
 }
 
-SquareMatrix covariance(const InterpolationSettings& s, const std::vector<Coordinates>& points) {
+SquareMatrix covariance(const InterpolationSettings& s, const std::vector<InterpolationPoint>& points) {
   SquareMatrix k(points.size());
   const double variance = s.amplitude * s.amplitude;
   for (std::size_t i = 0; i < points.size(); ++i) {
@@ -65,7 +66,7 @@ InterpolationSettings settings_of(const std::vector<double>& h, const std::vecto
 
 /// Gradient of the log posterior density by the elements of `h` (Rasmussen and Williams, eq. 5.9): for each parameter
 /// p, (tr(a a^T dK/dp) - tr(K^-1 dK/dp)) / 2, a = K^-1 y. Empty if the covariance is singular.
-std::vector<double> posterior_slope(const std::vector<double>& h, const std::vector<Coordinates>& points,
+std::vector<double> posterior_slope(const std::vector<double>& h, const std::vector<InterpolationPoint>& points,
                                     const std::vector<double>& y, const std::vector<std::size_t>& amounts) {
   const InterpolationSettings s = settings_of(h, amounts);
   const std::size_t dimensions = s.lengths.size();
@@ -81,10 +82,11 @@ std::vector<double> posterior_slope(const std::vector<double>& h, const std::vec
     slope[dimensions + 1] += own * 2 * s.noise * s.noise;
     for (std::size_t j = 0; j < i; ++j) {
       const double weight = a[i] * a[j] - inverse(i, j);  // both triangles
+      if (points[i].kind != points[j].kind) continue;
       const Likeness alike = likeness(points[i], points[j], s);
       slope[dimensions] += weight * 2 * variance * alike.correlation();
       for (std::size_t c = 0; c < dimensions; ++c) {
-        const double step = (points[i][c] - points[j][c]) / s.lengths[c];
+        const double step = (points[i].at[c] - points[j].at[c]) / s.lengths[c];
         const double decay = alike.own.decay() + (is_amount(s, c) ? 0 : alike.shared.decay());
         slope[c] += weight * 3 * variance * decay * step * step;
       }
@@ -98,7 +100,7 @@ std::vector<double> posterior_slope(const std::vector<double>& h, const std::vec
 
 }  // namespace
 
-ResidualInterpolation::ResidualInterpolation(InterpolationSettings settings, std::vector<Coordinates> points,
+ResidualInterpolation::ResidualInterpolation(InterpolationSettings settings, std::vector<InterpolationPoint> points,
                                              std::vector<double> residuals)
     : settings_(std::move(settings)),
       points_(std::move(points)),
@@ -108,34 +110,34 @@ ResidualInterpolation::ResidualInterpolation(InterpolationSettings settings, std
   if (factor_.ok()) weights_ = factor_.solve(residuals_);
 }
 
-std::vector<double> ResidualInterpolation::covariances(const Coordinates& at) const {
+std::vector<double> ResidualInterpolation::covariances(const InterpolationPoint& point) const {
   std::vector<double> out;
   out.reserve(points_.size());
-  for (const Coordinates& point : points_)
-    out.push_back(settings_.amplitude * settings_.amplitude * likeness(at, point, settings_).correlation());
+  for (const InterpolationPoint& measured : points_)
+    out.push_back(settings_.amplitude * settings_.amplitude * likeness(point, measured, settings_).correlation());
   return out;
 }
 
-double ResidualInterpolation::mean(const Coordinates& at) const {
+double ResidualInterpolation::mean(const InterpolationPoint& point) const {
   if (weights_.empty()) return 0;
-  const std::vector<double> k = covariances(at);
+  const std::vector<double> k = covariances(point);
   double sum = 0;
   for (std::size_t i = 0; i < k.size(); ++i) sum += k[i] * weights_[i];
   return sum;
 }
 
-double ResidualInterpolation::uncertainty(const Coordinates& at) const {
+double ResidualInterpolation::uncertainty(const InterpolationPoint& point) const {
   if (weights_.empty()) return 1;
-  const std::vector<double> y = factor_.solve_lower(covariances(at));
+  const std::vector<double> y = factor_.solve_lower(covariances(point));
   double explained = 0;
   for (double x : y) explained += x * x;
   return std::sqrt(std::clamp(1 - explained / (settings_.amplitude * settings_.amplitude), 0.0, 1.0));
 }
 
-InterpolationSettings fit_interpolation(const std::vector<Coordinates>& points, const std::vector<double>& residuals,
-                                        std::vector<std::size_t> amounts) {
+InterpolationSettings fit_interpolation(const std::vector<InterpolationPoint>& points,
+                                        const std::vector<double>& residuals, std::vector<std::size_t> amounts) {
   // Climbs with steps that grow while the slope keeps its sign and halve when it changes (Riedmiller, Braun 1993).
-  std::vector<double> h(points.empty() ? 0 : points.front().size(), std::log(kLength));
+  std::vector<double> h(points.empty() ? 0 : points.front().at.size(), std::log(kLength));
   h.push_back(std::log(kAmplitude));
   h.push_back(std::log(kNoise));
   std::vector<double> step(h.size(), 0.2);

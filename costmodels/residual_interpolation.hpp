@@ -4,13 +4,14 @@
 // Scope and limits: zero-mean process with a Matern-3/2 kernel, one length per coordinate, plus measurement noise.
 // Some coordinates may say how much of something is done, as images of a convolution, instead of what: half of the
 // variance is then shared by all amounts, so that what a physical model misses of a layer, it misses of more and less
-// of it too. Far from everything measured, by more than amounts, the mean returns to 0, so that the physical model
+// of it too. Points of different kinds, as an addition and a softmax, say nothing of each other, but share the
+// settings. Far from everything measured, by more than amounts, the mean returns to 0, so that the physical model
 // alone decides there; uncertainty() says how far that has gone. A few hundred points: cost grows with their cube.
 // Reference: Rasmussen, Williams 2006, "Gaussian Processes for Machine Learning", eq. 2.25, 2.26, 5.9; section 4.2.4
 // (sums of kernels).
 
 #include <cstddef>
-#include <span>
+#include <string>
 #include <vector>
 
 #include "costmodels/dense.hpp"
@@ -18,6 +19,11 @@
 namespace epocast {
 
 using Coordinates = std::vector<double>;
+
+struct InterpolationPoint {
+  Coordinates at;
+  std::string kind = {};
+};
 
 /// Shape of the process. Fitted; see fit_interpolation().
 struct InterpolationSettings {
@@ -29,24 +35,24 @@ struct InterpolationSettings {
 
 class ResidualInterpolation {
  public:
-  /// Coordinates and residuals of the measured points; may be empty. REQUIRES equal numbers, and a length for each
-  /// coordinate.
-  ResidualInterpolation(InterpolationSettings settings, std::vector<Coordinates> points, std::vector<double> residuals);
+  /// The measured points and their residuals; may be empty. REQUIRES equal numbers, and a length for each coordinate.
+  ResidualInterpolation(InterpolationSettings settings, std::vector<InterpolationPoint> points,
+                        std::vector<double> residuals);
 
   /// Expected residual at a point.
-  double mean(const Coordinates& at) const;
+  double mean(const InterpolationPoint& point) const;
   /// Standard deviation there over `amplitude`: near 0 at measured points, 1 far from all.
-  double uncertainty(const Coordinates& at) const;
+  double uncertainty(const InterpolationPoint& point) const;
 
   const InterpolationSettings& settings() const { return settings_; }
-  const std::vector<Coordinates>& points() const { return points_; }
+  const std::vector<InterpolationPoint>& points() const { return points_; }
   const std::vector<double>& residuals() const { return residuals_; }
 
  private:
-  std::vector<double> covariances(const Coordinates& at) const;
+  std::vector<double> covariances(const InterpolationPoint& point) const;
 
   InterpolationSettings settings_;
-  std::vector<Coordinates> points_;
+  std::vector<InterpolationPoint> points_;
   std::vector<double> residuals_;
   Cholesky factor_;
   std::vector<double> weights_;
@@ -54,7 +60,7 @@ class ResidualInterpolation {
 
 /// Settings of the greatest posterior density given the points, with lengths expected near 3 (an eightfold size), noise
 /// near 3 % and amplitude near 30 %; with these `amounts`. Deterministic.
-InterpolationSettings fit_interpolation(const std::vector<Coordinates>& points, const std::vector<double>& residuals,
-                                        std::vector<std::size_t> amounts = {});
+InterpolationSettings fit_interpolation(const std::vector<InterpolationPoint>& points,
+                                        const std::vector<double>& residuals, std::vector<std::size_t> amounts = {});
 
 }  // namespace epocast

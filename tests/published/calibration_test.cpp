@@ -107,8 +107,8 @@ TEST_CASE("held-out all-reduces and messages of 1 MB and more are predicted with
 }
 
 TEST_CASE("the shipped calibrations are those that the shipped measurements give") {
-  for (const std::string device :
-       {"knl7250", "v100", "p100", "t4", "gtx_1080_ti", "v100_fp16", "t4_fp16", "h100", "h100_tf32"}) {
+  for (const std::string device : {"knl7250", "v100", "p100", "t4", "gtx_1080_ti", "v100_fp16", "t4_fp16", "h100",
+                                   "h100_tf32", "h100_bf16_pytorch", "a40_bf16"}) {
     const KernelMeasurements m = measurements(device);
     const ComputeCalibration shipped = load_compute_calibration(kCostModels / "calibrations" / (device + ".yaml"));
     for (const TestedFit& tested : fit_all(m.timings, shipped.rates)) {

@@ -78,10 +78,10 @@ TEST_CASE("a robust fit takes the better of two valleys, if it is told where the
 }
 
 TEST_CASE("interpolation returns what was measured, decays to nothing far away, and learns its lengths") {
-  std::vector<Coordinates> at;
+  std::vector<InterpolationPoint> at;
   std::vector<double> y;
   for (int i = 0; i < 20; ++i) {
-    at.push_back({0.5 * i, static_cast<double>(i % 2)});
+    at.push_back({{0.5 * i, static_cast<double>(i % 2)}});
     y.push_back(0.3 * std::sin(0.5 * i));  // the second coordinate does not matter
   }
   const InterpolationSettings settings = fit_interpolation(at, y);
@@ -89,31 +89,59 @@ TEST_CASE("interpolation returns what was measured, decays to nothing far away, 
   CHECK(settings.lengths[1] > settings.lengths[0]);
   const ResidualInterpolation process(settings, at, y);
   CHECK(process.mean(at[7]) == Approx(y[7]).margin(0.02));
-  CHECK(process.mean({3.75, 0}) == Approx(0.3 * std::sin(3.75)).margin(0.03));
+  CHECK(process.mean({{3.75, 0}}) == Approx(0.3 * std::sin(3.75)).margin(0.03));
   CHECK(process.uncertainty(at[7]) < 0.2);
-  CHECK(std::abs(process.mean({1e3, 0})) < 1e-9);
-  CHECK(process.uncertainty({1e3, 0}) == Approx(1).margin(1e-6));
+  CHECK(std::abs(process.mean({{1e3, 0}})) < 1e-9);
+  CHECK(process.uncertainty({{1e3, 0}}) == Approx(1).margin(1e-6));
   const ResidualInterpolation nothing({{1, 1}, 0.3, 0.03}, {}, {});
-  CHECK(nothing.mean({0, 0}) == 0);
-  CHECK(nothing.uncertainty({0, 0}) == 1);
+  CHECK(nothing.mean({{0, 0}}) == 0);
+  CHECK(nothing.uncertainty({{0, 0}}) == 1);
 }
 
 TEST_CASE("half of what interpolation learns of one amount holds for all amounts of the same thing") {
   const InterpolationSettings settings{.lengths = {1, 1}, .amplitude = 0.3, .noise = 0.03, .amounts = {0}};
-  const ResidualInterpolation process(settings, {{0, 0}}, {0.2});
+  const ResidualInterpolation process(settings, {{{0, 0}}}, {0.2});
   const double here = 0.09 / (0.09 + 0.0009) * 0.2;  // of one point, Rasmussen and Williams, eq. 2.25
-  CHECK(process.mean({0, 0}) == Approx(here));
-  CHECK(process.mean({1e3, 0}) == Approx(here / 2));
-  CHECK(std::abs(process.mean({0, 1e3})) < 1e-9);
-  CHECK(process.uncertainty({1e3, 0}) == Approx(std::sqrt(1 - 0.25 * 0.09 / (0.09 + 0.0009))));
+  CHECK(process.mean({{0, 0}}) == Approx(here));
+  CHECK(process.mean({{1e3, 0}}) == Approx(here / 2));
+  CHECK(std::abs(process.mean({{0, 1e3}})) < 1e-9);
+  CHECK(process.uncertainty({{1e3, 0}}) == Approx(std::sqrt(1 - 0.25 * 0.09 / (0.09 + 0.0009))));
+}
+
+TEST_CASE("points of one kind say nothing of another kind at the same place") {
+  const InterpolationSettings settings{.lengths = {1}, .amplitude = 0.3, .noise = 0.03};
+  const ResidualInterpolation process(settings, {{{0}, "add"}, {{0}, "softmax"}}, {0.2, -0.4});
+  const double learnt = 0.09 / (0.09 + 0.0009);
+  CHECK(process.mean({{0}, "add"}) == Approx(0.2 * learnt));
+  CHECK(process.mean({{0}, "softmax"}) == Approx(-0.4 * learnt));
+  CHECK(process.mean({{0}, "loss"}) == 0);
+  CHECK(process.uncertainty({{0}, "loss"}) == 1);
+}
+
+TEST_CASE("what one operation's kernels miss of the formula does not change another's time") {
+  // Additions cross from a cache's bandwidth to memory's; softmax is of one bandwidth all over.
+  const DeviceRates rates{FlopPerSecond(1e13), BytesPerSecond(1e12), 10};
+  const auto softmax = [](std::int64_t values) { return 5e-6 + 4e-12 * static_cast<double>(values); };
+  std::vector<KernelTiming> points;
+  for (std::int64_t values = 1 << 16; values <= 1 << 27; values *= 2) {
+    const double cached = values < 1 << 23 ? 0.4 : 1;
+    points.push_back({{MemoryShape{"add", values}}, Seconds(5e-6 + cached * 5e-12 * static_cast<double>(values))});
+    points.push_back({{MemoryShape{"softmax", values}}, Seconds(softmax(values))});
+  }
+  const KernelFit fit = fit_kernels(points, rates);
+  for (std::int64_t values = 3 << 16; values < 1 << 27; values *= 2) {
+    const double time = fit.time(kernel_work({MemoryShape{"softmax", values}}), rates);
+    CAPTURE(values);
+    CHECK(time == Approx(softmax(values)).epsilon(0.02));
+  }
 }
 
 TEST_CASE("lengths of interpolation are learnt as well where one coordinate is an amount") {
   // What is left over depends on the second coordinate alone, the kind; the first, the amount, changes nothing.
-  std::vector<Coordinates> at;
+  std::vector<InterpolationPoint> at;
   std::vector<double> y;
   for (int i = 0; i < 24; ++i) {
-    at.push_back({static_cast<double>(i % 3), 0.5 * (i / 3)});
+    at.push_back({{static_cast<double>(i % 3), 0.5 * (i / 3)}});
     y.push_back(0.3 * std::sin(0.5 * (i / 3)));
   }
   const InterpolationSettings settings = fit_interpolation(at, y, {0});
@@ -121,9 +149,9 @@ TEST_CASE("lengths of interpolation are learnt as well where one coordinate is a
   CHECK(settings.lengths[0] > settings.lengths[1]);
   const ResidualInterpolation process(settings, at, y), without(fit_interpolation(at, y), at, y);
   const double expected = 0.3 * std::sin(1.5);
-  CHECK(process.mean({1, 1.5}) == Approx(expected).margin(0.02));
+  CHECK(process.mean({{1, 1.5}}) == Approx(expected).margin(0.02));
   // Ten steps away the amounts in between were never seen.
-  CHECK(std::abs(process.mean({12, 1.5}) - expected) < std::abs(without.mean({12, 1.5}) - expected));
+  CHECK(std::abs(process.mean({{12, 1.5}}) - expected) < std::abs(without.mean({{12, 1.5}}) - expected));
 }
 
 TEST_CASE("a kernel fit predicts shapes that obey its formula") {
