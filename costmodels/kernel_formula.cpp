@@ -29,13 +29,10 @@ double roofs_time(std::span<const double> c, double class_factor, const KernelWo
   const double overhead = c[0], efficiency = c[1], memory_efficiency = c[2];
   const double m_half = c[3], n_half = c[4], k_half = c[5], work_half = c[6];
   const double byte_time = in_format(w.bytes, rates) / (rates.memory_bandwidth.value * memory_efficiency);
-  double busy = byte_time / class_factor;
-  if (w.flop > 0) {
-    const double reached = efficiency * class_factor * saturation(w.m, m_half) * saturation(w.n, n_half) *
-                           saturation(w.k, k_half) * saturation(w.count * w.m * w.n / rates.units, work_half);
-    busy = smooth_maximum(w.flop / (rates.peak_rate.value * reached), byte_time);
-  }
-  return overhead * w.repeats + busy;
+  if (w.flop == 0) return (overhead * w.repeats + byte_time) / class_factor;
+  const double reached = efficiency * class_factor * saturation(w.m, m_half) * saturation(w.n, n_half) *
+                         saturation(w.k, k_half) * saturation(w.count * w.m * w.n / rates.units, work_half);
+  return overhead * w.repeats + smooth_maximum(w.flop / (rates.peak_rate.value * reached), byte_time);
 }
 
 struct Tile {

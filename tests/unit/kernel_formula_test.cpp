@@ -94,6 +94,14 @@ TEST_CASE("a deep product of few results is cut along k, and pays for its partia
   CHECK(dear == Approx(std::pow(std::pow(one_unit, 4) + std::pow(bytes, 4), 0.25)));
 }
 
+TEST_CASE("a kernel that only moves data takes its launch and its bytes, as often as its operation has passes") {
+  const DeviceRates rates{FlopPerSecond(4e12), BytesPerSecond(1e9), 4};
+  const KernelWork work = kernel_work({MemoryShape{"softmax", 250}, KernelPass::forward});  // 1000 bytes of fp32
+  const std::vector<double> c{2e-6, 1, 0.5, 1, 1, 1, 1};  // launch, efficiencies, half sizes
+  CHECK(kernel_time(KernelFormula::roofs, c, 1, work, rates) == Approx(4e-6));
+  CHECK(kernel_time(KernelFormula::roofs, c, 0.25, work, rates) == Approx(16e-6));
+}
+
 TEST_CASE("attention counts half of the square when causal, 2.5 times the FLOP backward, and shared keys once") {
   AttentionShape s{
       .batch = 2, .heads = 8, .kv_heads = 8, .queries = 512, .keys = 512, .key_features = 64, .value_features = 64};
