@@ -8,6 +8,8 @@
 // where there is none, the constants as they are, which apply to the own rates. No residuals are taken over: the other
 // device's do not hold here.
 //
+// Of the same device: kernels that only move data keep the other libraries' bandwidth, with the own launch.
+//
 // Scope and limits: software of the same kind on devices of the same kind. What is borrowed in proportion counts as
 // extrapolated (KernelFit::extrapolates()), so that forecasts say so.
 

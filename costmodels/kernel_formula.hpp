@@ -8,8 +8,8 @@
 //     T_flop = FLOP / (peak * efficiency * class factor * s(m, m_half) s(n, n_half) s(k, k_half)
 //              s(count m n / units, work_half)),   s(x, half) = x / (x + half)
 //     T_bytes = bytes / (bandwidth * memory_efficiency)
-// A kernel without FLOP takes (overhead + T_bytes) / class factor: an operation that is slow by its bytes is several
-// kernels or passes over them, each of which begins and ends.
+// A kernel without FLOP takes (overhead * repeats + T_bytes) / class factor: an operation that is slow by its bytes is
+// several kernels or passes over them, each of which begins and ends.
 //
 // tiles (products in tf32, fp16, bf16 and fp8, which libraries compute tile by tile on the multiprocessors' matrix
 // units):
