@@ -36,6 +36,26 @@ double efficiency_ratio(const KernelFit& own, const KernelFit& other) {
   return of(other) / of(own);
 }
 
+/// Of a class whose kernels only move data: of many small kernels the launch, or what else is not bytes, shapes the
+/// fitted factor; what is borrowed is for the large ones that a step waits for. The median of the measured ones, each
+/// with the weight of its bytes.
+FittedParameter factor_by_bytes(const KernelFit& fit, const std::string& kernel_class, const FittedParameter& factor,
+                                const DeviceRates& rates) {
+  std::vector<std::pair<double, double>> measured;  // factor, bytes
+  double all = 0;
+  for (const KernelTiming& point : fit.points) {
+    const KernelWork work = kernel_work(point.shape);
+    if (work.kernel_class != kernel_class) continue;
+    measured.emplace_back(fit.physical_time(work, rates) / point.time.value, moved_bytes(work, rates));
+    all += measured.back().second;
+  }
+  std::ranges::sort(measured);
+  double below = 0;
+  for (const auto& [ratio, bytes] : measured)
+    if ((below += bytes) >= all / 2) return times(factor, ratio);
+  return factor;
+}
+
 /// A pass of the family that both calibrations have.
 std::pair<const KernelFit*, const KernelFit*> common_pass(const ComputeCalibration& own,
                                                           const ComputeCalibration& other, const std::string& family) {
@@ -49,6 +69,9 @@ KernelFit borrow(const KernelFit& missing, const ComputeCalibration& own, const 
                  const std::string& name) {
   KernelFit fit = missing;
   fit.borrowed_from = name;
+  if (fit.family == "memory")
+    for (auto& [kernel_class, factor] : fit.class_factors)
+      factor = factor_by_bytes(missing, kernel_class, factor, other.rates);
   fit.points.clear();
   fit.residuals = ResidualInterpolation({}, {}, {});
   fit.quality = {};
@@ -84,7 +107,9 @@ std::string borrow_missing(ComputeCalibration& own, const ComputeCalibration& ot
     const double ratio = by_rates ? efficiency_ratio(*mine, theirs) : class_ratio(*mine, theirs);
     for (const auto& [kernel_class, factor] : theirs.class_factors)
       if (mine->find_class(kernel_class) == nullptr) {
-        mine->class_factors.emplace_back(kernel_class, times(factor, ratio));
+        const FittedParameter rate =
+            theirs.family == "memory" ? factor_by_bytes(theirs, kernel_class, factor, other.rates) : factor;
+        mine->class_factors.emplace_back(kernel_class, times(rate, ratio));
         added.push_back(fmt::format("{} {}", theirs.family, kernel_class));
       }
   }

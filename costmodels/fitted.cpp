@@ -108,6 +108,7 @@ std::vector<LayerKernel> Fitted::kernels_of(const Layer& layer, std::int64_t bat
   KernelStyle style =
       kernel_style(calibration_.rates.precision, calibration_.find("attention", KernelPass::forward) != nullptr);
   style.loss = settings_.loss;
+  style.attention = settings_.attention;
   return layer_kernels(layer, batch, pass, style);
 }
 
@@ -129,17 +130,20 @@ Seconds Fitted::time(const Layer& layer, std::int64_t batch, KernelPass pass) co
 Seconds Fitted::update(const Layer& layer) const {
   if (layer.parameter_count() == 0) return Seconds(0);
   const std::int64_t parameters = update_kernels_.fused() ? update_kernels_.parameters() : layer.parameter_count();
-  const Chosen measured_update =
-      choose(calibration_,
-             {MemoryShape{std::string("update_") + to_string(optimizer_), optimizer_accesses(optimizer_) * parameters},
-              KernelPass::forward});
+  MemoryShape moved{std::string("update_") + to_string(optimizer_), optimizer_accesses(optimizer_) * parameters};
+  // A kernel for each operation moves data as additions do, in fp32 whatever the network's format.
+  if (update_kernels_.by_operation())
+    moved = {"add", std::llround(update_kernels_.accesses(optimizer_) * static_cast<double>(parameters) * 4 /
+                                 bytes_per_value(calibration_.rates.precision))};
+  const Chosen measured_update = choose(calibration_, {moved, KernelPass::forward});
   if (knows_kind(measured_update)) {
     const Seconds kernel(measured_update.fit->time(measured_update.work, calibration_.rates) / settings_.memory_rate);
     return update_kernels_.fused() ? update_kernels_.share(layer) * kernel : kernel;
   }
   Device measured = device_;
   measured.memory_bandwidth = settings_.memory_rate * calibration_.rates.memory_bandwidth;
-  return kOverhead * update_kernels_.launches(layer) + update_time(layer, measured, optimizer_, kMemoryEfficiency);
+  return kOverhead * update_kernels_.launches(layer) +
+         update_time(layer, measured, update_kernels_.accesses(optimizer_), kMemoryEfficiency);
 }
 
 PassTimes Fitted::times(const Layer& layer, std::int64_t batch, const Device& /*device*/) const {

@@ -27,6 +27,7 @@ struct FittedSettings {
   double product_rate = 1;  ///< by how much products and attention are faster than on the device measured
   double memory_rate = 1;   ///< kernels that only move data, and updates
   LossKernels loss = LossKernels::framework;
+  AttentionKernels attention = AttentionKernels::fused_softmax;
 };
 
 class Fitted : public CostModel {

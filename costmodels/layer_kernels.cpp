@@ -155,6 +155,49 @@ std::vector<LayerKernel> location_attention(const AttentionParts& a, std::int64_
   return out;
 }
 
+/// Heads are copied side by side for each product, gradients back (torch.matmul of permuted tensors), and each
+/// operation on the scores is a kernel of its own. Under autocast the softmax writes fp32, which is dropped out so, and
+/// cast back for its product.
+std::vector<LayerKernel> attention_by_operation(const AttentionParts& a, std::int64_t batch, KernelPass pass,
+                                                const KernelStyle& style) {
+  const double scores = d(batch) * a.pairs * d(a.heads);
+  const double wide = style.attention == AttentionKernels::autocast && casts(style) ? kWideBytes : style.value_bytes;
+  const double softmax = wide / style.value_bytes;  // accesses of a value
+  const double keys = d(a.causal ? a.queries : a.keys());
+  std::vector<LayerKernel> out;
+  const auto move = [&](const char* op, double accesses) { out.push_back(memory(op, accesses * scores, pass)); };
+  const auto copy = [&](double values) { out.push_back(memory("rearrange", 2 * d(batch) * values, pass)); };
+  const auto copy_inputs = [&] {
+    copy(d(a.queries) * d(a.key_features));
+    copy(keys * d(a.key_features));
+    copy(keys * d(a.value_features));
+  };
+  const auto copy_output = [&] { copy(d(a.queries) * d(a.value_features)); };
+  if (pass == KernelPass::forward) {
+    copy_inputs();
+    out.push_back(a.scores(batch, pass));
+    move("activation", 2);  // scaled
+    move("add", 2);         // masked
+    move("softmax", 1 + softmax);
+    if (a.dropout) move("dropout", 2 * softmax + mask_accesses(style));
+    if (softmax > 1) move("activation", softmax + 1);
+    out.push_back(a.sum(batch, pass));
+    copy_output();
+    return out;
+  }
+  copy_output();
+  for (int i = 0; i < 2; ++i) {
+    out.push_back(a.sum(batch, pass));
+    out.push_back(a.scores(batch, pass));
+  }
+  if (softmax > 1) move("activation", 1 + softmax);
+  if (a.dropout) move("dropout", 2 * softmax + mask_accesses(style));
+  move("softmax", 2 * softmax + 1);
+  move("activation", 2);
+  copy_inputs();
+  return out;
+}
+
 std::vector<LayerKernel> attention(const Layer& layer, std::int64_t batch, KernelPass pass, const KernelStyle& style) {
   const AttentionParts a(layer);
   if (a.location_filters > 0) return location_attention(a, batch, pass);
@@ -166,6 +209,8 @@ std::vector<LayerKernel> attention(const Layer& layer, std::int64_t batch, Kerne
     return out;
   }
   if (a.fused && style.fused_attention) return {a.whole(batch, pass)};
+  if (!a.fused && !a.additive && style.attention != AttentionKernels::fused_softmax)
+    return attention_by_operation(a, batch, pass, style);
   if (pass == KernelPass::forward) {
     out.push_back(a.additive ? memory("attention", 2 * terms, pass) : a.scores(batch, pass));
     if (!a.fused) add_softmax(out, scores, batch * a.heads, pass, style);
@@ -290,15 +335,24 @@ std::vector<LayerKernel> linear(const Layer& layer, std::int64_t batch, KernelPa
   return out;
 }
 
+std::ptrdiff_t index_of(const char* key, const std::vector<std::string>& names, const std::string& name) {
+  const auto found = std::ranges::find(names, name);
+  if (found == names.end())
+    throw std::invalid_argument(std::string("unknown ") + key + " '" + name + "'" + name_hint(name, names));
+  return found - names.begin();
+}
+
 }  // namespace
 
 std::vector<std::string> loss_kernel_names() { return {"framework", "vocabulary_parallel", "fused"}; }
+std::vector<std::string> attention_kernel_names() { return {"fused_softmax", "eager", "autocast"}; }
 
 LossKernels parse_loss_kernels(const std::string& name) {
-  const std::vector<std::string> names = loss_kernel_names();
-  const auto found = std::ranges::find(names, name);
-  if (found == names.end()) throw std::invalid_argument("unknown loss '" + name + "'" + name_hint(name, names));
-  return static_cast<LossKernels>(found - names.begin());
+  return static_cast<LossKernels>(index_of("loss", loss_kernel_names(), name));
+}
+
+AttentionKernels parse_attention_kernels(const std::string& name) {
+  return static_cast<AttentionKernels>(index_of("attention", attention_kernel_names(), name));
 }
 
 KernelStyle kernel_style(Precision precision, bool fused_attention) {

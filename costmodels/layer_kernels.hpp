@@ -44,9 +44,19 @@ enum class LossKernels {
   fused,                ///< one kernel for each pass, in the format of the logits (flash-attn's CrossEntropyLoss)
 };
 
+/// By which kernels attention works out softmaxes that go through memory.
+enum class AttentionKernels {
+  fused_softmax,  ///< heads read where they are; scale, mask and softmax in one kernel (Megatron-LM)
+  eager,  ///< heads copied side by side; scores scaled, masked and normalised by a kernel each (Devlin et al. 2019 in
+          ///< PyTorch: NVIDIA/DeepLearningExamples, huggingface/transformers)
+  autocast,  ///< the same; softmaxes come in fp32, and are cast back for their product (PyTorch under autocast)
+};
+
 std::vector<std::string> loss_kernel_names();
-/// Throws std::invalid_argument.
+std::vector<std::string> attention_kernel_names();
+/// Both throw std::invalid_argument.
 LossKernels parse_loss_kernels(const std::string& name);
+AttentionKernels parse_attention_kernels(const std::string& name);
 
 /// How layers become kernels.
 struct KernelStyle {
@@ -54,6 +64,7 @@ struct KernelStyle {
   bool fused_attention = false;  ///< a fused attention layer is one kernel in each pass, KernelPass::backward included
   double value_bytes = 2;        ///< of an access, with Traffic::kernels: 2 or 4
   LossKernels loss = LossKernels::framework;
+  AttentionKernels attention = AttentionKernels::fused_softmax;
 };
 
 /// In fp32 layers move what they read and write; in all other formats kernels do.

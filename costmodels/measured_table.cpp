@@ -17,8 +17,8 @@ bool never_measured(const Layer& layer) { return layer.kind == LayerKind::input 
 
 }  // namespace
 
-MeasuredTable::MeasuredTable(TimingsFile file, Optimizer optimizer, std::string device_model)
-    : file_(std::move(file)), optimizer_(optimizer), device_model_(std::move(device_model)) {
+MeasuredTable::MeasuredTable(TimingsFile file, Optimizer optimizer, std::string device_model, UpdateKernels updates)
+    : file_(std::move(file)), update_accesses_(updates.accesses(optimizer)), device_model_(std::move(device_model)) {
   for (const TimingRow& row : file_.rows) {
     auto [found, is_new] = layers_.try_emplace(row.layer);
     LayerTimes& layer = found->second;
@@ -89,7 +89,8 @@ PassTimes MeasuredTable::times(const Layer& layer, std::int64_t batch, const Dev
   // An update does not depend on the batch: take the one measured at the next smaller batch size.
   auto update = measured.update.upper_bound(batch);
   if (update != measured.update.begin()) --update;
-  times.update = update->second ? *update->second : update_time(layer, device, optimizer_, kUpdateMemoryEfficiency);
+  times.update =
+      update->second ? *update->second : update_time(layer, device, update_accesses_, kUpdateMemoryEfficiency);
   return times;
 }
 

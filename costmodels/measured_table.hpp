@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "costmodels/interpolation.hpp"
+#include "costmodels/roofline.hpp"
 #include "costmodels/timings_file.hpp"
 #include "sim/cost_model.hpp"
 #include "sim/memory.hpp"
@@ -20,7 +21,7 @@ namespace epocast {
 class MeasuredTable : public CostModel {
  public:
   /// `device_model`: what hardware the study is for, for a caveat if it is not what was measured; empty for none.
-  MeasuredTable(TimingsFile file, Optimizer optimizer, std::string device_model = "");
+  MeasuredTable(TimingsFile file, Optimizer optimizer, std::string device_model = "", UpdateKernels updates = {});
 
   /// Throws ConfigError if the file has rows for layers that the model does not have or that are of another kind there,
   /// or lacks layers that it needs.
@@ -41,7 +42,7 @@ class MeasuredTable : public CostModel {
   [[noreturn]] void fail_absent(const Layer& layer) const;
 
   TimingsFile file_;
-  Optimizer optimizer_;
+  int update_accesses_;
   std::string device_model_;
   std::map<std::string, LayerTimes> layers_;
 };

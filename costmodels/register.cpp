@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
 #include <utility>
 
 #include "costmodels/calibration_choice.hpp"
@@ -57,19 +58,22 @@ EntryInfo measured_info() {
 }
 
 EntryInfo fitted_info() {
-  return {
-      "fitted", "a formula fitted to measured kernels of a device, with interpolation among them",
-      with_common(
-          {{"calibration", "", "a name in costmodels/calibrations, a path to a YAML file, or auto", "required",
-            "what `epocast calibrate compute` wrote; auto: the shipped one of the platform's device"},
-           {"launch", "s", "0..1 s", "the stack's",
-            "what the host needs to start a kernel of a forward pass; one of a backward pass takes 0.3 of that; "
-            "step_time "
-            "contains it"},
-           {"product_rate", "", "0.01..10", "1", "factor on the rate at which products and attention run"},
-           {"memory_rate", "", "0.01..10", "1", "factor on the rate of kernels that move data, and of updates"},
-           {"loss", "", "framework | vocabulary_parallel | fused", "framework",
-            "kernels of a loss in narrower formats than fp32: a framework's, Megatron-LM's, or one for each pass"}})};
+  return {"fitted", "a formula fitted to measured kernels of a device, with interpolation among them",
+          with_common(
+              {{"calibration", "", "a name in costmodels/calibrations, a path to a YAML file, or auto", "required",
+                "what `epocast calibrate compute` wrote; auto: the shipped one of the platform's device"},
+               {"launch", "s", "0..1 s", "the stack's",
+                "what the host needs to start a kernel of a forward pass; one of a backward pass takes 0.3 of that; "
+                "step_time "
+                "contains it"},
+               {"product_rate", "", "0.01..10", "1", "factor on the rate at which products and attention run"},
+               {"memory_rate", "", "0.01..10", "1", "factor on the rate of kernels that move data, and of updates"},
+               {"loss", "", "framework | vocabulary_parallel | fused", "framework",
+                "kernels of a loss in narrower formats than fp32: a framework's, Megatron-LM's, or one for each pass"},
+               {"attention", "", "fused_softmax | eager | autocast", "fused_softmax",
+                "kernels of attention whose softmaxes go through memory: scale, mask and softmax in one, or, with "
+                "copies of "
+                "heads, one each; under autocast in fp32"}})};
 }
 
 EntryInfo im2col_info() {
@@ -84,8 +88,23 @@ EntryInfo im2col_info() {
 }
 
 UpdateKernels update_kernels(const CostModelContext& context) {
-  return context.fused_updates ? UpdateKernels(*context.model) : UpdateKernels();
+  UpdateKernels out = context.fused_updates ? UpdateKernels(*context.model) : UpdateKernels();
+  out.set_accesses(context.update_accesses);
+  return out;
 }
+
+}  // namespace
+
+int read_update_accesses(const ConfigNode& accesses, Optimizer optimizer) {
+  const std::string word = accesses.is_scalar() ? accesses.as_string() : "";
+  if (word == "fused") return 0;
+  if (word == "foreach") return foreach_accesses(optimizer);
+  if (word.empty() || std::isdigit(static_cast<unsigned char>(word.front())) == 0)
+    throw accesses.error("give a count, as in `accesses: 33`, or one of fused and foreach");
+  return static_cast<int>(accesses.as_int(Range{1, 1000}));
+}
+
+namespace {
 
 std::unique_ptr<CostModel> make_roofline(const ConfigNode& options, const CostModelContext& context) {
   const RooflineOptions defaults;
@@ -120,14 +139,20 @@ std::unique_ptr<CostModel> make_measured(const ConfigNode& options, const CostMo
   require_precision(options.at("timings"), Precision::fp32, context);
   TimingsFile file = load_timings(find_data_file(options.at("timings"), {"timings", folder, ".csv"}));
   const Device& device = measured_device(file.header.at("device"), context);
-  auto table = std::make_unique<MeasuredTable>(std::move(file), context.optimizer, device.model);
+  auto table =
+      std::make_unique<MeasuredTable>(std::move(file), context.optimizer, device.model, update_kernels(context));
   table->check_covers(*context.model);
   return std::make_unique<NominallyScaled>(std::move(table), "timings '" + options.at("timings").as_string() + "'",
                                            device);
 }
 
-LossKernels read_loss(const ConfigNode& options) {
-  return options.has("loss") ? parse_name(options.at("loss"), parse_loss_kernels) : LossKernels::framework;
+FittedSettings read_fitted_settings(const ConfigNode& options) {
+  FittedSettings out;
+  out.product_rate = options.get("product_rate", out.product_rate, {0.01, 10});
+  out.memory_rate = options.get("memory_rate", out.memory_rate, {0.01, 10});
+  if (options.has("loss")) out.loss = parse_name(options.at("loss"), parse_loss_kernels);
+  if (options.has("attention")) out.attention = parse_name(options.at("attention"), parse_attention_kernels);
+  return out;
 }
 
 ComputeCalibration read_calibration(const ConfigNode& name, const CostModelContext& context) {
@@ -165,10 +190,7 @@ std::unique_ptr<CostModel> make_fitted(const ConfigNode& options, const CostMode
   const Device& device = measured_device(calibration.device, context);
   return std::make_unique<NominallyScaled>(
       std::make_unique<Fitted>(std::move(calibration), name.as_string(), context.optimizer, *context.model, device,
-                               update_kernels(context),
-                               FittedSettings{.product_rate = options.get("product_rate", 1.0, {0.01, 10}),
-                                              .memory_rate = options.get("memory_rate", 1.0, {0.01, 10}),
-                                              .loss = read_loss(options)}),
+                               update_kernels(context), read_fitted_settings(options)),
       "calibration '" + name.as_string() + "'", device);
 }
 

@@ -20,6 +20,7 @@ struct CostModelContext {
   const Device* device = nullptr;  ///< the one that timings and step times are of: usually the first worker
   Optimizer optimizer = Optimizer::sgd;
   bool fused_updates = false;
+  int update_accesses = 0;  ///< of each parameter's values; 0: the optimizer's, fused
   Precision precision = Precision::fp32;
   /// Other kinds of devices that train, of which measurements may be as well; empty if `device` is meant in any case.
   std::vector<const Device*> others = {};
@@ -32,6 +33,10 @@ CostModelRegistry make_cost_model_registry(const CostModelContext& context);
 /// those common to all. Keys that nobody knows stay unread for check_all_read(). REQUIRES context.model and
 /// context.device. Throws ConfigError.
 std::unique_ptr<CostModel> make_cost_model(const ConfigNode& compute, const CostModelContext& context);
+
+/// Accesses of each parameter's values in an update: a count, `foreach`, or `fused`, which is 0 here and as many as
+/// optimizer_accesses says. Throws ConfigError.
+int read_update_accesses(const ConfigNode& accesses, Optimizer optimizer);
 
 /// What a `compute:` map says of the host's launches. Throws ConfigError.
 LaunchSettings read_launches(const ConfigNode& compute);

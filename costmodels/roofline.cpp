@@ -40,8 +40,8 @@ double require_rate(double rate, const char* what, const Device& device) {
 
 }  // namespace
 
-Seconds update_time(const Layer& layer, const Device& device, Optimizer optimizer, double memory_efficiency) {
-  const double bytes = kUpdateBytes * optimizer_accesses(optimizer) * static_cast<double>(layer.parameter_count());
+Seconds update_time(const Layer& layer, const Device& device, int accesses, double memory_efficiency) {
+  const double bytes = kUpdateBytes * accesses * static_cast<double>(layer.parameter_count());
   if (bytes == 0) return Seconds(0);
   return Seconds(bytes / (memory_efficiency * require_rate(device.memory_bandwidth.value, "memory bandwidth", device)));
 }
@@ -71,8 +71,9 @@ PassTimes Roofline::times(const Layer& layer, std::int64_t batch, const Device& 
   if (layer.backward_data_flop > 0 || layer.kind == LayerKind::concat || layer.kind == LayerKind::rearrange)
     times.backward_data = kernel(layer.backward_data_flop);
   if (layer.backward_weights_flop > 0) times.backward_weights = kernel(layer.backward_weights_flop);
-  times.update = options_.overhead * options_.update_kernels.launches(layer) +
-                 update_time(layer, device, options_.optimizer, options_.memory_efficiency);
+  times.update =
+      options_.overhead * options_.update_kernels.launches(layer) +
+      update_time(layer, device, options_.update_kernels.accesses(options_.optimizer), options_.memory_efficiency);
   return times;
 }
 

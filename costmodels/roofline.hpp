@@ -18,7 +18,7 @@
 
 namespace epocast {
 
-/// Into how many kernels the update of a model's parameters is divided.
+/// Into how many kernels the update of a model's parameters is divided, and what these move.
 ///
 /// The optimizers of PyTorch on GPUs work on lists of tensors (foreach, fused: documentation of torch.optim, "By
 /// default, ... foreach"; Apex' multi_tensor_apply): a few kernels for a whole step, here one, of which every layer has
@@ -29,6 +29,11 @@ class UpdateKernels {
   UpdateKernels() = default;
   /// One for all parameters.
   explicit UpdateKernels(const Model& model) : parameters_(model.trained_count()) {}
+
+  /// How often an update reads and writes a parameter's values, where not as a fused one (optimizer_accesses).
+  void set_accesses(int accesses) { accesses_ = accesses; }
+  bool by_operation() const { return accesses_ > 0; }
+  int accesses(Optimizer optimizer) const { return accesses_ > 0 ? accesses_ : optimizer_accesses(optimizer); }
 
   bool fused() const { return parameters_ > 0; }
   /// Parameters that one kernel updates. REQUIRES: fused().
@@ -44,6 +49,7 @@ class UpdateKernels {
 
  private:
   std::int64_t parameters_ = 0;
+  int accesses_ = 0;
 };
 
 struct RooflineOptions {
@@ -66,6 +72,6 @@ class Roofline : public CostModel {
 
 /// Time to read and write parameters, gradients and optimizer state once each as the optimizer needs (see
 /// optimizer_accesses), at this fraction of the device's memory bandwidth. Throws ConfigError if that is unknown.
-Seconds update_time(const Layer& layer, const Device& device, Optimizer optimizer, double memory_efficiency);
+Seconds update_time(const Layer& layer, const Device& device, int accesses, double memory_efficiency);
 
 }  // namespace epocast

@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "costmodels/layer_kernels.hpp"
+#include "costmodels/register.hpp"
 #include "sim/config_word.hpp"
 #include "sim/data_file.hpp"
 
@@ -70,9 +71,13 @@ SoftwareStack::SoftwareStack(const ConfigNode& root) : name_(root.at("stack").as
   interference_ = root.get("interference", interference_, Range{0, kMostInterference});
   spread_ = root.get("spread", spread_, Range{0, 1});
   scale(root.get("scale", 1.0, Range{0, 100}));
-  if (root.has("loss")) {
-    loss_ = root.at("loss");
-    parse_name(*loss_, parse_loss_kernels);
+  for (const char* key : {"loss", "attention"})
+    if (root.has(key)) kernels_.push_back({key, root.at(key)});
+  if (root.has("loss")) parse_name(root.at("loss"), parse_loss_kernels);
+  if (root.has("attention")) parse_name(root.at("attention"), parse_attention_kernels);
+  if (root.has("update_accesses")) {
+    update_accesses_ = root.at("update_accesses");
+    read_update_accesses(*update_accesses_, Optimizer::sgd);
   }
   launch_ = root.get("launch", launch_, Range{0, 1});
   if (root.has("input")) {

@@ -22,6 +22,8 @@
 //     scale: 1                        # factor on copies, processor time, handshake, collective_overhead, interference, spread
 //     launch: 5 us                    # what the host needs to start a kernel, where a study does not say compute.launch
 //     loss: fused                     # default of compute.loss
+//     attention: eager                # default of compute.attention
+//     update_accesses: foreach        # default of optimizer.accesses
 //     input: {per_worker: 800, per_node: 4000}   # samples/s
 //     ranges: {spread: [0, 0.05]}     # in which the true value of a key lies in nine of ten cases
 //     unexplained: 0.08               # share of its time by which a run is off for other reasons, in as many
@@ -85,8 +87,10 @@ class SoftwareStack {
     ConfigNode value;
   };
   std::vector<Default> defaults(const std::string& strategy) const;
-  /// `loss` of the cost model `fitted`, where a study leaves it out.
-  const std::optional<ConfigNode>& loss() const { return loss_; }
+  /// Options of the cost model `fitted` that say which kernels a framework runs, where a study leaves them out.
+  const std::vector<Default>& kernels() const { return kernels_; }
+  /// `optimizer.accesses`, likewise.
+  const std::optional<ConfigNode>& update_accesses() const { return update_accesses_; }
   /// What the host needs to start a kernel of a forward pass, where a study does not say it.
   Seconds launch() const { return launch_; }
 
@@ -122,7 +126,8 @@ class SoftwareStack {
   Seconds collective_overhead_;
   double interference_ = 0;
   double spread_ = 0;
-  std::optional<ConfigNode> loss_;
+  std::vector<Default> kernels_;
+  std::optional<ConfigNode> update_accesses_;
   Seconds launch_;
   double worker_input_ = 0, node_input_ = 0;  ///< samples/s; 0: any number
   std::vector<Ends> ends_;

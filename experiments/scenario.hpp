@@ -80,6 +80,7 @@ struct ScenarioSetup {
   std::vector<MeasuredCollectives> measured_collectives;  ///< the first whose scope fits counts
   Optimizer optimizer = Optimizer::sgd;
   bool fused_updates = true;  ///< all parameters by one kernel a step
+  int update_accesses = 0;    ///< of each parameter's values; 0: as few as a fused optimizer makes
   Precision precision = Precision::fp32;
   MemorySettings memory;
   std::optional<PackedLengths> lengths;  ///< of sequences in a sample; the model is packed already

@@ -334,9 +334,13 @@ Precision read_precision(const ConfigNode& node, const ScenarioSetup& setup) {
 CostModelContext cost_model_context(const ScenarioSetup& setup, const ConfigNode& compute,
                                     const std::filesystem::path& data) {
   const auto device = [&](DeviceId id) { return &setup.cluster.devices[static_cast<std::size_t>(id)]; };
-  CostModelContext context{
-      data,           &setup.model, device(setup.phases.front().workers.front()), setup.optimizer, setup.fused_updates,
-      setup.precision};
+  CostModelContext context{data,
+                           &setup.model,
+                           device(setup.phases.front().workers.front()),
+                           setup.optimizer,
+                           setup.fused_updates,
+                           setup.update_accesses,
+                           setup.precision};
   if (compute.has("device")) {
     context.device = device(find_device(setup.cluster, compute.at("device")));
     return context;
@@ -405,6 +409,8 @@ ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registri
     const ConfigNode optimizer = map_or_name(config.at("optimizer"), "optimizer", "name");
     if (optimizer.has("name")) setup.optimizer = parse_name(optimizer.at("name"), parse_optimizer);
     setup.fused_updates = optimizer.get("fused", setup.fused_updates);
+    if (optimizer.has("accesses"))
+      setup.update_accesses = read_update_accesses(optimizer.at("accesses"), setup.optimizer);
     optimizer.check_all_read();
   }
   if (config.has("precision")) setup.precision = read_precision(config.at("precision"), setup);

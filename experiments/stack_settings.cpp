@@ -25,12 +25,27 @@ std::int64_t most_on_a_node(const StrategyContext& context) {
 }
 
 /// Only the cost model `fitted` knows kernels.
-ConfigNode with_loss(const ConfigNode& config, const SoftwareStack& stack) {
-  if (!stack.loss() || !config.has("compute") || !config.at("compute").is_map()) return config;
+ConfigNode with_kernels(const ConfigNode& config, const SoftwareStack& stack) {
+  if (!config.has("compute") || !config.at("compute").is_map()) return config;
   const ConfigNode compute = config.at("compute");
   const bool known = compute.has("cost_model") && compute.at("cost_model").is_scalar() &&
                      compute.at("cost_model").as_string() == "fitted";
-  return known && !compute.has("loss") ? config.with("compute.loss", *stack.loss()) : config;
+  ConfigNode out = config;
+  for (const auto& [option, value] : stack.kernels())
+    if (known && !compute.has(option)) out = out.with("compute." + option, value);
+  return out;
+}
+
+/// How often updates read and write parameters.
+ConfigNode with_updates(const ConfigNode& config, const SoftwareStack& stack) {
+  if (!stack.update_accesses()) return config;
+  ConfigNode out = config;
+  if (config.has("optimizer")) {
+    const ConfigNode optimizer = config.at("optimizer");
+    if (optimizer.is_map() ? optimizer.has("accesses") : !optimizer.is_scalar()) return config;
+    if (optimizer.is_scalar()) out = config.without("optimizer").with("optimizer.name", optimizer);
+  }
+  return out.with("optimizer.accesses", *stack.update_accesses());
 }
 
 /// `options` with those of the defaults that they leave out, under `prefix` in the study.
@@ -96,7 +111,7 @@ ConfigNode with_options(const ConfigNode& config, const SoftwareStack& stack, co
 
 ConfigNode with_stack_defaults(const ConfigNode& config, const SoftwareStack& stack,
                                const StrategyRegistry& strategies) {
-  return with_options(with_loss(config, stack), stack, strategies);
+  return with_options(with_updates(with_kernels(config, stack), stack), stack, strategies);
 }
 
 bool add_input(CyclicTaskGraph& graph, const SoftwareStack& stack, const StrategyContext& context) {

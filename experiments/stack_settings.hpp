@@ -8,10 +8,10 @@
 
 namespace epocast {
 
-/// The study's configuration with the stack's defaults of strategy options, and of compute.launch, in place. An option
-/// that says how gradients are put together (granularity) takes those of the stack that say so, too, out of force. A
-/// preset takes those of the strategy that it is a setting of, and the all-reduce of a composition those of
-/// data_parallel, as far as they have the options.
+/// The study's configuration with the stack's defaults of strategy options, and of the kernels that a framework runs,
+/// in place. An option that says how gradients are put together (granularity) takes those of the stack that say so,
+/// too, out of force. A preset takes those of the strategy that it is a setting of, and the all-reduce of a composition
+/// those of data_parallel, as far as they have the options.
 ConfigNode with_stack_defaults(const ConfigNode& config, const SoftwareStack& stack,
                                const StrategyRegistry& strategies);
 

@@ -60,6 +60,25 @@ int optimizer_accesses(Optimizer optimizer) {
   return optimizer == Optimizer::lamb ? plain + 6 : plain;
 }
 
+int foreach_accesses(Optimizer optimizer) {
+  constexpr int kScale = 2, kAdd = 3;  // in place: a tensor, and with another one
+  constexpr int kDecayGradient = kAdd, kDecayWeights = kScale, kStep = kAdd;
+  constexpr int kFirstMoment = kScale + kAdd, kSecondMoment = kScale + kAdd;
+  switch (optimizer) {
+    case Optimizer::sgd: return kDecayGradient + kStep;
+    case Optimizer::momentum: return kDecayGradient + kScale + kAdd + kStep;
+    // Interpolated first moment; root, its correction and epsilon; the step reads three tensors.
+    case Optimizer::adam: return kDecayWeights + kAdd + kSecondMoment + 3 * kScale + 4;
+    // Copied, scaled, gradient added, sign; the step, and the moment.
+    case Optimizer::lion: return kDecayWeights + 2 * kScale + kAdd + kScale + kStep + kFirstMoment;
+    // Norm of gradients, which are divided; root, correction, epsilon; quotient of moments, corrected; decay; two
+    // norms, whose ratio scales the step.
+    case Optimizer::lamb:
+      return 1 + kScale + kFirstMoment + kSecondMoment + 3 * kScale + kScale + kAdd + kAdd + 2 + kScale + kStep;
+  }
+  return 0;
+}
+
 MemoryUse stage_memory(const WorkloadTrace& trace, Optimizer optimizer, const StageRange& stage) {
   const std::vector<MemoryMoment> timeline = memory_timeline(trace, optimizer, stage);
   const auto peak =

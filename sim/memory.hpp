@@ -35,6 +35,11 @@ double optimizer_share(Optimizer optimizer, const WorkloadTrace& trace);
 /// moves as many bytes (its gradient and weight have half of them, but there is a second weight).
 int optimizer_accesses(Optimizer optimizer);
 
+/// The same where each operation of an update is a kernel of its own, which reads and writes its tensors: 6, 11 and 20
+/// for SGD, momentum and Adam with decay of weights (torch.optim, foreach, the default on GPUs, and its loops before
+/// 2.0), 19 for Lion (lucidrains/lion-pytorch), 34 for LAMB (timm).
+int foreach_accesses(Optimizer optimizer);
+
 struct StageRange;
 
 /// Memory by purpose.

@@ -334,7 +334,8 @@ class RandomStudy {
     if (fitted_)
       out += fmt::format("compute: {{cost_model: fitted, calibration: {}{}{}", calibration_of(precision),
                          chance(0.3) ? ", launch: " + seconds(spread(1e-6, 1e-3)) : "",
-                         chance(0.3) ? ", loss: " + loss() : "");
+                         chance(0.3) ? ", loss: " + loss() : "") +
+             (chance(0.3) ? ", attention: " + attention() : "");
     else
       out += fmt::format("compute: {{cost_model: roofline, overhead: {}, efficiency: {}", seconds(spread(1e-7, 2e-5)),
                          between(0.2, 1));
@@ -360,6 +361,7 @@ class RandomStudy {
     return one_of<std::string>({"v100", "p100", "knl7250", "k80"});
   }
 
+  std::string attention() { return one_of<std::string>({"fused_softmax", "eager", "autocast"}); }
   std::string loss() { return one_of<std::string>({"framework", "vocabulary_parallel", "fused"}); }
 
   /// Constants of measured steps, and perhaps what they left of them.
@@ -456,6 +458,8 @@ class RandomStudy {
     maybe("collective_overhead", seconds(spread(1e-6, 1e-3)));
     maybe("launch", seconds(spread(1e-6, 1e-3)));
     maybe("loss", loss());
+    maybe("attention", attention());
+    maybe("update_accesses", one_of<std::string>({"fused", "foreach", "33"}));
     maybe("interference", fmt::format("{}", between(0, 0.9)));
     maybe("spread", fmt::format("{}", between(0, 0.1)));
     maybe("input", fmt::format("{{per_worker: {}}}", spread(10, 1e6) / how_.slower));

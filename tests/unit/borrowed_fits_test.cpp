@@ -76,6 +76,20 @@ TEST_CASE("class factors and passes that were not measured are borrowed in propo
   CHECK(as_it_was->borrowed_from.empty());
   CHECK_FALSE(as_it_was->extrapolates(kernel_work({kAttention, KernelPass::backward}), same.rates));
 
+  // Of another device, kernels that move data have the factor in whose favour most bytes are: three times the fit's 2,
+  // as large ones took a third of what it says. More, but small ones took three times as long.
+  ComputeCalibration elsewhere = own, donor = other;
+  elsewhere.fits = {fit("memory", KernelPass::forward, 0.7, {{"add", 1}})};
+  KernelFit measured = fit("memory", KernelPass::forward, 0.7, {{"add", 1}, {"softmax", 2}});
+  for (const std::int64_t values : {1000, 2000, 3000, 4000, 50'000, 60'000}) {
+    const KernelShape shape{MemoryShape{"softmax", values}, KernelPass::forward};
+    const double formula = measured.physical_time(kernel_work(shape), donor.rates);
+    measured.points.push_back({shape, Seconds(values > 4000 ? formula / 3 : 3 * formula)});
+  }
+  donor.fits = {measured};
+  CHECK(borrow_missing(elsewhere, donor, "donor") == "memory softmax");
+  CHECK(elsewhere.fits[0].class_factors[1].second.value == Approx(6));
+
   // The file keeps it.
   own.device = "d";
   own.source = "s";

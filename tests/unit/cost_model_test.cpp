@@ -151,6 +151,18 @@ TEST_CASE("a fused update launches one kernel for all parameters, of which each 
   CHECK(total({}) - total(UpdateKernels(net)) == Approx(1e-3 * (with_parameters - 1)).epsilon(1e-9));
 }
 
+TEST_CASE("an update moves as often as its operations say") {
+  const Model net = mlp();
+  const Device on = device();
+  const auto update = [&](UpdateKernels kernels) {
+    const Roofline model({.overhead = Seconds(0), .optimizer = Optimizer::adam, .update_kernels = kernels});
+    return model.times(net.layers.back(), 32, on).update.value;
+  };
+  UpdateKernels by_operation(net);
+  by_operation.set_accesses(33);
+  CHECK(update(by_operation) == Approx(33.0 / 7 * update(UpdateKernels(net))).epsilon(kRounding));
+}
+
 TEST_CASE("an anchored step takes the given time; shares stay") {
   const Model net = mlp();
   const Device on = device();
@@ -357,6 +369,13 @@ TEST_CASE("batch sizes below 1 make no trace; optimizers have names") {
   CHECK(optimizer_accesses(Optimizer::adam) == 3 + 2 * 2);
   CHECK(optimizer_accesses(Optimizer::lion) == 3 + 2);
   CHECK(optimizer_accesses(Optimizer::lamb) == 7 + 1 + 2 + 3);
+  // By operation, a scaling being 2 and a sum 3: decay and step; momentum between them; decay, two moments, root,
+  // correction, epsilon, and a step that reads three.
+  CHECK(foreach_accesses(Optimizer::sgd) == 3 + 3);
+  CHECK(foreach_accesses(Optimizer::momentum) == 3 + 2 + 3 + 3);
+  CHECK(foreach_accesses(Optimizer::adam) == 2 + 3 + (2 + 3) + 2 + 2 + 2 + 4);
+  CHECK(foreach_accesses(Optimizer::lion) == 2 + (2 + 2 + 3 + 2) + 3 + (2 + 3));
+  CHECK(foreach_accesses(Optimizer::lamb) == 1 + 2 + (2 + 3) + (2 + 3) + (2 + 2 + 2) + (2 + 3) + 3 + (1 + 1) + 2 + 3);
   CHECK(optimizer_bytes_per_value(Optimizer::lion, Precision::bf16) == 4 + 4);  // moment, copy of the weight
   CHECK(optimizer_bytes_per_value(Optimizer::lamb, Precision::bf16) == 8 + 4);
 }

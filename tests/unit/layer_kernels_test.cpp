@@ -69,6 +69,45 @@ TEST_CASE("attention is batched products of its heads around a softmax", "[layer
         "gemm m=3 n=5 k=6 ta=1 tb=0 count=2\nmemory op=softmax values=60\ngemm m=6 n=5 k=3 ta=0 tb=0 count=2\n");
 }
 
+TEST_CASE("attention by single operations copies heads, and softmaxes come in fp32 under autocast", "[layer_kernels]") {
+  // As above: 120 values of queries, keys, values and output each, 200 scores.
+  const auto passes = [&](const char* kernels, Precision precision, const std::string& options, KernelPass pass) {
+    const Model m = model_of("  - {linear: qkv, units: 18}\n  - {attention: a, heads: 2" + options + "}\n");
+    KernelStyle style = kernel_style(precision, true);
+    style.attention = parse_attention_kernels(kernels);
+    return text(layer_kernels(m.layers.back(), 4, pass, style));
+  };
+  const std::string scores = "gemm m=5 n=5 k=3 ta=1 tb=0 count=8\n", sum = "gemm m=3 n=5 k=5 ta=0 tb=0 count=8\n";
+  const std::string copy = "memory op=rearrange values=240\n", inputs = copy + copy + copy;
+  const auto move = [](const std::string& op, int values) {
+    return "memory op=" + op + " values=" + std::to_string(values) + "\n";
+  };
+  const std::string scaled = move("activation", 400), masked = move("add", 400);
+  for (const Precision precision : {Precision::fp32, Precision::bf16}) {
+    CHECK(passes("eager", precision, "", KernelPass::forward) ==
+          inputs + scores + scaled + masked + move("softmax", 400) + sum + copy);
+    CHECK(passes("eager", precision, "", KernelPass::backward_data) ==
+          copy + sum + scores + sum + scores + move("softmax", 600) + scaled + inputs);
+  }
+  CHECK(passes("eager", Precision::bf16, "", KernelPass::backward_weights).empty());
+  // Two bytes read and four written; four and two. With a mask of one byte: nine of 2.
+  const std::string dropped = ", softmax_dropout: 1";
+  CHECK(passes("autocast", Precision::bf16, dropped, KernelPass::forward) ==
+        inputs + scores + scaled + masked + move("softmax", 600) + move("dropout", 900) + move("activation", 600) +
+            sum + copy);
+  CHECK(passes("autocast", Precision::bf16, dropped, KernelPass::backward_data) ==
+        copy + sum + scores + sum + scores + move("activation", 600) + move("dropout", 900) + move("softmax", 1000) +
+            scaled + inputs);
+  CHECK(passes("eager", Precision::bf16, dropped, KernelPass::forward) ==
+        inputs + scores + scaled + masked + move("softmax", 400) + move("dropout", 500) + sum + copy);
+  // Nothing is cast where all is fp32, and one kernel has no such operations.
+  CHECK(passes("autocast", Precision::tf32, "", KernelPass::forward) ==
+        passes("eager", Precision::tf32, "", KernelPass::forward));
+  CHECK(passes("eager", Precision::bf16, ", fused: true", KernelPass::forward) ==
+        passes("fused_softmax", Precision::bf16, ", fused: true", KernelPass::forward));
+  CHECK_THROWS_WITH(parse_attention_kernels("eagre"), Catch::Contains("did you mean 'eager'"));
+}
+
 TEST_CASE("a dropout in the kernel of the sum behind it writes a mask only", "[layer_kernels]") {
   // 6 features at 5 positions of 4 samples: 120 values of two bytes. Apart: the dropout reads, writes and masks
   // (2.5 x 120 = 300), the sum reads two and writes one (360). Together: two read, one written, a mask (3.5 x 120).

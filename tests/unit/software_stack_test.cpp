@@ -116,6 +116,19 @@ TEST_CASE("a cost model that knows kernels gets those of the loss from the stack
   CHECK(compute("{cost_model: roofline}") == "{cost_model: roofline}");
 }
 
+TEST_CASE("updates move as often as the stack's do, where a study does not say") {
+  const auto optimizer = [&](const std::string& text) {
+    const ConfigNode study = ConfigNode::load_text("study: s\n" + text, "study.yaml");
+    return with_stack_defaults(study, stack("attention: eager\nupdate_accesses: foreach\n"), builtin_strategies())
+        .at("optimizer")
+        .flow_text();
+  };
+  CHECK(optimizer("") == "{accesses: foreach}");
+  CHECK(optimizer("optimizer: adam\n") == "{name: adam, accesses: foreach}");
+  CHECK(optimizer("optimizer: {name: adam, fused: false}\n") == "{name: adam, fused: false, accesses: foreach}");
+  CHECK(optimizer("optimizer: {name: adam, accesses: 33}\n") == "{name: adam, accesses: 33}");
+}
+
 TEST_CASE("workers of a node share what it can feed") {
   const SoftwareStack both = stack("input: {per_worker: 100, per_node: 300}\n");
   CHECK(*both.input_rate(1) == 100);
