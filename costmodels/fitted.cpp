@@ -109,6 +109,7 @@ std::vector<LayerKernel> Fitted::kernels_of(const Layer& layer, std::int64_t bat
       kernel_style(calibration_.rates.precision, calibration_.find("attention", KernelPass::forward) != nullptr);
   style.loss = settings_.loss;
   style.attention = settings_.attention;
+  style.metrics = settings_.metrics;
   return layer_kernels(layer, batch, pass, style);
 }
 

@@ -28,6 +28,7 @@ struct FittedSettings {
   double memory_rate = 1;   ///< kernels that only move data, and updates
   LossKernels loss = LossKernels::framework;
   AttentionKernels attention = AttentionKernels::fused_softmax;
+  int metrics = 0;
 };
 
 class Fitted : public CostModel {

@@ -32,8 +32,8 @@ double mask_accesses(const KernelStyle& style) { return 1 / style.value_bytes; }
 double dropout_accesses(const KernelStyle& style) { return 2 + mask_accesses(style); }
 
 /// Bytes that are moved for each logit in one pass.
-double loss_bytes(const KernelStyle& style, bool forward) {
-  switch (style.loss) {
+double loss_bytes(const KernelStyle& style, LossKernels kernels, bool forward) {
+  switch (kernels) {
     case LossKernels::framework:  // read, written; backward: zeros, gradient and softmax read, gradient written
       return (forward ? 4 + 4 : 4 + (4 + 4 + 4)) + cast_bytes(style);
     case LossKernels::vocabulary_parallel:  // maximum 4, subtract 8, exponential 8, sum 4, divide 8; two scalings
@@ -311,9 +311,15 @@ std::vector<LayerKernel> memory_kernels(const Layer& layer, std::int64_t batch, 
         return {memory("add", inputs + outputs + mask_accesses(style) * outputs, pass)};
       // Backward: the sum of the gradients of what was branched off.
       return {memory(forward ? "add" : "gradient_sum", inputs + outputs, pass)};
-    case LayerKind::softmax:
+    case LayerKind::softmax: {
       if (weights) return {};
-      return {memory("loss", loss_bytes(style, forward) / style.value_bytes * outputs, pass)};
+      const auto loss = [&](LossKernels kernels, double repeats) {
+        return memory("loss", loss_bytes(style, kernels, forward) / style.value_bytes * outputs, pass, repeats);
+      };
+      std::vector<LayerKernel> out{loss(style.loss, 1)};
+      if (forward && style.metrics > 0) out.push_back(loss(LossKernels::framework, style.metrics));
+      return out;
+    }
     default: break;
   }
   const auto whole = layer_kernel(layer, batch, pass);

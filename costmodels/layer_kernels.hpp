@@ -65,6 +65,8 @@ struct KernelStyle {
   double value_bytes = 2;        ///< of an access, with Traffic::kernels: 2 or 4
   LossKernels loss = LossKernels::framework;
   AttentionKernels attention = AttentionKernels::fused_softmax;
+  /// How often the logits' cross-entropy is worked out once more in a forward pass, as a framework does: metrics.
+  int metrics = 0;
 };
 
 /// In fp32 layers move what they read and write; in all other formats kernels do.

@@ -70,6 +70,8 @@ EntryInfo fitted_info() {
                {"memory_rate", "", "0.01..10", "1", "factor on the rate of kernels that move data, and of updates"},
                {"loss", "", "framework | vocabulary_parallel | fused", "framework",
                 "kernels of a loss in narrower formats than fp32: a framework's, Megatron-LM's, or one for each pass"},
+               {"metrics", "", "0..100", "0",
+                "of language models, such as perplexity: each works out the loss once more in every forward pass"},
                {"attention", "", "fused_softmax | eager | autocast", "fused_softmax",
                 "kernels of attention whose softmaxes go through memory: scale, mask and softmax in one, or, with "
                 "copies of "
@@ -151,6 +153,7 @@ FittedSettings read_fitted_settings(const ConfigNode& options) {
   out.product_rate = options.get("product_rate", out.product_rate, {0.01, 10});
   out.memory_rate = options.get("memory_rate", out.memory_rate, {0.01, 10});
   if (options.has("loss")) out.loss = parse_name(options.at("loss"), parse_loss_kernels);
+  out.metrics = static_cast<int>(options.get("metrics", std::int64_t{0}, Range{0, 100}));
   if (options.has("attention")) out.attention = parse_name(options.at("attention"), parse_attention_kernels);
   return out;
 }

@@ -335,7 +335,7 @@ class RandomStudy {
       out += fmt::format("compute: {{cost_model: fitted, calibration: {}{}{}", calibration_of(precision),
                          chance(0.3) ? ", launch: " + seconds(spread(1e-6, 1e-3)) : "",
                          chance(0.3) ? ", loss: " + loss() : "") +
-             (chance(0.3) ? ", attention: " + attention() : "");
+             (chance(0.3) ? ", attention: " + attention() : "") + (chance(0.3) ? ", metrics: 2" : "");
     else
       out += fmt::format("compute: {{cost_model: roofline, overhead: {}, efficiency: {}", seconds(spread(1e-7, 2e-5)),
                          between(0.2, 1));

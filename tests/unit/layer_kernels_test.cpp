@@ -167,6 +167,13 @@ TEST_CASE("the loss moves what its kernels do", "[layer_kernels]") {
   // Read once; read and written.
   for (const Precision precision : {Precision::bf16, Precision::tf32})
     CHECK(passes("fused", precision) == "memory op=loss values=120\nmemory op=loss values=240\n");
+  // Metrics: a framework's forward pass each, 14 bytes of two.
+  KernelStyle style = kernel_style(Precision::bf16, true);
+  style.loss = LossKernels::fused;
+  style.metrics = 2;
+  CHECK(text(layer_kernels(m.layers.back(), 4, KernelPass::forward, style)) ==
+        "memory op=loss values=120\n2 x memory op=loss values=840\n");
+  CHECK(text(layer_kernels(m.layers.back(), 4, KernelPass::backward_data, style)) == "memory op=loss values=240\n");
   CHECK_THROWS_WITH(parse_loss_kernels("fusd"), Catch::Contains("did you mean 'fused'"));
 }
 
