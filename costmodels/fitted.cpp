@@ -89,6 +89,7 @@ Fitted::Fitted(ComputeCalibration calibration, std::string name, Optimizer optim
       settings_(settings),
       model_(model),
       device_(device) {
+  has_norms_ = std::ranges::any_of(model_.layers, [](const Layer& l) { return l.kind == LayerKind::layer_norm; });
   for (const Layer& layer : model_.layers)
     for (const KernelPass pass : kPasses)
       for (const LayerKernel& kernel : kernels_of(layer, 1, pass))
@@ -109,6 +110,9 @@ std::vector<LayerKernel> Fitted::kernels_of(const Layer& layer, std::int64_t bat
       kernel_style(calibration_.rates.precision, calibration_.find("attention", KernelPass::forward) != nullptr);
   style.loss = settings_.loss;
   style.attention = settings_.attention;
+  style.gelu = settings_.gelu;
+  style.autocast = settings_.autocast;
+  style.has_norms = has_norms_;
   style.metrics = settings_.metrics;
   return layer_kernels(layer, batch, pass, style);
 }

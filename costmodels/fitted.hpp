@@ -28,6 +28,8 @@ struct FittedSettings {
   double memory_rate = 1;   ///< kernels that only move data, and updates
   LossKernels loss = LossKernels::framework;
   AttentionKernels attention = AttentionKernels::fused_softmax;
+  GeluKernels gelu = GeluKernels::fused;
+  bool autocast = false;
   int metrics = 0;
 };
 
@@ -54,6 +56,7 @@ class Fitted : public CostModel {
   UpdateKernels update_kernels_;
   FittedSettings settings_;
   Model model_;
+  bool has_norms_ = false;
   Device device_;
 };
 

@@ -26,6 +26,8 @@ std::int64_t at_least_one(double x) { return std::max<std::int64_t>(1, std::llro
 bool casts(const KernelStyle& style) { return style.value_bytes < kWideBytes; }
 /// Bytes of a cast to fp32, or from it.
 double cast_bytes(const KernelStyle& style) { return casts(style) ? style.value_bytes + kWideBytes : 0; }
+/// Accesses of a value that autocast keeps in fp32.
+double wide_accesses(const KernelStyle& style) { return style.autocast ? kWideBytes / style.value_bytes : 1; }
 /// Accesses of a mask, which has a byte per value.
 double mask_accesses(const KernelStyle& style) { return 1 / style.value_bytes; }
 /// A tensor read, one written, and its mask.
@@ -41,6 +43,22 @@ double loss_bytes(const KernelStyle& style, LossKernels kernels, bool forward) {
     case LossKernels::fused: break;
   }
   return (forward ? 1 : 2) * style.value_bytes;
+}
+
+/// Bytes that are moved for each value of 0.5 x (1 + tanh(a (x + b x^3))) and its gradient, an operation after the
+/// other. Under autocast from the cube on in fp32 (w), but what is of x alone (n); the result is cast for the product
+/// behind it.
+double eager_gelu_bytes(const KernelStyle& style, bool forward) {
+  const double n = style.value_bytes, w = wide_accesses(style) * n;
+  const double cast = w > n ? n + w : 0;
+  if (forward) {
+    const double cube = cast + 2 * w, scaled = 2 * w, sum = n + 2 * w, argument = 2 * w, tanh = 2 * w, one_more = 2 * w;
+    const double half = 2 * n, product = n + 2 * w;
+    return cube + scaled + sum + argument + tanh + one_more + half + product + cast;
+  }
+  const double to_half = 3 * w + cast + 2 * n, to_tanh = n + 2 * w, of_tanh = 3 * w, argument = 2 * w;
+  const double to_sum = cast + 2 * w, of_cube = 2 * w + 2 * w + 3 * w + cast, three_added = 2 * 3 * n;
+  return cast + to_half + to_tanh + of_tanh + argument + to_sum + of_cube + three_added;
 }
 
 LayerKernel memory(const char* op, double values, KernelPass pass, double repeats = 1) {
@@ -161,8 +179,7 @@ std::vector<LayerKernel> location_attention(const AttentionParts& a, std::int64_
 std::vector<LayerKernel> attention_by_operation(const AttentionParts& a, std::int64_t batch, KernelPass pass,
                                                 const KernelStyle& style) {
   const double scores = d(batch) * a.pairs * d(a.heads);
-  const double wide = style.attention == AttentionKernels::autocast && casts(style) ? kWideBytes : style.value_bytes;
-  const double softmax = wide / style.value_bytes;  // accesses of a value
+  const double softmax = wide_accesses(style);
   const double keys = d(a.causal ? a.queries : a.keys());
   std::vector<LayerKernel> out;
   const auto move = [&](const char* op, double accesses) { out.push_back(memory(op, accesses * scores, pass)); };
@@ -288,11 +305,15 @@ std::vector<LayerKernel> memory_kernels(const Layer& layer, std::int64_t batch, 
   const double outputs = d(batch) * d(layer.output.values());
   const bool forward = pass == KernelPass::forward;
   const bool weights = pass == KernelPass::backward_weights;
+  const double wide = wide_accesses(style);
   switch (layer.kind) {
     case LayerKind::layer_norm: {
       const char* op = layer.variant == "rms" ? "rms_norm" : "layer_norm";
       // dx: x and dy read, dx written; gradients of scale and shift: both read once more.
-      return {memory(op, forward || weights ? inputs + outputs : 2 * inputs + outputs, pass)};
+      std::vector<LayerKernel> out{
+          memory(op, wide * (forward || weights ? inputs + outputs : 2 * inputs + outputs), pass)};
+      if (wide > 1 && !weights) out.push_back(memory("activation", (1 + wide) * outputs, pass));  // cast, and back
+      return out;
     }
     case LayerKind::activation:
       if (weights) return {};
@@ -300,17 +321,27 @@ std::vector<LayerKernel> memory_kernels(const Layer& layer, std::int64_t batch, 
         const double turned = (layer.heads + layer.kv_heads) / (layer.heads + 2.0 * layer.kv_heads);
         return {memory("rotary", 2 * turned * outputs, pass)};
       }
+      if (layer.variant == "gelu" && style.gelu == GeluKernels::eager)
+        return {memory("activation", eager_gelu_bytes(style, forward) / style.value_bytes * outputs, pass)};
       return {memory(layer.variant == "swiglu" ? "swiglu" : "activation",
                      forward ? inputs + outputs : 2 * inputs + outputs, pass)};
     case LayerKind::dropout:
       if (weights || (forward && layer.variant == "in_sum")) return {};
       return {memory("dropout", dropout_accesses(style) * outputs, pass)};
-    case LayerKind::add:
+    case LayerKind::add: {
       if (weights) return {};
-      if (forward && layer.variant == "in_sum")
-        return {memory("add", inputs + outputs + mask_accesses(style) * outputs, pass)};
-      // Backward: the sum of the gradients of what was branched off.
-      return {memory(forward ? "add" : "gradient_sum", inputs + outputs, pass)};
+      // A branch comes narrow to the sum of those before it, and its gradient goes back so.
+      const double of_sum = style.has_norms ? wide : 1;
+      const double narrow = of_sum > 1 ? outputs : 0;
+      if (!forward) {
+        // The sum of the gradients of what was branched off.
+        std::vector<LayerKernel> out{memory("gradient_sum", of_sum * (inputs + outputs), pass)};
+        if (narrow > 0) out.push_back(memory("activation", (1 + of_sum) * narrow, pass));
+        return out;
+      }
+      const double mask = layer.variant == "in_sum" ? mask_accesses(style) * outputs : 0;
+      return {memory("add", narrow + of_sum * (inputs + outputs - narrow) + mask, pass)};
+    }
     case LayerKind::softmax: {
       if (weights) return {};
       const auto loss = [&](LossKernels kernels, double repeats) {
@@ -351,7 +382,8 @@ std::ptrdiff_t index_of(const char* key, const std::vector<std::string>& names, 
 }  // namespace
 
 std::vector<std::string> loss_kernel_names() { return {"framework", "vocabulary_parallel", "fused"}; }
-std::vector<std::string> attention_kernel_names() { return {"fused_softmax", "eager", "autocast"}; }
+std::vector<std::string> attention_kernel_names() { return {"fused_softmax", "eager"}; }
+std::vector<std::string> gelu_kernel_names() { return {"fused", "eager"}; }
 
 LossKernels parse_loss_kernels(const std::string& name) {
   return static_cast<LossKernels>(index_of("loss", loss_kernel_names(), name));
@@ -359,6 +391,10 @@ LossKernels parse_loss_kernels(const std::string& name) {
 
 AttentionKernels parse_attention_kernels(const std::string& name) {
   return static_cast<AttentionKernels>(index_of("attention", attention_kernel_names(), name));
+}
+
+GeluKernels parse_gelu_kernels(const std::string& name) {
+  return static_cast<GeluKernels>(index_of("gelu", gelu_kernel_names(), name));
 }
 
 KernelStyle kernel_style(Precision precision, bool fused_attention) {

@@ -49,14 +49,22 @@ enum class AttentionKernels {
   fused_softmax,  ///< heads read where they are; scale, mask and softmax in one kernel (Megatron-LM)
   eager,  ///< heads copied side by side; scores scaled, masked and normalised by a kernel each (Devlin et al. 2019 in
           ///< PyTorch: NVIDIA/DeepLearningExamples, huggingface/transformers)
-  autocast,  ///< the same; softmaxes come in fp32, and are cast back for their product (PyTorch under autocast)
+};
+
+/// By which kernels a GELU is worked out.
+enum class GeluKernels {
+  fused,  ///< one for each pass
+  eager,  ///< one for each operation of its approximation by a hyperbolic tangent, whose cube autocast takes in fp32
+          ///< (huggingface/transformers, activations.py: NewGELUActivation; google-research/bert, modeling.py)
 };
 
 std::vector<std::string> loss_kernel_names();
 std::vector<std::string> attention_kernel_names();
-/// Both throw std::invalid_argument.
+std::vector<std::string> gelu_kernel_names();
+/// All throw std::invalid_argument.
 LossKernels parse_loss_kernels(const std::string& name);
 AttentionKernels parse_attention_kernels(const std::string& name);
+GeluKernels parse_gelu_kernels(const std::string& name);
 
 /// How layers become kernels.
 struct KernelStyle {
@@ -65,6 +73,11 @@ struct KernelStyle {
   double value_bytes = 2;        ///< of an access, with Traffic::kernels: 2 or 4
   LossKernels loss = LossKernels::framework;
   AttentionKernels attention = AttentionKernels::fused_softmax;
+  GeluKernels gelu = GeluKernels::fused;
+  /// PyTorch's autocast: norms and softmaxes are fp32, and cast back for the products that read them; sums of branches
+  /// between norms are fp32, as embeddings are.
+  bool autocast = false;
+  bool has_norms = false;  ///< the network, which makes its sums such
   /// How often the logits' cross-entropy is worked out once more in a forward pass, as a framework does: metrics.
   int metrics = 0;
 };

@@ -72,10 +72,13 @@ EntryInfo fitted_info() {
                 "kernels of a loss in narrower formats than fp32: a framework's, Megatron-LM's, or one for each pass"},
                {"metrics", "", "0..100", "0",
                 "of language models, such as perplexity: each works out the loss once more in every forward pass"},
-               {"attention", "", "fused_softmax | eager | autocast", "fused_softmax",
+               {"attention", "", "fused_softmax | eager", "fused_softmax",
                 "kernels of attention whose softmaxes go through memory: scale, mask and softmax in one, or, with "
                 "copies of "
-                "heads, one each; under autocast in fp32"}})};
+                "heads, one each"},
+               {"gelu", "", "fused | eager", "fused", "one kernel for each pass, or one for each operation"},
+               {"autocast", "", "true | false", "false",
+                "norms, softmaxes and sums between norms are fp32 in narrower formats, and cast for products"}})};
 }
 
 EntryInfo im2col_info() {
@@ -154,6 +157,8 @@ FittedSettings read_fitted_settings(const ConfigNode& options) {
   out.memory_rate = options.get("memory_rate", out.memory_rate, {0.01, 10});
   if (options.has("loss")) out.loss = parse_name(options.at("loss"), parse_loss_kernels);
   out.metrics = static_cast<int>(options.get("metrics", std::int64_t{0}, Range{0, 100}));
+  if (options.has("gelu")) out.gelu = parse_name(options.at("gelu"), parse_gelu_kernels);
+  out.autocast = options.get("autocast", out.autocast);
   if (options.has("attention")) out.attention = parse_name(options.at("attention"), parse_attention_kernels);
   return out;
 }

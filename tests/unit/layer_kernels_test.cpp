@@ -74,7 +74,8 @@ TEST_CASE("attention by single operations copies heads, and softmaxes come in fp
   const auto passes = [&](const char* kernels, Precision precision, const std::string& options, KernelPass pass) {
     const Model m = model_of("  - {linear: qkv, units: 18}\n  - {attention: a, heads: 2" + options + "}\n");
     KernelStyle style = kernel_style(precision, true);
-    style.attention = parse_attention_kernels(kernels);
+    style.autocast = std::string(kernels) == "autocast";
+    style.attention = parse_attention_kernels(style.autocast ? "eager" : kernels);
     return text(layer_kernels(m.layers.back(), 4, pass, style));
   };
   const std::string scores = "gemm m=5 n=5 k=3 ta=1 tb=0 count=8\n", sum = "gemm m=3 n=5 k=5 ta=0 tb=0 count=8\n";
@@ -100,9 +101,7 @@ TEST_CASE("attention by single operations copies heads, and softmaxes come in fp
             scaled + inputs);
   CHECK(passes("eager", Precision::bf16, dropped, KernelPass::forward) ==
         inputs + scores + scaled + masked + move("softmax", 400) + move("dropout", 500) + sum + copy);
-  // Nothing is cast where all is fp32, and one kernel has no such operations.
-  CHECK(passes("autocast", Precision::tf32, "", KernelPass::forward) ==
-        passes("eager", Precision::tf32, "", KernelPass::forward));
+  // One kernel has no such operations.
   CHECK(passes("eager", Precision::bf16, ", fused: true", KernelPass::forward) ==
         passes("fused_softmax", Precision::bf16, ", fused: true", KernelPass::forward));
   CHECK_THROWS_WITH(parse_attention_kernels("eagre"), Catch::Contains("did you mean 'eager'"));
@@ -149,6 +148,55 @@ TEST_CASE("accesses are of a format's values: casts and masks weigh otherwise in
   CHECK(in(Precision::tf32, "p", KernelPass::backward_data) == "memory op=loss values=480\n");
   // In fp32 a layer moves what it reads and writes.
   CHECK(in(Precision::fp32, "p", KernelPass::forward) == "memory op=softmax values=240\n");
+}
+
+TEST_CASE("autocast keeps norms and the sums between them in fp32, and casts for products", "[layer_kernels]") {
+  // 6 features at 5 positions of 4 samples: 120 values, of two bytes or four.
+  const Model m = model_of(
+      "  - {linear: below, units: 6}\n  - {linear: branch, units: 6}\n  - {add: sum, inputs: [branch, below]}\n"
+      "  - {layer_norm: n}\n");
+  const auto passes = [&](const std::string& name, KernelPass pass, bool has_norms, Precision precision) {
+    KernelStyle style = kernel_style(precision, true);
+    style.autocast = true;
+    style.has_norms = has_norms;
+    for (const Layer& l : m.layers)
+      if (l.name == name) return text(layer_kernels(l, 4, pass, style));
+    return std::string("no layer " + name);
+  };
+  const Precision half = Precision::bf16;
+  const std::string cast = "memory op=activation values=360\n";  // two bytes and four
+  CHECK(passes("n", KernelPass::forward, true, half) == "memory op=layer_norm values=480\n" + cast);
+  CHECK(passes("n", KernelPass::backward_data, true, half) == "memory op=layer_norm values=720\n" + cast);
+  CHECK(passes("n", KernelPass::backward_weights, true, half) == "memory op=layer_norm values=480\n");
+  // A branch of two bytes and a sum of four make one of four; both gradients are of four, that of the branch is cast.
+  CHECK(passes("sum", KernelPass::forward, true, half) == "memory op=add values=600\n");
+  CHECK(passes("sum", KernelPass::backward_data, true, half) == "memory op=gradient_sum values=720\n" + cast);
+  // Batch normalisation is in neither of autocast's lists.
+  CHECK(passes("sum", KernelPass::forward, false, half) == "memory op=add values=360\n");
+  CHECK(passes("sum", KernelPass::backward_data, false, half) == "memory op=gradient_sum values=360\n");
+  CHECK(passes("n", KernelPass::forward, true, Precision::tf32) == "memory op=layer_norm values=240\n");
+  CHECK(passes("sum", KernelPass::forward, true, Precision::tf32) == "memory op=add values=360\n");
+}
+
+TEST_CASE("an eager GELU reads and writes in each operation", "[layer_kernels]") {
+  const Model m = model_of("  - {linear: below, units: 6}\n  - {gelu: g}\n");
+  const auto passes = [&](Precision precision, bool autocast) {
+    KernelStyle style = kernel_style(precision, true);
+    style.gelu = parse_gelu_kernels("eager");
+    style.autocast = autocast;
+    return text(layer_kernels(m.layers.back(), 4, KernelPass::forward, style)) +
+           text(layer_kernels(m.layers.back(), 4, KernelPass::backward_data, style));
+  };
+  const auto move = [](int accesses) { return "memory op=activation values=" + std::to_string(120 * accesses) + "\n"; };
+  // Cube, two scalings, hyperbolic tangent, one more, half: 2 each; sum and product: 3 each. Back: product 3 + 3, half
+  // 2, tangent 3, scalings 2 + 2, cube 2 + 2 + 3, two sums of gradients 3 each.
+  for (const Precision precision : {Precision::bf16, Precision::tf32})
+    CHECK(passes(precision, false) == move(6 * 2 + 2 * 3) + move(3 + 3 + 2 + 3 + 2 + 2 + 7 + 2 * 3));
+  // Bytes of a value: casts 6 before and after, five kernels of 8, sum and product 10, half 4. Back: four casts of 6,
+  // half 4, 12 and 10 of the product, tangent 12, scalings 16, cube 28, sums 12.
+  CHECK(passes(Precision::bf16, true) ==
+        move((2 * 6 + 5 * 8 + 2 * 10 + 4) / 2) + move((4 * 6 + 4 + 12 + 10 + 12 + 16 + 28 + 12) / 2));
+  CHECK_THROWS_WITH(parse_gelu_kernels("egaer"), Catch::Contains("did you mean 'eager'"));
 }
 
 TEST_CASE("the loss moves what its kernels do", "[layer_kernels]") {
