@@ -36,9 +36,16 @@ bool knows_kind(const Chosen& chosen) {
 // where backward was not measured.
 constexpr double kAttentionBackwardRate = 0.86;
 
+/// Whose rate a kind of kernel has where it was not measured; null if no other's.
+const char* stand_in(const std::string& op) {
+  if (op == "loss") return "softmax";
+  if (op == "gradient_sum") return "add";
+  if (op == "batch_norm_3d") return "batch_norm";
+  return nullptr;
+}
+
 /// Where every access is counted (layer_kernels.hpp), a kind's fit holds for any pass: that of the pass, of both
-/// gradients together, or of the forward pass. What was not measured takes another's rate: a loss a softmax's, a sum of
-/// gradients an addition's.
+/// gradients together, or of the forward pass.
 Chosen choose_by_accesses(const ComputeCalibration& calibration, MemoryShape memory, KernelPass pass) {
   const auto choice = [&](KernelPass fitted) {
     const double share = fitted == KernelPass::backward ? 0.5 : 1;
@@ -48,8 +55,9 @@ Chosen choose_by_accesses(const ComputeCalibration& calibration, MemoryShape mem
   if (pass != KernelPass::forward)
     if (const Chosen both = choice(KernelPass::backward); knows_kind(both)) return both;
   const Chosen forward = choice(KernelPass::forward);
-  if (knows_kind(forward) || (memory.op != "loss" && memory.op != "gradient_sum")) return forward;
-  memory.op = memory.op == "loss" ? "softmax" : "add";
+  const char* other = stand_in(memory.op);
+  if (knows_kind(forward) || other == nullptr) return forward;
+  memory.op = other;
   return choose_by_accesses(calibration, memory, pass);
 }
 
@@ -70,10 +78,18 @@ Chosen choose(const ComputeCalibration& calibration, KernelShape shape) {
     const KernelFit* fit = calibration.find("gemm", shape.pass);
     return {fit, kernel_work({steps.shape, shape.pass}), steps.repeats};
   }
-  if (shape.pass == KernelPass::forward) return own;
-  shape.pass = KernelPass::backward;
-  const Chosen both{calibration.find(shape.family(), KernelPass::backward), kernel_work(shape), 0.5};
-  return knows_kind(both) || own.fit == nullptr ? both : own;
+  Chosen both;
+  if (shape.pass != KernelPass::forward) {
+    KernelShape gradients = shape;
+    gradients.pass = KernelPass::backward;
+    both = {calibration.find(shape.family(), KernelPass::backward), kernel_work(gradients), 0.5};
+    if (knows_kind(both)) return both;
+  }
+  if (auto* memory = std::get_if<MemoryShape>(&shape.of); memory != nullptr && memory->op == "batch_norm_3d") {
+    memory->op = stand_in(memory->op);
+    return choose(calibration, shape);
+  }
+  return own.fit == nullptr && shape.pass != KernelPass::forward ? both : own;
 }
 
 bool computes(const KernelShape& shape) { return std::string(shape.family()) != "memory"; }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <map>
@@ -103,7 +104,8 @@ KernelWork work_of(const MemoryShape& s, KernelPass pass) {
   KernelWork w;
   w.bytes = passes(pass) * kBytesPerFloat * real(s.values);
   w.kernel_class = s.op;
-  w.kind = s.op;
+  // Kernels for few channels are slower by far than for many: as many to the next power of two are alike.
+  w.kind = s.channels > 0 ? fmt::format("{} {}", s.op, std::bit_floor(static_cast<std::uint64_t>(s.channels))) : s.op;
   w.features = {log2_of(s.values)};
   return w;
 }
@@ -199,7 +201,7 @@ decltype(KernelShape::of) parse_dimensions(std::string_view family, Fields& f) {
   if (family == "memory") {
     std::string op = f.word("op");
     if (op.empty()) throw std::invalid_argument("'op' is empty");
-    return MemoryShape{std::move(op), f.number("values")};
+    return MemoryShape{std::move(op), f.number("values"), f.number_or("channels", 0)};
   }
   if (family == "attention") {
     const AttentionShape s{f.number("batch"),          f.number("heads"), f.number("kv_heads"),
@@ -258,7 +260,10 @@ std::string KernelShape::text() const {
           [](const RecurrentShape& s) {
             return fmt::format("gates={} hidden={} batch={} steps={}", s.gates, s.hidden, s.batch, s.steps);
           },
-          [](const MemoryShape& s) { return fmt::format("op={} values={}", s.op, s.values); },
+          [](const MemoryShape& s) {
+            const std::string out = fmt::format("op={} values={}", s.op, s.values);
+            return s.channels == 0 ? out : out + fmt::format(" channels={}", s.channels);
+          },
           [](const AttentionShape& s) {
             return fmt::format(
                 "batch={} heads={} kv_heads={} queries={} keys={} key_features={} value_features={} causal={:d}{}",

@@ -46,8 +46,9 @@ struct RecurrentShape {
 
 /// A layer that moves data rather than computing: pooling, normalisation, activation, ...
 struct MemoryShape {
-  std::string op;           ///< layer kind
-  std::int64_t values = 1;  ///< read and written, each counted once, for the batch
+  std::string op;             ///< layer kind
+  std::int64_t values = 1;    ///< read and written, each counted once, for the batch
+  std::int64_t channels = 0;  ///< of batch normalisation, over which its kernels are divided; 0: unknown
 };
 
 /// Attention in one kernel (Dao et al. 2022): scores, mask, softmax and weighted sum of every head, whose scores never

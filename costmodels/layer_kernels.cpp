@@ -439,6 +439,10 @@ std::optional<KernelShape> layer_kernel(const Layer& layer, std::int64_t batch, 
   // Of a table only the rows that are looked up.
   const double parameters = d(layer.weight_count());
   values += layer.kind == LayerKind::embedding ? std::min(parameters, d(batch) * d(layer.output.values())) : parameters;
+  if (layer.kind == LayerKind::batch_norm && layer.variant != "frozen") {
+    const char* op = layer.output.depth > 1 ? "batch_norm_3d" : "batch_norm";
+    return KernelShape{MemoryShape{op, at_least_one(values), layer.output.channels}, pass};
+  }
   return KernelShape{MemoryShape{to_string(layer.kind), at_least_one(values)}, pass};
 }
 

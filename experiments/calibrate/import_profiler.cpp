@@ -390,7 +390,12 @@ class TraceReader {
     for (const std::int64_t d : in[0]) values *= static_cast<double>(d);
     if (values < 2 || values > 1e12) return std::nullopt;
     const auto [kind, pass] = found->second;
-    return KernelShape{MemoryShape{to_string(kind), static_cast<std::int64_t>(values)}, pass};
+    MemoryShape memory_shape{to_string(kind), static_cast<std::int64_t>(values)};
+    if (kind == LayerKind::batch_norm && in[0].size() > 1) {
+      memory_shape.channels = in[0][1];
+      if (in[0].size() == 5) memory_shape.op = "batch_norm_3d";
+    }
+    return KernelShape{memory_shape, pass};
   }
 
   std::string file_;

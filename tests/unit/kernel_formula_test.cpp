@@ -30,6 +30,19 @@ std::vector<double> constants(double overhead, double fill, double whole) {
 
 }  // namespace
 
+TEST_CASE("batch normalisation is alike for as many channels to the next power of two") {
+  const auto kind = [](std::int64_t channels) {
+    return kernel_work({MemoryShape{"batch_norm", 1000, channels}, KernelPass::forward}).kind;
+  };
+  CHECK(kind(64) == "batch_norm 64");
+  CHECK(kind(96) == kind(64));
+  CHECK(kind(128) != kind(64));
+  CHECK(kind(0) == "batch_norm");  // unknown
+  const KernelShape shape{MemoryShape{"batch_norm", 1000, 96}, KernelPass::forward};
+  CHECK(shape.text() == "op=batch_norm values=1000 channels=96");
+  CHECK(parse_kernel_shape("memory", "forward", shape.text()).text() == shape.text());
+}
+
 TEST_CASE("a product that fills the units once takes one wave; one more column starts another of smaller tiles") {
   // 256 x 512 is four tiles of 256 x 128, one for each unit: k steps of 2 * 256 * 128 FLOP at 1 TFLOP/s.
   const double wave = 1024 * 2.0 * 256 * 128 / 1e12;

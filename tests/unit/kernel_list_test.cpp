@@ -86,7 +86,8 @@ TEST_CASE("kernels of a step: layers, sums of gradients, updates") {
   CHECK(text(2, "gradient_sum") == "memory backward_data op=gradient_sum values=" + std::to_string(3 * 2 * 128));
   CHECK(text(1, "gradient_sum") == "none");
   // Batch norm: input, output, and 2 x 8 parameters.
-  CHECK(text(3, "backward") == "memory backward op=batch_norm values=" + std::to_string(2 * 2 * 128 + 16));
+  CHECK(text(3, "backward") ==
+        "memory backward op=batch_norm values=" + std::to_string(2 * 2 * 128 + 16) + " channels=8");
 }
 
 TEST_CASE("the list of kernels names each distinct one once") {
