@@ -85,7 +85,7 @@ Chosen choose(const ComputeCalibration& calibration, KernelShape shape) {
     both = {calibration.find(shape.family(), KernelPass::backward), kernel_work(gradients), 0.5};
     if (knows_kind(both)) return both;
   }
-  if (auto* memory = std::get_if<MemoryShape>(&shape.of); memory != nullptr && memory->op == "batch_norm_3d") {
+  if (auto* memory = std::get_if<MemoryShape>(&shape.of); memory != nullptr && stand_in(memory->op) != nullptr) {
     memory->op = stand_in(memory->op);
     return choose(calibration, shape);
   }
@@ -121,15 +121,12 @@ std::vector<LayerKernel> Fitted::kernels_of(const Layer& layer, std::int64_t bat
   const auto whole = layer_kernel(layer, batch, pass);
   const bool in_parts = calibration_.rates.precision != Precision::fp32;
   if (!whole && !in_parts) return {};
-  if (!in_parts && knows_kind(choose(calibration_, *whole))) return {{*whole, 1}};
+  if (!in_parts && !framework_decides(layer, settings_.framework) && knows_kind(choose(calibration_, *whole)))
+    return {{*whole, 1}};
   KernelStyle style =
       kernel_style(calibration_.rates.precision, calibration_.find("attention", KernelPass::forward) != nullptr);
-  style.loss = settings_.loss;
-  style.attention = settings_.attention;
-  style.gelu = settings_.gelu;
-  style.autocast = settings_.autocast;
+  style.framework = settings_.framework;
   style.has_norms = has_norms_;
-  style.metrics = settings_.metrics;
   return layer_kernels(layer, batch, pass, style);
 }
 

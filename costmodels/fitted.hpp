@@ -26,11 +26,7 @@ namespace epocast {
 struct FittedSettings {
   double product_rate = 1;  ///< by how much products and attention are faster than on the device measured
   double memory_rate = 1;   ///< kernels that only move data, and updates
-  LossKernels loss = LossKernels::framework;
-  AttentionKernels attention = AttentionKernels::fused_softmax;
-  GeluKernels gelu = GeluKernels::fused;
-  bool autocast = false;
-  int metrics = 0;
+  FrameworkKernels framework = {};
 };
 
 class Fitted : public CostModel {

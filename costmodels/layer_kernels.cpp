@@ -27,7 +27,7 @@ bool casts(const KernelStyle& style) { return style.value_bytes < kWideBytes; }
 /// Bytes of a cast to fp32, or from it.
 double cast_bytes(const KernelStyle& style) { return casts(style) ? style.value_bytes + kWideBytes : 0; }
 /// Accesses of a value that autocast keeps in fp32.
-double wide_accesses(const KernelStyle& style) { return style.autocast ? kWideBytes / style.value_bytes : 1; }
+double wide_accesses(const KernelStyle& style) { return style.framework.autocast ? kWideBytes / style.value_bytes : 1; }
 /// Accesses of a mask, which has a byte per value.
 double mask_accesses(const KernelStyle& style) { return 1 / style.value_bytes; }
 /// A tensor read, one written, and its mask.
@@ -226,7 +226,7 @@ std::vector<LayerKernel> attention(const Layer& layer, std::int64_t batch, Kerne
     return out;
   }
   if (a.fused && style.fused_attention) return {a.whole(batch, pass)};
-  if (!a.fused && !a.additive && style.attention != AttentionKernels::fused_softmax)
+  if (!a.fused && !a.additive && style.framework.attention != AttentionKernels::fused_softmax)
     return attention_by_operation(a, batch, pass, style);
   if (pass == KernelPass::forward) {
     out.push_back(a.additive ? memory("attention", 2 * terms, pass) : a.scores(batch, pass));
@@ -321,7 +321,7 @@ std::vector<LayerKernel> memory_kernels(const Layer& layer, std::int64_t batch, 
         const double turned = (layer.heads + layer.kv_heads) / (layer.heads + 2.0 * layer.kv_heads);
         return {memory("rotary", 2 * turned * outputs, pass)};
       }
-      if (layer.variant == "gelu" && style.gelu == GeluKernels::eager)
+      if (layer.variant == "gelu" && style.framework.gelu == GeluKernels::eager)
         return {memory("activation", eager_gelu_bytes(style, forward) / style.value_bytes * outputs, pass)};
       return {memory(layer.variant == "swiglu" ? "swiglu" : "activation",
                      forward ? inputs + outputs : 2 * inputs + outputs, pass)};
@@ -347,8 +347,8 @@ std::vector<LayerKernel> memory_kernels(const Layer& layer, std::int64_t batch, 
       const auto loss = [&](LossKernels kernels, double repeats) {
         return memory("loss", loss_bytes(style, kernels, forward) / style.value_bytes * outputs, pass, repeats);
       };
-      std::vector<LayerKernel> out{loss(style.loss, 1)};
-      if (forward && style.metrics > 0) out.push_back(loss(LossKernels::framework, style.metrics));
+      std::vector<LayerKernel> out{loss(style.framework.loss, 1)};
+      if (forward && style.framework.metrics > 0) out.push_back(loss(LossKernels::framework, style.framework.metrics));
       return out;
     }
     default: break;
@@ -372,29 +372,11 @@ std::vector<LayerKernel> linear(const Layer& layer, std::int64_t batch, KernelPa
   return out;
 }
 
-std::ptrdiff_t index_of(const char* key, const std::vector<std::string>& names, const std::string& name) {
-  const auto found = std::ranges::find(names, name);
-  if (found == names.end())
-    throw std::invalid_argument(std::string("unknown ") + key + " '" + name + "'" + name_hint(name, names));
-  return found - names.begin();
-}
-
 }  // namespace
 
-std::vector<std::string> loss_kernel_names() { return {"framework", "vocabulary_parallel", "fused"}; }
-std::vector<std::string> attention_kernel_names() { return {"fused_softmax", "eager"}; }
-std::vector<std::string> gelu_kernel_names() { return {"fused", "eager"}; }
-
-LossKernels parse_loss_kernels(const std::string& name) {
-  return static_cast<LossKernels>(index_of("loss", loss_kernel_names(), name));
-}
-
-AttentionKernels parse_attention_kernels(const std::string& name) {
-  return static_cast<AttentionKernels>(index_of("attention", attention_kernel_names(), name));
-}
-
-GeluKernels parse_gelu_kernels(const std::string& name) {
-  return static_cast<GeluKernels>(index_of("gelu", gelu_kernel_names(), name));
+bool framework_decides(const Layer& layer, const FrameworkKernels& framework) {
+  if (layer.kind == LayerKind::softmax) return framework.loss != LossKernels::framework || framework.metrics > 0;
+  return layer.kind == LayerKind::activation && layer.variant == "gelu" && framework.gelu != GeluKernels::fused;
 }
 
 KernelStyle kernel_style(Precision precision, bool fused_attention) {
@@ -461,7 +443,7 @@ std::vector<LayerKernel> layer_kernels(const Layer& layer, std::int64_t batch, K
     case LayerKind::linear: return linear(layer, batch, pass, style);
     default: break;
   }
-  if (counts_accesses && std::string_view(whole->family()) == "memory")
+  if (std::string_view(whole->family()) == "memory" && (counts_accesses || framework_decides(layer, style.framework)))
     return memory_kernels(layer, batch, pass, style);
   return {{*whole, 1}};
 }

@@ -24,6 +24,7 @@
 #include <string>
 #include <vector>
 
+#include "costmodels/framework_kernels.hpp"
 #include "costmodels/kernel_shape.hpp"
 #include "sim/precision.hpp"
 
@@ -36,53 +37,20 @@ struct LayerKernel {
 
 enum class Traffic { layers, kernels };
 
-/// By which kernels the cross-entropy of logits is worked out.
-enum class LossKernels {
-  framework,  ///< cast to fp32, log-softmax; backward: gradients zeroed, softmax, cast (PyTorch under autocast)
-  vocabulary_parallel,  ///< in fp32: cast, maximum, subtract, exponential, sum, divide; backward: scaled twice, cast
-                        ///< (Shoeybi et al. 2019; megatron/core/tensor_parallel/cross_entropy.py)
-  fused,                ///< one kernel for each pass, in the format of the logits (flash-attn's CrossEntropyLoss)
-};
-
-/// By which kernels attention works out softmaxes that go through memory.
-enum class AttentionKernels {
-  fused_softmax,  ///< heads read where they are; scale, mask and softmax in one kernel (Megatron-LM)
-  eager,  ///< heads copied side by side; scores scaled, masked and normalised by a kernel each (Devlin et al. 2019 in
-          ///< PyTorch: NVIDIA/DeepLearningExamples, huggingface/transformers)
-};
-
-/// By which kernels a GELU is worked out.
-enum class GeluKernels {
-  fused,  ///< one for each pass
-  eager,  ///< one for each operation of its approximation by a hyperbolic tangent, whose cube autocast takes in fp32
-          ///< (huggingface/transformers, activations.py: NewGELUActivation; google-research/bert, modeling.py)
-};
-
-std::vector<std::string> loss_kernel_names();
-std::vector<std::string> attention_kernel_names();
-std::vector<std::string> gelu_kernel_names();
-/// All throw std::invalid_argument.
-LossKernels parse_loss_kernels(const std::string& name);
-AttentionKernels parse_attention_kernels(const std::string& name);
-GeluKernels parse_gelu_kernels(const std::string& name);
-
 /// How layers become kernels.
 struct KernelStyle {
   Traffic traffic = Traffic::layers;
   bool fused_attention = false;  ///< a fused attention layer is one kernel in each pass, KernelPass::backward included
   double value_bytes = 2;        ///< of an access, with Traffic::kernels: 2 or 4
-  LossKernels loss = LossKernels::framework;
-  AttentionKernels attention = AttentionKernels::fused_softmax;
-  GeluKernels gelu = GeluKernels::fused;
-  /// PyTorch's autocast: norms and softmaxes are fp32, and cast back for the products that read them; sums of branches
-  /// between norms are fp32, as embeddings are.
-  bool autocast = false;
-  bool has_norms = false;  ///< the network, which makes its sums such
-  /// How often the logits' cross-entropy is worked out once more in a forward pass, as a framework does: metrics.
-  int metrics = 0;
+  FrameworkKernels framework = {};  ///< in what is no product
+  bool has_norms = false;           ///< the network: autocast then keeps its sums in fp32, as embeddings are
 };
 
-/// In fp32 layers move what they read and write; in all other formats kernels do.
+/// Whether a layer of one kernel that only moves data moves what a framework's program says, in whatever format.
+bool framework_decides(const Layer& layer, const FrameworkKernels& framework);
+
+/// In fp32 layers move what they read and write, but where a framework's kernels decide; in all other formats kernels
+/// do.
 KernelStyle kernel_style(Precision precision, bool fused_attention);
 
 /// The convolution of a batch that a convolutional layer is. Slices that a kernel covers count as further channels: the

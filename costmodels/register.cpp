@@ -69,13 +69,12 @@ EntryInfo fitted_info() {
                {"product_rate", "", "0.01..10", "1", "factor on the rate at which products and attention run"},
                {"memory_rate", "", "0.01..10", "1", "factor on the rate of kernels that move data, and of updates"},
                {"loss", "", "framework | vocabulary_parallel | fused", "framework",
-                "kernels of a loss in narrower formats than fp32: a framework's, Megatron-LM's, or one for each pass"},
+                "kernels of a loss: a framework's, Megatron-LM's, or one for each pass"},
                {"metrics", "", "0..100", "0",
                 "of language models, such as perplexity: each works out the loss once more in every forward pass"},
                {"attention", "", "fused_softmax | eager", "fused_softmax",
-                "kernels of attention whose softmaxes go through memory: scale, mask and softmax in one, or, with "
-                "copies of "
-                "heads, one each"},
+                "kernels of attention whose softmaxes go through memory: one for scale, mask and "
+                "softmax, or one each, and copies of heads"},
                {"gelu", "", "fused | eager", "fused", "one kernel for each pass, or one for each operation"},
                {"autocast", "", "true | false", "false",
                 "norms, softmaxes and sums between norms are fp32 in narrower formats, and cast for products"}})};
@@ -151,18 +150,6 @@ std::unique_ptr<CostModel> make_measured(const ConfigNode& options, const CostMo
                                            device);
 }
 
-FittedSettings read_fitted_settings(const ConfigNode& options) {
-  FittedSettings out;
-  out.product_rate = options.get("product_rate", out.product_rate, {0.01, 10});
-  out.memory_rate = options.get("memory_rate", out.memory_rate, {0.01, 10});
-  if (options.has("loss")) out.loss = parse_name(options.at("loss"), parse_loss_kernels);
-  out.metrics = static_cast<int>(options.get("metrics", std::int64_t{0}, Range{0, 100}));
-  if (options.has("gelu")) out.gelu = parse_name(options.at("gelu"), parse_gelu_kernels);
-  out.autocast = options.get("autocast", out.autocast);
-  if (options.has("attention")) out.attention = parse_name(options.at("attention"), parse_attention_kernels);
-  return out;
-}
-
 ComputeCalibration read_calibration(const ConfigNode& name, const CostModelContext& context) {
   static InputMemo<ComputeCalibration> calibrations;
   return calibrations.get(name, [&] {
@@ -198,7 +185,10 @@ std::unique_ptr<CostModel> make_fitted(const ConfigNode& options, const CostMode
   const Device& device = measured_device(calibration.device, context);
   return std::make_unique<NominallyScaled>(
       std::make_unique<Fitted>(std::move(calibration), name.as_string(), context.optimizer, *context.model, device,
-                               update_kernels(context), read_fitted_settings(options)),
+                               update_kernels(context),
+                               FittedSettings{.product_rate = options.get("product_rate", 1.0, {0.01, 10}),
+                                              .memory_rate = options.get("memory_rate", 1.0, {0.01, 10}),
+                                              .framework = read_framework_kernels(options)}),
       "calibration '" + name.as_string() + "'", device);
 }
 

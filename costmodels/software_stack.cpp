@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "costmodels/layer_kernels.hpp"
+#include "costmodels/framework_kernels.hpp"
 #include "costmodels/register.hpp"
 #include "sim/config_word.hpp"
 #include "sim/data_file.hpp"
@@ -71,12 +71,9 @@ SoftwareStack::SoftwareStack(const ConfigNode& root) : name_(root.at("stack").as
   interference_ = root.get("interference", interference_, Range{0, kMostInterference});
   spread_ = root.get("spread", spread_, Range{0, 1});
   scale(root.get("scale", 1.0, Range{0, 100}));
-  for (const char* key : {"loss", "attention", "gelu", "autocast"})
+  for (const std::string& key : framework_kernel_keys())
     if (root.has(key)) kernels_.push_back({key, root.at(key)});
-  root.get("autocast", false);
-  if (root.has("loss")) parse_name(root.at("loss"), parse_loss_kernels);
-  if (root.has("gelu")) parse_name(root.at("gelu"), parse_gelu_kernels);
-  if (root.has("attention")) parse_name(root.at("attention"), parse_attention_kernels);
+  read_framework_kernels(root);
   if (root.has("update_accesses")) {
     update_accesses_ = root.at("update_accesses");
     read_update_accesses(*update_accesses_, Optimizer::sgd);

@@ -74,8 +74,8 @@ TEST_CASE("attention by single operations copies heads, and softmaxes come in fp
   const auto passes = [&](const char* kernels, Precision precision, const std::string& options, KernelPass pass) {
     const Model m = model_of("  - {linear: qkv, units: 18}\n  - {attention: a, heads: 2" + options + "}\n");
     KernelStyle style = kernel_style(precision, true);
-    style.autocast = std::string(kernels) == "autocast";
-    style.attention = parse_attention_kernels(style.autocast ? "eager" : kernels);
+    style.framework.autocast = std::string(kernels) == "autocast";
+    style.framework.attention = parse_attention_kernels(style.framework.autocast ? "eager" : kernels);
     return text(layer_kernels(m.layers.back(), 4, pass, style));
   };
   const std::string scores = "gemm m=5 n=5 k=3 ta=1 tb=0 count=8\n", sum = "gemm m=3 n=5 k=5 ta=0 tb=0 count=8\n";
@@ -157,7 +157,7 @@ TEST_CASE("autocast keeps norms and the sums between them in fp32, and casts for
       "  - {layer_norm: n}\n");
   const auto passes = [&](const std::string& name, KernelPass pass, bool has_norms, Precision precision) {
     KernelStyle style = kernel_style(precision, true);
-    style.autocast = true;
+    style.framework.autocast = true;
     style.has_norms = has_norms;
     for (const Layer& l : m.layers)
       if (l.name == name) return text(layer_kernels(l, 4, pass, style));
@@ -182,15 +182,15 @@ TEST_CASE("an eager GELU reads and writes in each operation", "[layer_kernels]")
   const Model m = model_of("  - {linear: below, units: 6}\n  - {gelu: g}\n");
   const auto passes = [&](Precision precision, bool autocast) {
     KernelStyle style = kernel_style(precision, true);
-    style.gelu = parse_gelu_kernels("eager");
-    style.autocast = autocast;
+    style.framework.gelu = parse_gelu_kernels("eager");
+    style.framework.autocast = autocast;
     return text(layer_kernels(m.layers.back(), 4, KernelPass::forward, style)) +
            text(layer_kernels(m.layers.back(), 4, KernelPass::backward_data, style));
   };
   const auto move = [](int accesses) { return "memory op=activation values=" + std::to_string(120 * accesses) + "\n"; };
   // Cube, two scalings, hyperbolic tangent, one more, half: 2 each; sum and product: 3 each. Back: product 3 + 3, half
   // 2, tangent 3, scalings 2 + 2, cube 2 + 2 + 3, two sums of gradients 3 each.
-  for (const Precision precision : {Precision::bf16, Precision::tf32})
+  for (const Precision precision : {Precision::bf16, Precision::tf32, Precision::fp32})
     CHECK(passes(precision, false) == move(6 * 2 + 2 * 3) + move(3 + 3 + 2 + 3 + 2 + 2 + 7 + 2 * 3));
   // Bytes of a value: casts 6 before and after, five kernels of 8, sum and product 10, half 4. Back: four casts of 6,
   // half 4, 12 and 10 of the product, tangent 12, scalings 16, cube 28, sums 12.
@@ -204,7 +204,7 @@ TEST_CASE("the loss moves what its kernels do", "[layer_kernels]") {
   const Model m = model_of("  - {linear: l, units: 6}\n  - {softmax: p}\n");
   const auto passes = [&](const char* loss, Precision precision) {
     KernelStyle style = kernel_style(precision, true);
-    style.loss = parse_loss_kernels(loss);
+    style.framework.loss = parse_loss_kernels(loss);
     return text(layer_kernels(m.layers.back(), 4, KernelPass::forward, style)) +
            text(layer_kernels(m.layers.back(), 4, KernelPass::backward_data, style));
   };
@@ -217,8 +217,8 @@ TEST_CASE("the loss moves what its kernels do", "[layer_kernels]") {
     CHECK(passes("fused", precision) == "memory op=loss values=120\nmemory op=loss values=240\n");
   // Metrics: a framework's forward pass each, 14 bytes of two.
   KernelStyle style = kernel_style(Precision::bf16, true);
-  style.loss = LossKernels::fused;
-  style.metrics = 2;
+  style.framework.loss = LossKernels::fused;
+  style.framework.metrics = 2;
   CHECK(text(layer_kernels(m.layers.back(), 4, KernelPass::forward, style)) ==
         "memory op=loss values=120\n2 x memory op=loss values=840\n");
   CHECK(text(layer_kernels(m.layers.back(), 4, KernelPass::backward_data, style)) == "memory op=loss values=240\n");

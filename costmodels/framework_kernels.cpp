@@ -1,0 +1,43 @@
+#include "costmodels/framework_kernels.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "sim/config_word.hpp"
+
+namespace epocast {
+namespace {
+
+std::ptrdiff_t index_of(const std::string& key, const std::vector<std::string>& names, const std::string& name) {
+  const auto found = std::ranges::find(names, name);
+  if (found == names.end()) throw std::invalid_argument("unknown " + key + " '" + name + "'" + name_hint(name, names));
+  return found - names.begin();
+}
+
+}  // namespace
+
+LossKernels parse_loss_kernels(const std::string& name) {
+  return static_cast<LossKernels>(index_of("loss", {"framework", "vocabulary_parallel", "fused"}, name));
+}
+
+AttentionKernels parse_attention_kernels(const std::string& name) {
+  return static_cast<AttentionKernels>(index_of("attention", {"fused_softmax", "eager"}, name));
+}
+
+GeluKernels parse_gelu_kernels(const std::string& name) {
+  return static_cast<GeluKernels>(index_of("gelu", {"fused", "eager"}, name));
+}
+
+std::vector<std::string> framework_kernel_keys() { return {"loss", "attention", "gelu", "autocast", "metrics"}; }
+
+FrameworkKernels read_framework_kernels(const ConfigNode& options) {
+  FrameworkKernels out;
+  if (options.has("loss")) out.loss = parse_name(options.at("loss"), parse_loss_kernels);
+  if (options.has("attention")) out.attention = parse_name(options.at("attention"), parse_attention_kernels);
+  if (options.has("gelu")) out.gelu = parse_name(options.at("gelu"), parse_gelu_kernels);
+  out.autocast = options.get("autocast", out.autocast);
+  out.metrics = static_cast<int>(options.get("metrics", std::int64_t{0}, Range{0, 100}));
+  return out;
+}
+
+}  // namespace epocast
