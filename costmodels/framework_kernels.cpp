@@ -1,6 +1,7 @@
 #include "costmodels/framework_kernels.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <stdexcept>
 
 #include "sim/config_word.hpp"
@@ -38,6 +39,15 @@ FrameworkKernels read_framework_kernels(const ConfigNode& options) {
   out.autocast = options.get("autocast", out.autocast);
   out.metrics = static_cast<int>(options.get("metrics", std::int64_t{0}, Range{0, 100}));
   return out;
+}
+
+int read_update_accesses(const ConfigNode& accesses, Optimizer optimizer) {
+  const std::string word = accesses.is_scalar() ? accesses.as_string() : "";
+  if (word == "fused") return 0;
+  if (word == "foreach") return foreach_accesses(optimizer);
+  if (word.empty() || std::isdigit(static_cast<unsigned char>(word.front())) == 0)
+    throw accesses.error("give a count, as in `accesses: 33`, or one of fused and foreach");
+  return static_cast<int>(accesses.as_int(Range{1, 1000}));
 }
 
 }  // namespace epocast

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "sim/config.hpp"
+#include "sim/memory.hpp"
 
 namespace epocast {
 
@@ -55,6 +56,10 @@ struct FrameworkKernels {
 std::vector<std::string> framework_kernel_keys();
 /// As far as `options` has them. Throws ConfigError.
 FrameworkKernels read_framework_kernels(const ConfigNode& options);
+
+/// A study's `optimizer.accesses`, of each parameter's values in an update: a count, `foreach`, or `fused`, which is 0
+/// here and as many as optimizer_accesses() says. Throws ConfigError.
+int read_update_accesses(const ConfigNode& accesses, Optimizer optimizer);
 
 /// The three throw std::invalid_argument.
 LossKernels parse_loss_kernels(const std::string& name);

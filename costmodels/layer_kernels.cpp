@@ -342,20 +342,20 @@ std::vector<LayerKernel> memory_kernels(const Layer& layer, std::int64_t batch, 
       const double mask = layer.variant == "in_sum" ? mask_accesses(style) * outputs : 0;
       return {memory("add", narrow + of_sum * (inputs + outputs - narrow) + mask, pass)};
     }
-    case LayerKind::softmax: {
+    case LayerKind::softmax:
       if (weights) return {};
-      const auto loss = [&](LossKernels kernels, double repeats) {
-        return memory("loss", loss_bytes(style, kernels, forward) / style.value_bytes * outputs, pass, repeats);
-      };
-      std::vector<LayerKernel> out{loss(style.framework.loss, 1)};
-      if (forward && style.framework.metrics > 0) out.push_back(loss(LossKernels::framework, style.framework.metrics));
-      return out;
-    }
+      return {memory("loss", loss_bytes(style, style.framework.loss, forward) / style.value_bytes * outputs, pass)};
     default: break;
   }
   const auto whole = layer_kernel(layer, batch, pass);
   if (!whole) return {};
   return {{*whole, 1}};
+}
+
+/// Whether a layer moves what a program says even where others move what they read and write.
+bool moves_by_program(const Layer& layer, const FrameworkKernels& framework) {
+  if (layer.kind == LayerKind::softmax) return framework.loss != LossKernels::framework;
+  return layer.kind == LayerKind::activation && layer.variant == "gelu" && framework.gelu != GeluKernels::fused;
 }
 
 std::vector<LayerKernel> linear(const Layer& layer, std::int64_t batch, KernelPass pass, const KernelStyle& style) {
@@ -375,8 +375,7 @@ std::vector<LayerKernel> linear(const Layer& layer, std::int64_t batch, KernelPa
 }  // namespace
 
 bool framework_decides(const Layer& layer, const FrameworkKernels& framework) {
-  if (layer.kind == LayerKind::softmax) return framework.loss != LossKernels::framework || framework.metrics > 0;
-  return layer.kind == LayerKind::activation && layer.variant == "gelu" && framework.gelu != GeluKernels::fused;
+  return moves_by_program(layer, framework) || (layer.kind == LayerKind::softmax && framework.metrics > 0);
 }
 
 KernelStyle kernel_style(Precision precision, bool fused_attention) {
@@ -443,9 +442,14 @@ std::vector<LayerKernel> layer_kernels(const Layer& layer, std::int64_t batch, K
     case LayerKind::linear: return linear(layer, batch, pass, style);
     default: break;
   }
-  if (std::string_view(whole->family()) == "memory" && (counts_accesses || framework_decides(layer, style.framework)))
-    return memory_kernels(layer, batch, pass, style);
-  return {{*whole, 1}};
+  std::vector<LayerKernel> out{{*whole, 1}};
+  if (std::string_view(whole->family()) == "memory" && (counts_accesses || moves_by_program(layer, style.framework)))
+    out = memory_kernels(layer, batch, pass, style);
+  if (layer.kind == LayerKind::softmax && pass == KernelPass::forward && style.framework.metrics > 0) {
+    const double bytes = loss_bytes(style, LossKernels::framework, true) * d(batch) * d(layer.output.values());
+    out.push_back(memory("loss", bytes / style.value_bytes, pass, style.framework.metrics));
+  }
+  return out;
 }
 
 }  // namespace epocast

@@ -5,11 +5,11 @@
 // linear: one product of all positions of the batch; of experts as many side by side as there are. attention: a batched
 // product for the scores and one for the weighted sum, a softmax between them; backward four products (Vaswani et al.
 // 2017; fused: the scores once more, Dao et al. 2022, and no softmax in memory), or a single kernel for each pass where
-// such kernels were measured. lstm: a product of all inputs, and a recurrent kernel over the sequence (Appleyard et al.
-// 2016), which reads all weights in each step, and where features come back from later layers their product in each
-// step. Transposed convolutions run the kernels of the convolution that they are the gradient of: forward its
-// backward_data, and backward its forward. e3d_lstm: convolutions of input and states, two products of its recall, and
-// its gates (Wang et al. 2019).
+// such kernels were measured; or each operation by itself (framework_kernels.hpp). lstm: a product of all inputs, and a
+// recurrent kernel over the sequence (Appleyard et al. 2016), which reads all weights in each step, and where features
+// come back from later layers their product in each step. Transposed convolutions run the kernels of the convolution
+// that they are the gradient of: forward its backward_data, and backward its forward. e3d_lstm: convolutions of input
+// and states, two products of its recall, and its gates (Wang et al. 2019).
 //
 // Traffic::layers counts what a layer reads and writes, input and output once each: so fp32 kernels were measured.
 // Traffic::kernels counts every access of the kernels that training on matrix units runs: gradients of activations and
@@ -19,7 +19,7 @@
 //
 // Scope and limits: products have the FLOP that the model's layer counts (tests/unit/layer_kernels_test.cpp); sums over
 // gates and the like are memory traffic, or contained in a measured recurrent kernel. Causal attention computes its
-// half only.
+// half only. Under autocast embeddings write fp32, which is not counted.
 
 #include <string>
 #include <vector>
@@ -46,7 +46,7 @@ struct KernelStyle {
   bool has_norms = false;           ///< the network: autocast then keeps its sums in fp32, as embeddings are
 };
 
-/// Whether a layer of one kernel that only moves data moves what a framework's program says, in whatever format.
+/// Whether a framework's program, and not the layer alone, says what a layer moves, in whatever format.
 bool framework_decides(const Layer& layer, const FrameworkKernels& framework);
 
 /// In fp32 layers move what they read and write, but where a framework's kernels decide; in all other formats kernels

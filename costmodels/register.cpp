@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cctype>
 #include <utility>
 
 #include "costmodels/calibration_choice.hpp"
@@ -96,19 +95,6 @@ UpdateKernels update_kernels(const CostModelContext& context) {
   out.set_accesses(context.update_accesses);
   return out;
 }
-
-}  // namespace
-
-int read_update_accesses(const ConfigNode& accesses, Optimizer optimizer) {
-  const std::string word = accesses.is_scalar() ? accesses.as_string() : "";
-  if (word == "fused") return 0;
-  if (word == "foreach") return foreach_accesses(optimizer);
-  if (word.empty() || std::isdigit(static_cast<unsigned char>(word.front())) == 0)
-    throw accesses.error("give a count, as in `accesses: 33`, or one of fused and foreach");
-  return static_cast<int>(accesses.as_int(Range{1, 1000}));
-}
-
-namespace {
 
 std::unique_ptr<CostModel> make_roofline(const ConfigNode& options, const CostModelContext& context) {
   const RooflineOptions defaults;

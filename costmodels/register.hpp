@@ -34,10 +34,6 @@ CostModelRegistry make_cost_model_registry(const CostModelContext& context);
 /// context.device. Throws ConfigError.
 std::unique_ptr<CostModel> make_cost_model(const ConfigNode& compute, const CostModelContext& context);
 
-/// Accesses of each parameter's values in an update: a count, `foreach`, or `fused`, which is 0 here and as many as
-/// optimizer_accesses says. Throws ConfigError.
-int read_update_accesses(const ConfigNode& accesses, Optimizer optimizer);
-
 /// What a `compute:` map says of the host's launches. Throws ConfigError.
 LaunchSettings read_launches(const ConfigNode& compute);
 

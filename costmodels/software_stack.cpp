@@ -5,7 +5,6 @@
 #include <numbers>
 
 #include "costmodels/framework_kernels.hpp"
-#include "costmodels/register.hpp"
 #include "sim/config_word.hpp"
 #include "sim/data_file.hpp"
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <variant>
 
+#include "costmodels/framework_kernels.hpp"
 #include "costmodels/register.hpp"
 #include "experiments/batch_schedule.hpp"
 #include "experiments/calibrate/step_measurements.hpp"

@@ -222,6 +222,13 @@ TEST_CASE("the loss moves what its kernels do", "[layer_kernels]") {
   CHECK(text(layer_kernels(m.layers.back(), 4, KernelPass::forward, style)) ==
         "memory op=loss values=120\n2 x memory op=loss values=840\n");
   CHECK(text(layer_kernels(m.layers.back(), 4, KernelPass::backward_data, style)) == "memory op=loss values=240\n");
+  // In fp32 as much is added to what the layer reads and writes, 8 bytes of four.
+  style = kernel_style(Precision::fp32, true);
+  style.framework.metrics = 2;
+  CHECK(text(layer_kernels(m.layers.back(), 4, KernelPass::forward, style)) ==
+        "memory op=softmax values=240\n2 x memory op=loss values=240\n");
+  CHECK(text(layer_kernels(m.layers.back(), 4, KernelPass::backward_data, style)) ==
+        text(layer_kernels(m.layers.back(), 4, KernelPass::backward_data, kernel_style(Precision::fp32, true))));
   CHECK_THROWS_WITH(parse_loss_kernels("fusd"), Catch::Contains("did you mean 'fused'"));
 }
 
