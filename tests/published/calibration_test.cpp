@@ -43,7 +43,8 @@ double best_roofline(const std::vector<HeldOut>& of, const DeviceRates& rates) {
 
 TEST_CASE("left-out DeepBench kernels are predicted within 15 %, in half the error of a roofline") {
   // Numbers of rows with a time, latest software, fp32: 94 forward and backward-weights convolutions, 160 products.
-  const std::map<std::string, std::size_t> convolutions{{"knl7250", 273}, {"v100", 272}, {"p100", 282}, {"t4", 272}};
+  const std::map<std::string, std::size_t> convolutions{{"knl7250", 273}, {"v100", 272}, {"p100", 282},
+                                                        {"t4", 272},      {"m40", 272},  {"mi25", 282}};
   for (const auto& [device, expected] : convolutions) {
     const KernelMeasurements m = measurements(device);
     const DeviceRates rates{*m.peak_rate, *m.memory_bandwidth, *m.units};
@@ -126,7 +127,8 @@ TEST_CASE("the shipped calibrations are those that the shipped measurements give
     }
   }
   // Of larger tables, without what was left out, which takes eight times as long.
-  for (const std::string device : {"h100_bf16_pytorch", "a40_bf16"}) {
+  for (const std::string device :
+       {"h100_bf16_pytorch", "a40_bf16", "m40", "titan_x_maxwell", "titan_x_pascal", "titan_xp", "mi25"}) {
     const KernelMeasurements m = measurements(device);
     const ComputeCalibration shipped = load_compute_calibration(kCostModels / "calibrations" / (device + ".yaml"));
     for (const KernelFit& fit : shipped.fits) {
