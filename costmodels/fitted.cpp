@@ -173,6 +173,14 @@ PassTimes Fitted::times(const Layer& layer, std::int64_t batch, const Device& /*
   return times;
 }
 
+std::string Fitted::basis() const {
+  const std::string kernels = in_words(settings_.framework);
+  return fmt::format(
+      "calibration '{}'{}{}", name_,
+      calibration_.scaled_from.empty() ? "" : ", that is '" + calibration_.scaled_from + "' at other rates",
+      kernels.empty() ? "" : ", with " + kernels);
+}
+
 std::vector<std::string> Fitted::caveats(std::int64_t batch) const {
   std::vector<std::string> out;
   if (!calibration_.scaled_from.empty())

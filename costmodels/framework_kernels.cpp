@@ -1,10 +1,14 @@
 #include "costmodels/framework_kernels.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cctype>
 #include <stdexcept>
 
 #include "sim/config_word.hpp"
+#include "sim/words.hpp"
 
 namespace epocast {
 namespace {
@@ -39,6 +43,17 @@ FrameworkKernels read_framework_kernels(const ConfigNode& options) {
   out.autocast = options.get("autocast", out.autocast);
   out.metrics = static_cast<int>(options.get("metrics", std::int64_t{0}, Range{0, 100}));
   return out;
+}
+
+std::string in_words(const FrameworkKernels& kernels) {
+  std::vector<std::string> out;
+  if (kernels.loss == LossKernels::vocabulary_parallel) out.emplace_back("a loss by Megatron-LM's kernels");
+  if (kernels.loss == LossKernels::fused) out.emplace_back("a fused loss");
+  if (kernels.attention == AttentionKernels::eager) out.emplace_back("eager attention");
+  if (kernels.gelu == GeluKernels::eager) out.emplace_back("eager GELU");
+  if (kernels.autocast) out.emplace_back("autocast");
+  if (kernels.metrics > 0) out.push_back(fmt::format("the loss {}", counted(kernels.metrics, "more time")));
+  return fmt::format("{}", fmt::join(out, ", "));
 }
 
 int read_update_accesses(const ConfigNode& accesses, Optimizer optimizer) {

@@ -57,6 +57,9 @@ std::vector<std::string> framework_kernel_keys();
 /// As far as `options` has them. Throws ConfigError.
 FrameworkKernels read_framework_kernels(const ConfigNode& options);
 
+/// What differs from the defaults, for people: "eager attention, autocast"; empty if nothing does.
+std::string in_words(const FrameworkKernels& kernels);
+
 /// A study's `optimizer.accesses`, of each parameter's values in an update: a count, `foreach`, or `fused`, which is 0
 /// here and as many as optimizer_accesses() says. Throws ConfigError.
 int read_update_accesses(const ConfigNode& accesses, Optimizer optimizer);

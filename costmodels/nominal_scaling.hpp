@@ -23,7 +23,7 @@ class NominallyScaled : public CostModel {
 
   PassTimes times(const Layer& layer, std::int64_t batch, const Device& device) const override;
   bool knows_parts() const override { return measured_->knows_parts(); }
-  std::string basis() const override { return name_; }
+  std::string basis() const override { return measured_->basis().empty() ? name_ : measured_->basis(); }
   std::vector<std::string> caveats(std::int64_t batch) const override { return measured_->caveats(batch); }
   std::vector<std::string> device_caveats(const Device& device) const override;
 

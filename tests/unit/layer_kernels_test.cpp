@@ -232,6 +232,15 @@ TEST_CASE("the loss moves what its kernels do", "[layer_kernels]") {
   CHECK_THROWS_WITH(parse_loss_kernels("fusd"), Catch::Contains("did you mean 'fused'"));
 }
 
+TEST_CASE("choices of a framework are told where they differ from the defaults", "[layer_kernels]") {
+  CHECK(in_words(FrameworkKernels{}).empty());
+  FrameworkKernels kernels;
+  kernels.attention = AttentionKernels::eager;
+  kernels.autocast = true;
+  kernels.metrics = 2;
+  CHECK(in_words(kernels) == "eager attention, autocast, the loss 2 more times");
+}
+
 TEST_CASE("an LSTM is a product of its inputs and a recurrence", "[layer_kernels]") {
   // 6 inputs, 8 units, 5 steps, 4 samples: 32 gates from 20 vectors.
   const Model m = model_of("  - {lstm: below, units: 6}\n  - {lstm: l, units: 8}\n");
