@@ -24,6 +24,9 @@ bool names_a_chip(const std::string& word) {
   return is_number ? digits >= kFewestDigits : !is_count;
 }
 
+/// As in E5-2698 v3: tells chips of one name apart, and is no name.
+bool is_version(const std::string& word) { return word.front() == 'v' && word.size() <= kFewestDigits; }
+
 std::set<std::string> chips(std::string_view device) {
   std::set<std::string> out;
   std::string word;
@@ -51,7 +54,7 @@ ConfigNode head_of(const std::filesystem::path& file) {
 
 bool same_chip(std::string_view a, std::string_view b) {
   const std::set<std::string> left = chips(a), right = chips(b);
-  if (left.empty() || right.empty()) return false;
+  if (std::ranges::all_of(left, is_version) || std::ranges::all_of(right, is_version)) return false;
   return std::ranges::includes(left, right) || std::ranges::includes(right, left);
 }
 
@@ -62,18 +65,31 @@ bool serves(Precision measured, Precision asked) {
 
 std::vector<std::string> calibrations_of(const Device& device, Precision precision,
                                          const std::filesystem::path& folder) {
+  const std::string model(device.model.text());
   std::vector<std::tuple<bool, bool, std::size_t, std::string>> found;
   for (const std::string& name : data_file_names(folder, ".yaml")) {
     const ConfigNode head = head_of(folder / (name + ".yaml"));
     if (head.at("calibration").as_string() != "compute") continue;
     const std::string of = head.at("device").as_string();
-    if (!same_chip(of, device.model.text()) || !serves(parse_precision(head.at("precision").as_string()), precision))
-      continue;
-    found.emplace_back(chips(of) != chips(device.model.text()), head.has("scaled_from"), name.size(), name);
+    const bool is_of = of == model || (device.kernels_like.text().empty() && same_chip(of, model));
+    if (!is_of || !serves(parse_precision(head.at("precision").as_string()), precision)) continue;
+    found.emplace_back(chips(of) != chips(model), head.has("scaled_from"), name.size(), name);
   }
   std::ranges::sort(found);
   std::vector<std::string> out;
   for (const auto& each : found) out.push_back(std::get<std::string>(each));
+  return out;
+}
+
+std::vector<std::string> stand_ins_for(const Device& device, Precision precision, const std::filesystem::path& folder) {
+  Device like;
+  like.model = device.kernels_like.text().empty() ? device.model : device.kernels_like;
+  std::vector<std::string> out = calibrations_of(like, precision, folder);
+  if (precision == Precision::tf32) {
+    const std::vector<std::string> narrow = calibrations_of(like, Precision::bf16, folder);
+    out.insert(out.end(), narrow.begin(), narrow.end());
+  }
+  std::erase_if(out, [&](const std::string& name) { return head_of(folder / (name + ".yaml")).has("scaled_from"); });
   return out;
 }
 

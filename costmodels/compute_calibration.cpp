@@ -167,6 +167,15 @@ ComputeCalibration load_compute_calibration(const std::filesystem::path& file) {
   return read_compute_calibration(ConfigNode::load_file(file));
 }
 
+ComputeCalibration at_rates_of(const Device& device, Precision precision, ComputeCalibration measured,
+                               const std::string& name) {
+  measured.scaled_from = name;
+  measured.device = device.model.text();
+  measured.rates = {device.matrix_rate(precision), device.memory_bandwidth, static_cast<double>(device.cores),
+                    precision};
+  return measured;
+}
+
 std::string to_yaml(const ComputeCalibration& c) {
   std::string out = "# Written by `epocast calibrate compute`; see docs/calibration.md.\n";
   auto to = std::back_inserter(out);

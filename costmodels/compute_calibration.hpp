@@ -34,7 +34,8 @@
 //     efficiency: 0.5                # of its nominal rates, where steps on both devices tell; 1 by default
 //
 // and `device`, `source`, `confidence`, `precision` and `rates` of its own. So does a format that was not measured:
-// tf32 from bf16, at the rate of its products and with values of four bytes.
+// tf32 from bf16, at the rate of its products and with values of four bytes. Devices of the catalogue that say whose
+// kernels theirs are like need no file: `calibration: auto` does the same for them.
 
 #include <filesystem>
 #include <optional>
@@ -42,6 +43,7 @@
 #include <vector>
 
 #include "costmodels/kernel_fit.hpp"
+#include "sim/cluster.hpp"
 #include "sim/config.hpp"
 
 namespace epocast {
@@ -62,6 +64,11 @@ struct ComputeCalibration {
 /// Throws ConfigError with file and line for anything that is not as described above.
 ComputeCalibration load_compute_calibration(const std::filesystem::path& file);
 ComputeCalibration read_compute_calibration(const ConfigNode& root);
+
+/// The fits of a measured calibration, called `name`, at the nominal rates of another device in `precision`: shares of
+/// the roofline, floors and what fits miss stay. Its errors are those of scaling, see docs/calibration.md.
+ComputeCalibration at_rates_of(const Device& device, Precision precision, ComputeCalibration measured,
+                               const std::string& name);
 
 /// The file's text.
 std::string to_yaml(const ComputeCalibration& calibration);

@@ -146,27 +146,39 @@ ComputeCalibration read_calibration(const ConfigNode& name, const CostModelConte
 
 constexpr const char* kAuto = "auto";
 
-/// The calibration that the study names, or the first of the device.
-ConfigNode calibration_name(const ConfigNode& options, const CostModelContext& context) {
-  if (options.has("calibration") && options.at("calibration").as_string() != kAuto) return options.at("calibration");
+struct ChosenCalibration {
+  ConfigNode name;
+  ComputeCalibration calibration;
+};
+
+/// The calibration that the study names, the first of the device, or the first of one with like kernels, at its rates.
+ChosenCalibration choose_calibration(const ConfigNode& options, const CostModelContext& context) {
+  if (options.has("calibration") && options.at("calibration").as_string() != kAuto)
+    return {options.at("calibration"), read_calibration(options.at("calibration"), context)};
   const auto folder = context.data_dir / "costmodels" / "calibrations";
-  const std::vector<std::string> found = calibrations_of(*context.device, context.precision, folder);
-  const std::string of_device = fmt::format("of {} in {}", context.device->model.text(), to_string(context.precision));
+  const Device& device = *context.device;
+  const std::vector<std::string> found = calibrations_of(device, context.precision, folder);
+  const std::string of_device = fmt::format("of {} in {}", device.model.text(), to_string(context.precision));
   if (!options.has("calibration"))
     throw options.error(fmt::format("missing key 'calibration'; {}",
                                     found.empty() ? "there is none " + of_device + ", see `epocast list calibrations`"
                                                   : fmt::format("{}: {}", of_device, fmt::join(found, ", "))));
-  if (found.empty())
+  const std::vector<std::string> stand_ins =
+      found.empty() ? stand_ins_for(device, context.precision, folder) : std::vector<std::string>{};
+  if (found.empty() && stand_ins.empty())
     throw options.at("calibration")
         .error(fmt::format("no calibration is {}; name one of a device like it (`epocast list calibrations`), or use "
                            "cost_model: roofline",
                            of_device));
-  return ConfigNode::load_text(found.front(), options.where().file);
+  const ConfigNode name =
+      ConfigNode::load_text(found.empty() ? stand_ins.front() : found.front(), options.where().file);
+  ComputeCalibration calibration = read_calibration(name, context);
+  if (!found.empty()) return {name, std::move(calibration)};
+  return {options.at("calibration"), at_rates_of(device, context.precision, std::move(calibration), name.as_string())};
 }
 
 std::unique_ptr<CostModel> make_fitted(const ConfigNode& options, const CostModelContext& context) {
-  const ConfigNode name = calibration_name(options, context);
-  ComputeCalibration calibration = read_calibration(name, context);
+  auto [name, calibration] = choose_calibration(options, context);
   require_precision(name, calibration.rates.precision, context);
   const Device& device = measured_device(calibration.device, context);
   return std::make_unique<NominallyScaled>(
@@ -179,14 +191,13 @@ std::unique_ptr<CostModel> make_fitted(const ConfigNode& options, const CostMode
 }
 
 std::unique_ptr<CostModel> make_im2col(const ConfigNode& options, const CostModelContext& context) {
-  const ConfigNode name = calibration_name(options, context);
+  auto [name, calibration] = choose_calibration(options, context);
   require_precision(name, Precision::fp32, context);
   Im2colOptions own;
   own.optimizer = context.optimizer;
   own.update_kernels = update_kernels(context);
   own.memory_efficiency = options.get("memory_efficiency", own.memory_efficiency, kFraction);
   if (options.has("core_bandwidth")) own.core_bandwidth = options.at("core_bandwidth").as_bytes_per_second(Range{1});
-  ComputeCalibration calibration = read_calibration(name, context);
   if (calibration.rates.precision != Precision::fp32)
     throw name.error("is of products in narrower formats; im2col needs fp32");
   const Device& device = measured_device(calibration.device, context);

@@ -84,6 +84,8 @@ class Writer {
 
   void read_devices(const ConfigNode& devices, const ConfigNode& catalogue) {
     device_.emplace(kind(devices.at("kind"), catalogue));
+    if (device_->has("kernels_like"))
+      kernels_like_ = kind(device_->at("kernels_like"), catalogue).at("model").as_string();
     per_node_ = devices.at("per_node").as_int(Range{1, 1024});
     if (nodes_ * per_node_ > kMostDevices)
       throw devices.error(
@@ -130,6 +132,7 @@ class Writer {
                                         : description_);
     speed_ = rate(*device_);
     figures(*device_);
+    if (!kernels_like_.empty()) property("epocast.kernels_like", kernels_like_);
     if (per_board_ > 1) property("epocast.shared_speed", fmt::format("{:.17g}", shared_speed_));
     device_->check_all_read();
     if (!source_.empty()) property("source.topology", source_);
@@ -141,8 +144,8 @@ class Writer {
 
   void figures(const ConfigNode& device) {
     property("epocast.device_model", device.at("model").as_string());
-    for (const char* key :
-         {"cores", "peak_rate", "peak_rate_fp16", "peak_rate_bf16", "peak_rate_tf32", "memory", "memory_bandwidth"})
+    for (const char* key : {"cores", "peak_rate", "peak_rate_fp16", "peak_rate_bf16", "peak_rate_tf32", "peak_rate_fp8",
+                            "memory", "memory_bandwidth"})
       if (device.has(key)) property(fmt::format("epocast.{}", key), device.at(key).as_string());
     if (device.has("source")) property("source.device_model", device.at("source").as_string());
   }
@@ -228,6 +231,7 @@ class Writer {
   std::string name_, description_, source_;
   std::int64_t nodes_ = 1, per_node_ = 1, per_switch_ = 1, per_board_ = 1;
   double shared_speed_ = 1;
+  std::string kernels_like_;
   std::optional<ConfigNode> device_, processors_;
   double speed_ = 0;
   Inside inside_;

@@ -115,6 +115,13 @@ class DeviceReader {
     return value;
   }
 
+  /// What goes with the kind of device: a host of another kind than its zone's does not have it from there.
+  const Property* find_of_kind(const Point& host, const std::string& key) const {
+    const auto own = topology_.host_properties.find(host.node);
+    const bool of_own_kind = own != topology_.host_properties.end() && own->second.contains("epocast.device_model");
+    return of_own_kind && !own->second.contains(key) ? nullptr : find(host, key);
+  }
+
   Device read_figures(const Point& host) const {
     Device device;
     device.model = require(host, "epocast.device_model", "2x Intel Xeon Platinum 8180").value;
@@ -132,15 +139,10 @@ class DeviceReader {
                               to_string(device.peak_rate)));
       device.peak_rate = rate;
     }
-    // A host of another kind than its zone's does not have that kind's rates.
-    const auto own = topology_.host_properties.find(host.node);
-    const bool of_own_kind = own != topology_.host_properties.end() && own->second.contains("epocast.device_model");
-    for (const Precision precision : {Precision::tf32, Precision::fp16, Precision::bf16, Precision::fp8}) {
-      const std::string key = std::string("epocast.peak_rate_") + to_string(precision);
-      if (of_own_kind && !own->second.contains(key)) continue;
-      if (const Property* rate = find(host, key))
+    for (const Precision precision : {Precision::tf32, Precision::fp16, Precision::bf16, Precision::fp8})
+      if (const Property* rate = find_of_kind(host, std::string("epocast.peak_rate_") + to_string(precision)))
         device.other_rates[precision] = quantity(*rate, parse_flop_per_second, 1e3, 1e21);
-    }
+    if (const Property* like = find_of_kind(host, "epocast.kernels_like")) device.kernels_like = like->value;
     if (const Property* cores = find(host, "epocast.cores")) device.cores = count(*cores);
     if (const Property* node = find(host, "epocast.node")) device.node = node->value;
     if (const Property* board = find(host, "epocast.board")) device.board = board->value;
@@ -239,6 +241,17 @@ std::vector<PlatformInfo> list_clusters(const std::filesystem::path& folder) {
   for (const std::string& name : data_file_names(folder / "clusters", ".yaml")) {
     const Cluster cluster = load_cluster(ConfigNode::load_file(folder / "clusters" / (name + ".yaml")), devices);
     out.push_back({name, cluster.description, cluster.trainers(), cluster.devices.front().model, ""});
+  }
+  return out;
+}
+
+std::vector<std::pair<std::string, Device>> list_devices(const std::filesystem::path& folder) {
+  std::vector<std::pair<std::string, Device>> out;
+  const ConfigNode devices = ConfigNode::load_file(folder / "devices.yaml");
+  for (const std::string& kind : devices.keys()) {
+    const std::string alone =
+        fmt::format("{{cluster: {}, devices: {{kind: {}, per_node: 1}}, inside: {{rate: 1 GB/s}}}}", kind, kind);
+    out.emplace_back(kind, load_cluster(ConfigNode::load_text(alone, kind), devices).devices.front());
   }
   return out;
 }

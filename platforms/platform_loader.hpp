@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/cluster.hpp"
@@ -22,9 +23,10 @@ namespace epocast {
 ///     epocast.memory_bandwidth  "255.9 GB/s"                                required
 ///     epocast.peak_rate         fp32 peak, "8.24 TFLOP/s"                   default: the host's speed x core, to which
 ///                                                                           it must be equal if given
-///     epocast.peak_rate_fp16    "312 TFLOP/s"; also _bf16, _tf32 and _fp8     optional; fp8 is checked, but nothing
-///     reads it yet epocast.cores             physical cores                              default: the host's core
-///     attribute epocast.node              machine that the device sits in             default: the host's own name
+///     epocast.peak_rate_fp16    "312 TFLOP/s"; also _bf16, _tf32 and _fp8     optional
+///     epocast.kernels_like      model of a measured device with like kernels  optional
+///     epocast.cores             physical cores                              default: the host's core attribute
+///     epocast.node              machine that the device sits in             default: the host's own name
 ///     epocast.description       of the whole platform, on the outer zone
 ///     source.<key>              where the number behind epocast.<key>, link_bandwidth, link_latency, ... comes from
 ///     measured.<key>            what was measured, in words; and any other name without "epocast.": not looked at
@@ -55,6 +57,9 @@ struct PlatformInfo {
 
 /// All platform files of a folder, sorted by name.
 std::vector<PlatformInfo> list_platforms(const std::filesystem::path& folder);
+
+/// The kinds of devices in the catalogue of a folder with platforms, in its order.
+std::vector<std::pair<std::string, Device>> list_devices(const std::filesystem::path& folder);
 
 /// All cluster descriptions that ship in a folder with platforms, sorted by name.
 std::vector<PlatformInfo> list_clusters(const std::filesystem::path& folder);

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "costmodels/calibration_choice.hpp"
 #include "costmodels/register.hpp"
 #include "experiments/calibrate/calibration_list.hpp"
 #include "experiments/cli/commands.hpp"
@@ -102,6 +103,43 @@ void print_platforms(const Name& name) {
     print_cluster(load_platform_named(ConfigNode::load_text(name, "list platforms"), data_directory()));
 }
 
+/// The precisions in which `calibration: auto` knows the device's kernels.
+std::string known_kernels(const Device& device) {
+  const std::filesystem::path folder = data_directory() / "costmodels" / "calibrations";
+  std::vector<std::string> own, like;
+  for (const Precision precision : kPrecisions) {
+    if (device.matrix_rate(precision).value <= 0) continue;
+    if (!calibrations_of(device, precision, folder).empty())
+      own.emplace_back(to_string(precision));
+    else if (!stand_ins_for(device, precision, folder).empty())
+      like.emplace_back(to_string(precision));
+  }
+  std::string out = fmt::format("{}", fmt::join(own, ", "));
+  if (!like.empty()) {
+    const Name& of = device.kernels_like.text();
+    out += fmt::format("{}{} {}", own.empty() ? "" : "; ", fmt::join(like, ", "),
+                       of.empty() ? "from its fp16 or bf16" : "as " + of);
+  }
+  return out.empty() ? "none" : out;
+}
+
+void print_devices(const Name& name) {
+  Cells rows{{"device", "model", "cores", "fp32", "tf32", "fp16", "bf16", "fp8", "memory", "bandwidth", "kernels"}};
+  for (const auto& [kind, device] : list_devices(data_directory() / "platforms")) {
+    std::vector<std::string> row{kind, device.model, std::to_string(device.cores)};
+    for (const Precision precision : kPrecisions) {
+      const FlopPerSecond rate = device.matrix_rate(precision);
+      row.push_back(rate.value > 0 ? to_string(rate) : "");
+    }
+    row.insert(row.end(), {to_string(device.memory), to_string(device.memory_bandwidth), known_kernels(device)});
+    rows.push_back(std::move(row));
+  }
+  print_rows("device", std::move(rows), name);
+  if (name.empty()) return;
+  const ConfigNode device = ConfigNode::load_file(data_directory() / "platforms" / "devices.yaml").at(name);
+  std::cout << "\nsource: " << device.at("source").as_string() << '\n';
+}
+
 void print_targets(const Name& name) {
   Cells rows{{"target", "description"}};
   for (const Target& target : builtin_targets()) rows.push_back({target.name(), target.description});
@@ -138,6 +176,7 @@ int list(const std::string& kind, const Name& name, const Registries& registries
       {"synchronisations", [&] { print_entries("synchronisation", builtin_synchronisations().infos(), name); }},
       {"models", [&] { print_models(name); }},
       {"platforms", [&] { print_platforms(name); }},
+      {"devices", [&] { print_devices(name); }},
       {"cost-models", [&] { print_entries("cost model", make_cost_model_registry({}).infos(), name); }},
       {"calibrations", [&] { print_calibrations(std::cout, data_directory() / "costmodels" / "calibrations", name); }},
       {"algorithms", [&] { print_algorithms(name); }},
@@ -159,11 +198,12 @@ void add_list_command(CLI::App& app, CommandContext& context) {
   auto kind = std::make_shared<std::string>(), name = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand("list",
                                          "Say what there is: strategies, schedules, bodies, synchronisations, models, "
-                                         "platforms, cost-models, calibrations, "
+                                         "platforms, devices, cost-models, calibrations, "
                                          "algorithms or targets; or all about one of them.\n"
                                          "Example: epocast list models vgg16");
   command->add_option("kind", *kind, "what to list")->required();
-  command->add_option("name", *name, "only this one: a network with its layers, a platform with its devices");
+  command->add_option(
+      "name", *name, "only this one: a network with its layers, a platform with its devices, a device with its source");
   command->callback([kind, name, &context] {
     context.action = [kind, name, &context] { return list(*kind, *name, context.registries); };
   });

@@ -141,6 +141,7 @@ TEST_CASE("list names everything that there is, once") {
   check_lists(said("algorithms"), collective_algorithm_names());
   check_lists(said("algorithms"), collective_algorithm_choice_names());
   check_lists(said("cost-models"), {"roofline", "measured"});
+  check_lists(said("devices"), ConfigNode::load_file(kRoot / "platforms/devices.yaml").keys());
   const std::string calibrations = said("calibrations");
   check_lists(calibrations, data_file_names(kRoot / "costmodels/calibrations", ".yaml"));
   CHECK_THAT(calibrations, Contains("a100_bf16") && Contains("scaled from v100") && Contains("from a100_pcie_bf16"));
@@ -159,6 +160,8 @@ TEST_CASE("list says all about one thing, or that it is not there") {
                       Contains("  102764544 ") && !Contains("resnet50"));
   CHECK_THAT(said("platforms", "dgx1_p100"), Contains("Tesla P100") && Contains("sources\n") && !Contains("dgx2"));
   CHECK_THAT(said("platforms", "p4d"), Contains("A100 SXM4 40GB") && Contains("\n       32  "));
+  CHECK_THAT(said("devices", "rtx_4090"), Contains("165.2 TFLOP/s") && Contains("tf32, fp16, bf16 as NVIDIA L40S\n") &&
+                                              Contains("\nsource: ") && !Contains("rtx_3090"));
   CHECK(said("strategies", "fsdp").starts_with("fsdp: "));
   CHECK(said("bodies", "tensor").starts_with("tensor: "));
   CHECK(said("algorithms", "ring") == "ring: all_reduce, reduce_scatter, all_gather\n");

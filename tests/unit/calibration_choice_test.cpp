@@ -10,10 +10,15 @@ namespace {
 
 const auto kFolder = std::filesystem::path(EPOCAST_SOURCE_DIR) / "costmodels" / "calibrations";
 
+Device device(const std::string& model, const std::string& like = "") {
+  Device out;
+  out.model = Name(model);
+  out.kernels_like = Name(like);
+  return out;
+}
+
 std::vector<std::string> of(const std::string& model, Precision precision) {
-  Device device;
-  device.model = Name(model);
-  return calibrations_of(device, precision, kFolder);
+  return calibrations_of(device(model), precision, kFolder);
 }
 
 }  // namespace
@@ -28,6 +33,7 @@ TEST_CASE("names of one chip: boards, sizes of memory and machines do not count,
   CHECK_FALSE(same_chip("NVIDIA RTX 3090", "NVIDIA RTX 2080 Ti"));
   CHECK_FALSE(same_chip("NVIDIA A40", "NVIDIA A100 PCIe 40GB"));
   CHECK_FALSE(same_chip("synthetic", "synthetic"));
+  CHECK_FALSE(same_chip("Google TPU v3 (one of two cores)", "Intel Xeon E5-2698 v3"));
 }
 
 TEST_CASE("the first calibration of a device is measured, of no other chip, and of no other library than the usual") {
@@ -41,6 +47,25 @@ TEST_CASE("the first calibration of a device is measured, of no other chip, and 
   CHECK(of("NVIDIA Tesla K80 (one GK210 of two)", Precision::fp32) == std::vector<std::string>{"k80"});
   CHECK(of("NVIDIA L40S", Precision::fp32).empty());
   CHECK(of("one core of a server Xeon with AVX2", Precision::fp32).empty());
+  CHECK(of("NVIDIA Titan X (Maxwell)", Precision::fp32) == std::vector<std::string>{"titan_x_maxwell"});
+}
+
+TEST_CASE("kernels of a device like it stand in for those of one that was never measured, never for its own") {
+  const auto stand_in = [](const Device& of, Precision precision) { return stand_ins_for(of, precision, kFolder); };
+  const Device ada = device("NVIDIA RTX 6000 Ada", "NVIDIA L40S"),
+               turing = device("NVIDIA Quadro RTX 6000", "NVIDIA T4");
+  for (const Device& each : {ada, turing}) CHECK(calibrations_of(each, Precision::fp16, kFolder).empty());
+  CHECK(stand_in(ada, Precision::bf16) == std::vector<std::string>{"l40s_bf16"});
+  CHECK(stand_in(turing, Precision::fp16) == std::vector<std::string>{"t4_fp16"});
+  CHECK(stand_in(ada, Precision::fp32).empty());
+  // Of the same chip at other rates, which alone would do for a name without more.
+  const Device card = device("NVIDIA H100 PCIe 80GB", "NVIDIA H100 SXM5 80GB");
+  CHECK(calibrations_of(card, Precision::bf16, kFolder).empty());
+  CHECK(stand_in(card, Precision::bf16).front() == "h100_bf16");
+  CHECK(stand_in(card, Precision::tf32).front() == "h100_tf32");
+  // What is measured in bf16 serves tf32 at that format's rate; what is scaled itself does not.
+  CHECK(stand_in(device("NVIDIA L40S"), Precision::tf32) == std::vector<std::string>{"l40s_bf16"});
+  CHECK(stand_in(device("NVIDIA RTX 3090", "NVIDIA RTX 3090"), Precision::bf16).empty());
 }
 
 }  // namespace epocast::calibration_choice_test

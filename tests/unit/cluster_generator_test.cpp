@@ -178,6 +178,24 @@ TEST_CASE("with several cards neighbours still talk inside the node") {
   CHECK(names == "card-0-0_UP card-1-1_DOWN ");
 }
 
+TEST_CASE("every kind of the catalogue is read whole, and what its kernels are like is not its host's") {
+  for (const auto& [kind, device] : list_devices(kPlatforms)) {
+    CAPTURE(kind);
+    const ConfigNode entry = ConfigNode::load_file(kPlatforms / "devices.yaml").at(kind);
+    CHECK(device.model == Name(entry.at("model").as_string()));
+    CHECK(device.matrix_rate(Precision::fp8).value ==
+          (entry.has("peak_rate_fp8") ? entry.at("peak_rate_fp8").as_flop_per_second().value : 0));
+    CHECK(device.kernels_like.text().empty() == !entry.has("kernels_like"));
+  }
+  const Cluster mixed = load_cluster(
+      ConfigNode::load_text("cluster: lab\ndevices: {kind: rtx_4090, per_node: 2}\ninside: {rate: 1 GB/s}\n"
+                            "processors: {kind: xeon_8275cl_pair}\n",
+                            "cluster.yaml"),
+      ConfigNode::load_file(kPlatforms / "devices.yaml"));
+  CHECK(mixed.devices.front().kernels_like == Name("NVIDIA L40S"));
+  CHECK(mixed.devices.back().kernels_like.text().empty());
+}
+
 TEST_CASE("every cluster that ships loads, and SimGrid takes it") {
   const std::vector<PlatformInfo> clusters = list_clusters(kPlatforms);
   CHECK(clusters.size() >= 8);
@@ -198,6 +216,12 @@ TEST_CASE("impossible clusters are refused") {
   CHECK(said(head + "devices: {kind: toi, per_node: 4}\n" + tail).find("did you mean 'toy'") != std::string::npos);
   CHECK(said(head + "devices: {kind: toy, per_node: 4, per_switch: 3}\n" + tail).find("must divide") !=
         std::string::npos);
+  const ConfigNode unlike =
+      ConfigNode::load_text(kDevices + std::string("odd: {model: odd, kernels_like: toi}\n"), "devices.yaml");
+  CHECK(testing::message([&] {
+          load_cluster(ConfigNode::load_text(head + "devices: {kind: odd, per_node: 4}\n" + tail, "cluster.yaml"),
+                       unlike);
+        }).find("did you mean 'toy'") != std::string::npos);
   CHECK(said(head + "devices: {kind: toy, per_node: 4, per_switch: 2}\n" + tail).find("uplink") != std::string::npos);
   CHECK(said(head + "devices: {kind: toy, per_node: 4}\ninside: {rate: 1 GB/s}\n").find("cards") != std::string::npos);
   CHECK(said(head + "devices: {kind: toy, per_node: 4}\ninside: {rate: 0 GB/s}\ncards: {rate: 1 GB/s}\n")
