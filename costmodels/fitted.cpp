@@ -106,6 +106,11 @@ Fitted::Fitted(ComputeCalibration calibration, std::string name, Optimizer optim
       model_(model),
       device_(device) {
   has_norms_ = std::ranges::any_of(model_.layers, [](const Layer& l) { return l.kind == LayerKind::layer_norm; });
+  if (settings_.framework.batch_norm == BatchNormKernels::fused) {
+    const std::vector<FusedNorm> fused = fused_norms(model_);
+    for (std::size_t i = 0; i < fused.size(); ++i)
+      if (fused[i] != FusedNorm::no) fused_norms_.emplace(model_.layers[i].name, fused[i]);
+  }
   for (const Layer& layer : model_.layers)
     for (const KernelPass pass : kPasses)
       for (const LayerKernel& kernel : kernels_of(layer, 1, pass))
@@ -121,12 +126,12 @@ std::vector<LayerKernel> Fitted::kernels_of(const Layer& layer, std::int64_t bat
   const auto whole = layer_kernel(layer, batch, pass);
   const bool in_parts = calibration_.rates.precision != Precision::fp32;
   if (!whole && !in_parts) return {};
-  if (!in_parts && !framework_decides(layer, settings_.framework) && knows_kind(choose(calibration_, *whole)))
-    return {{*whole, 1}};
   KernelStyle style =
       kernel_style(calibration_.rates.precision, calibration_.find("attention", KernelPass::forward) != nullptr);
   style.framework = settings_.framework;
   style.has_norms = has_norms_;
+  if (const auto found = fused_norms_.find(layer.name); found != fused_norms_.end()) style.fused_norm = found->second;
+  if (!in_parts && !framework_decides(layer, style) && knows_kind(choose(calibration_, *whole))) return {{*whole, 1}};
   return layer_kernels(layer, batch, pass, style);
 }
 

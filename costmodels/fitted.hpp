@@ -12,6 +12,7 @@
 // all measured shapes, and when the calibration is scaled from another device. Validation: docs/calibration.md,
 // tests/published/calibration_test.cpp, tests/published/half_precision_test.cpp. Reference: kernel_formula.hpp.
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,7 @@ class Fitted : public CostModel {
   FittedSettings settings_;
   Model model_;
   bool has_norms_ = false;
+  std::map<std::string, FusedNorm> fused_norms_;  ///< by layer; empty where each has kernels of its own
   Device device_;
 };
 

@@ -33,13 +33,20 @@ GeluKernels parse_gelu_kernels(const std::string& name) {
   return static_cast<GeluKernels>(index_of("gelu", {"fused", "eager"}, name));
 }
 
-std::vector<std::string> framework_kernel_keys() { return {"loss", "attention", "gelu", "autocast", "metrics"}; }
+BatchNormKernels parse_batch_norm_kernels(const std::string& name) {
+  return static_cast<BatchNormKernels>(index_of("batch_norm", {"separate", "fused"}, name));
+}
+
+std::vector<std::string> framework_kernel_keys() {
+  return {"loss", "attention", "gelu", "batch_norm", "autocast", "metrics"};
+}
 
 FrameworkKernels read_framework_kernels(const ConfigNode& options) {
   FrameworkKernels out;
   if (options.has("loss")) out.loss = parse_name(options.at("loss"), parse_loss_kernels);
   if (options.has("attention")) out.attention = parse_name(options.at("attention"), parse_attention_kernels);
   if (options.has("gelu")) out.gelu = parse_name(options.at("gelu"), parse_gelu_kernels);
+  if (options.has("batch_norm")) out.batch_norm = parse_name(options.at("batch_norm"), parse_batch_norm_kernels);
   out.autocast = options.get("autocast", out.autocast);
   out.metrics = static_cast<int>(options.get("metrics", std::int64_t{0}, Range{0, 100}));
   return out;
@@ -51,6 +58,7 @@ std::string in_words(const FrameworkKernels& kernels) {
   if (kernels.loss == LossKernels::fused) out.emplace_back("a fused loss");
   if (kernels.attention == AttentionKernels::eager) out.emplace_back("eager attention");
   if (kernels.gelu == GeluKernels::eager) out.emplace_back("eager GELU");
+  if (kernels.batch_norm == BatchNormKernels::fused) out.emplace_back("fused batch normalisation");
   if (kernels.autocast) out.emplace_back("autocast");
   if (kernels.metrics > 0) out.push_back(fmt::format("the loss {}", counted(kernels.metrics, "more time")));
   return fmt::format("{}", fmt::join(out, ", "));

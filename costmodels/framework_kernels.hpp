@@ -6,6 +6,7 @@
 //     loss: framework | vocabulary_parallel | fused
 //     attention: fused_softmax | eager
 //     gelu: fused | eager
+//     batch_norm: separate | fused
 //     autocast: false
 //     metrics: 0
 //
@@ -42,10 +43,18 @@ enum class GeluKernels {
           ///< (huggingface/transformers, activations.py: NewGELUActivation; google-research/bert, modeling.py)
 };
 
+/// By which kernels a batch normalisation and what follows it are worked out.
+enum class BatchNormKernels {
+  separate,  ///< a normalisation, a sum and a ReLU by a kernel each
+  fused,     ///< by one for each pass, over channels last (cuDNN's CUDNN_BATCHNORM_OPS_BN_ADD_ACTIVATION; MXNet's
+             ///< BatchNormAddRelu; TensorFlow's _FusedBatchNormEx)
+};
+
 struct FrameworkKernels {
   LossKernels loss = LossKernels::framework;
   AttentionKernels attention = AttentionKernels::fused_softmax;
   GeluKernels gelu = GeluKernels::fused;
+  BatchNormKernels batch_norm = BatchNormKernels::separate;
   /// PyTorch's: norms, softmaxes and sums of branches between norms are fp32, and cast for the products that read them.
   bool autocast = false;
   /// How often the loss is worked out once more in a forward pass, as LossKernels::framework does, for metrics.
@@ -64,9 +73,10 @@ std::string in_words(const FrameworkKernels& kernels);
 /// here and as many as optimizer_accesses() says. Throws ConfigError.
 int read_update_accesses(const ConfigNode& accesses, Optimizer optimizer);
 
-/// The three throw std::invalid_argument.
+/// These throw std::invalid_argument.
 LossKernels parse_loss_kernels(const std::string& name);
 AttentionKernels parse_attention_kernels(const std::string& name);
 GeluKernels parse_gelu_kernels(const std::string& name);
+BatchNormKernels parse_batch_norm_kernels(const std::string& name);
 
 }  // namespace epocast

@@ -61,6 +61,14 @@ double eager_gelu_bytes(const KernelStyle& style, bool forward) {
   return cast + to_half + to_tanh + of_tanh + argument + to_sum + of_cube + three_added;
 }
 
+/// Accesses of a value by the kernel that normalises, adds and rectifies. Forward: read for the statistics, read again
+/// and written, and what is added; backward: gradient and input read for the sums, read again, the input's gradient
+/// written, and the same for what was added. A bit of a mask says what the ReLU kept.
+double fused_norm_accesses(const KernelStyle& style, bool forward) {
+  const double mask = style.fused_norm == FusedNorm::alone ? 0 : mask_accesses(style) / 8;
+  return (forward ? 3 : 5) + (style.fused_norm == FusedNorm::with_sum ? 1 : 0) + mask;
+}
+
 LayerKernel memory(const char* op, double values, KernelPass pass, double repeats = 1) {
   return {{MemoryShape{op, at_least_one(values)}, pass}, repeats};
 }
@@ -306,6 +314,12 @@ std::vector<LayerKernel> memory_kernels(const Layer& layer, std::int64_t batch, 
   const bool forward = pass == KernelPass::forward;
   const bool weights = pass == KernelPass::backward_weights;
   const double wide = wide_accesses(style);
+  const bool sums_gradients = layer.kind == LayerKind::add && !forward;  // where branches part
+  if (style.fused_norm == FusedNorm::part_of_norm && !sums_gradients) return {};
+  if (layer.kind == LayerKind::batch_norm && style.fused_norm != FusedNorm::no) {
+    if (weights) return {};  // sums of the same kernel
+    return {memory("activation", fused_norm_accesses(style, forward) * outputs, pass)};
+  }
   switch (layer.kind) {
     case LayerKind::layer_norm: {
       const char* op = layer.variant == "rms" ? "rms_norm" : "layer_norm";
@@ -353,9 +367,10 @@ std::vector<LayerKernel> memory_kernels(const Layer& layer, std::int64_t batch, 
 }
 
 /// Whether a layer moves what a program says even where others move what they read and write.
-bool moves_by_program(const Layer& layer, const FrameworkKernels& framework) {
-  if (layer.kind == LayerKind::softmax) return framework.loss != LossKernels::framework;
-  return layer.kind == LayerKind::activation && layer.variant == "gelu" && framework.gelu != GeluKernels::fused;
+bool moves_by_program(const Layer& layer, const KernelStyle& style) {
+  if (style.fused_norm != FusedNorm::no) return true;
+  if (layer.kind == LayerKind::softmax) return style.framework.loss != LossKernels::framework;
+  return layer.kind == LayerKind::activation && layer.variant == "gelu" && style.framework.gelu != GeluKernels::fused;
 }
 
 std::vector<LayerKernel> linear(const Layer& layer, std::int64_t batch, KernelPass pass, const KernelStyle& style) {
@@ -374,8 +389,36 @@ std::vector<LayerKernel> linear(const Layer& layer, std::int64_t batch, KernelPa
 
 }  // namespace
 
-bool framework_decides(const Layer& layer, const FrameworkKernels& framework) {
-  return moves_by_program(layer, framework) || (layer.kind == LayerKind::softmax && framework.metrics > 0);
+bool framework_decides(const Layer& layer, const KernelStyle& style) {
+  return moves_by_program(layer, style) || (layer.kind == LayerKind::softmax && style.framework.metrics > 0);
+}
+
+std::vector<FusedNorm> fused_norms(const Model& model) {
+  const std::vector<Layer>& layers = model.layers;
+  std::vector<FusedNorm> out(layers.size(), FusedNorm::no);
+  std::vector<int> readers(layers.size(), 0);
+  for (const Layer& layer : layers)
+    for (const int input : layer.inputs) ++readers[static_cast<std::size_t>(input)];
+  for (std::size_t i = 0; i < layers.size(); ++i)
+    if (layers[i].kind == LayerKind::batch_norm && layers[i].variant != "frozen") out[i] = FusedNorm::alone;
+  const auto ends_alone = [&](std::size_t i) { return out[i] == FusedNorm::alone && readers[i] == 1; };
+  for (std::size_t relu = 0; relu < layers.size(); ++relu) {
+    if (layers[relu].kind != LayerKind::activation || layers[relu].variant != "relu") continue;
+    const auto below = static_cast<std::size_t>(layers[relu].inputs.front());
+    if (ends_alone(below)) {
+      out[below] = FusedNorm::with_relu;
+      out[relu] = FusedNorm::part_of_norm;
+      continue;
+    }
+    if (layers[below].kind != LayerKind::add || readers[below] != 1) continue;
+    const std::vector<int>& added = layers[below].inputs;
+    const auto last = std::find_if(added.rbegin(), added.rend(),
+                                   [&](int input) { return ends_alone(static_cast<std::size_t>(input)); });
+    if (last == added.rend()) continue;
+    out[static_cast<std::size_t>(*last)] = FusedNorm::with_sum;
+    out[below] = out[relu] = FusedNorm::part_of_norm;
+  }
+  return out;
 }
 
 KernelStyle kernel_style(Precision precision, bool fused_attention) {
@@ -443,7 +486,7 @@ std::vector<LayerKernel> layer_kernels(const Layer& layer, std::int64_t batch, K
     default: break;
   }
   std::vector<LayerKernel> out{{*whole, 1}};
-  if (std::string_view(whole->family()) == "memory" && (counts_accesses || moves_by_program(layer, style.framework)))
+  if (std::string_view(whole->family()) == "memory" && (counts_accesses || moves_by_program(layer, style)))
     out = memory_kernels(layer, batch, pass, style);
   if (layer.kind == LayerKind::softmax && pass == KernelPass::forward && style.framework.metrics > 0) {
     const double bytes = loss_bytes(style, LossKernels::framework, true) * d(batch) * d(layer.output.values());

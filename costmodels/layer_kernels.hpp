@@ -26,6 +26,7 @@
 
 #include "costmodels/framework_kernels.hpp"
 #include "costmodels/kernel_shape.hpp"
+#include "sim/model.hpp"
 #include "sim/precision.hpp"
 
 namespace epocast {
@@ -37,17 +38,30 @@ struct LayerKernel {
 
 enum class Traffic { layers, kernels };
 
+/// What of a kernel that normalises, adds and rectifies is a layer's (BatchNormKernels::fused).
+enum class FusedNorm {
+  no,            ///< the layer runs kernels of its own
+  alone,         ///< a normalisation, with nothing behind it in its kernel
+  with_relu,     ///< with the ReLU behind it
+  with_sum,      ///< with the sum behind it, and its ReLU
+  part_of_norm,  ///< the ReLU, or the forward pass of the sum: in the normalisation's kernel
+};
+
+/// Of each layer of a network. A sum and its ReLU are in the kernel of the last normalisation that it adds.
+std::vector<FusedNorm> fused_norms(const Model& model);
+
 /// How layers become kernels.
 struct KernelStyle {
   Traffic traffic = Traffic::layers;
   bool fused_attention = false;  ///< a fused attention layer is one kernel in each pass, KernelPass::backward included
   double value_bytes = 2;        ///< of an access, with Traffic::kernels: 2 or 4
-  FrameworkKernels framework = {};  ///< in what is no product
-  bool has_norms = false;           ///< the network: autocast then keeps its sums in fp32, as embeddings are
+  FrameworkKernels framework = {};       ///< in what is no product
+  bool has_norms = false;                ///< the network: autocast then keeps its sums in fp32, as embeddings are
+  FusedNorm fused_norm = FusedNorm::no;  ///< the layer
 };
 
 /// Whether a framework's program, and not the layer alone, says what a layer moves, in whatever format.
-bool framework_decides(const Layer& layer, const FrameworkKernels& framework);
+bool framework_decides(const Layer& layer, const KernelStyle& style);
 
 /// In fp32 layers move what they read and write, but where a framework's kernels decide; in all other formats kernels
 /// do.

@@ -75,6 +75,8 @@ EntryInfo fitted_info() {
                 "kernels of attention whose softmaxes go through memory: one for scale, mask and "
                 "softmax, or one each, and copies of heads"},
                {"gelu", "", "fused | eager", "fused", "one kernel for each pass, or one for each operation"},
+               {"batch_norm", "", "separate | fused", "separate",
+                "a kernel each for a batch normalisation, a sum and a ReLU behind it, or one for all"},
                {"autocast", "", "true | false", "false",
                 "norms, softmaxes and sums between norms are fp32 in narrower formats, and cast for products"}})};
 }

