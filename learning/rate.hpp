@@ -23,11 +23,15 @@ struct RateRule {
     double factor = 1;
     /// Back to the rate of the reference batch first, as if scaling had not been (Lee 2020, 5.1.5).
     bool unscale = false;
+    bool at_saturation = false;  ///< instead of at an epoch: the first such when accuracy saturates, and so on
   };
-  std::vector<Decay> decays = {};  ///< by epoch; factors multiply
+  std::vector<Decay> decays = {};  ///< factors multiply
 
-  /// The rate in an epoch (0 is the beginning; a fraction is inside one) with a global batch.
-  double at(double epoch, std::int64_t batch) const;
+  /// The rate in an epoch (0 is the beginning; a fraction is inside one) with a global batch, after so many
+  /// saturations.
+  double at(double epoch, std::int64_t batch, int saturations = 0) const;
+  /// Decays that wait for one.
+  int saturations() const;
 };
 
 }  // namespace epocast::learning

@@ -52,7 +52,7 @@ Values Replay::parameters() const {
 
 double Replay::epoch() const { return static_cast<double>(samples_) / static_cast<double>(problem_.samples()); }
 
-double Replay::rate() const { return settings_.rate(epoch(), phase_.global_batch, centre_); }
+double Replay::rate() const { return settings_.rate({epoch(), phase_.global_batch, centre_, saturations_}); }
 
 std::pair<std::size_t, std::size_t> Replay::range(std::int32_t piece) const {
   if (piece == ParameterEvent::kAll) return {0, centre_.size()};
@@ -427,6 +427,9 @@ PhaseEnd Replay::evaluate(double date, const std::function<bool(const CurvePoint
   if (stop.patience > 0 && value.accuracy) {
     if (!best_accuracy_ || *value.accuracy > *best_accuracy_ + stop.gain) {
       best_accuracy_ = value.accuracy;
+      best_epoch_ = point.epoch;
+    } else if (point.epoch - best_epoch_ >= stop.patience && saturations_ < stop.saturations) {
+      ++saturations_;
       best_epoch_ = point.epoch;
     } else if (point.epoch - best_epoch_ >= stop.patience) {
       outcome_.no_gain = point;

@@ -45,12 +45,20 @@ struct StopRule {
   bool at_target = false;                ///< end there; otherwise they are only noted
   double gain = 0;                       ///< of accuracy that counts as one, for `patience`
   double patience = 0;                   ///< epochs without such a gain after which training ends; 0: never
+  int saturations = 0;                   ///< so often it does not end then, but goes on, which RateFunction is told
   std::optional<double> time;            ///< s after which nothing is done any more
   std::optional<std::int64_t> samples;   ///< after so many no gradient is begun any more
 };
 
-/// The learning rate in an epoch with a global batch, at a point.
-using RateFunction = std::function<double(double epoch, std::int64_t batch, std::span<const double> at)>;
+/// Where training is when it needs a rate.
+struct TrainingState {
+  double epoch = 0;
+  std::int64_t batch = 0;  ///< global
+  std::span<const double> parameters = {};
+  int saturations = 0;  ///< how often accuracy had stopped to gain, and training went on
+};
+
+using RateFunction = std::function<double(const TrainingState&)>;
 
 struct ReplaySettings {
   Scheme scheme = {};
@@ -180,6 +188,7 @@ class Replay {
   double next_evaluation_ = 0;  ///< epoch
   std::int64_t evaluated_ = 0;  ///< samples until then
   double best_epoch_ = 0;       ///< of the last gain
+  int saturations_ = 0;
   std::optional<double> best_accuracy_;
 };
 

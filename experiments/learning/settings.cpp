@@ -69,6 +69,17 @@ double positive(const ConfigNode& node) {
   return value;
 }
 
+/// `{epoch: 80, factor: 0.1}`, or `epoch: saturated`.
+RateRule::Decay read_decay(const ConfigNode& node) {
+  RateRule::Decay out;
+  const ConfigNode epoch = node.at("epoch");
+  out.at_saturation = epoch.is_scalar() && epoch.as_string() == "saturated";
+  if (!out.at_saturation) out.epoch = epoch.as_double(Range{0, 1e6});
+  out.factor = positive(node.at("factor"));
+  out.unscale = node.get("unscale", false);
+  return out;
+}
+
 /// `rate: 0.1`, or with `scaling`, `warmup` and `decay`.
 RateRule read_rate(const ConfigNode& node) {
   if (!node.is_map()) return {.rate = positive(node)};
@@ -82,9 +93,7 @@ RateRule read_rate(const ConfigNode& node) {
   }
   out.warmup = node.get("warmup", 0.0, Range{0, 1e6});
   if (node.has("decay"))
-    for (const ConfigNode& entry : node.at("decay").items())
-      out.decays.push_back(
-          {entry.at("epoch").as_double(Range{0, 1e6}), positive(entry.at("factor")), entry.get("unscale", false)});
+    for (const ConfigNode& entry : node.at("decay").items()) out.decays.push_back(read_decay(entry));
   node.check_all_read();
   return out;
 }
@@ -113,7 +122,14 @@ void read_stop(const ConfigNode& node, LearningSettings& out) {
       out.stop.samples = static_cast<std::int64_t>(until.at("samples").as_double(Range{1, 1e15}));
     until.check_all_read();
   }
-  if (!node.has("patience")) return;
+  out.stop.saturations = out.rate.saturations();
+  if (!node.has("patience")) {
+    if (out.stop.saturations > 0)
+      throw node.at("rate").error(
+          "decays when accuracy is saturated, which patience would tell: say, as in "
+          "`patience: {gain: 0.1, epochs: 50}`, which gain in how many epochs is too little");
+    return;
+  }
   const ConfigNode patience = node.at("patience");
   out.stop.gain = patience.get("gain", 0.0, Range{0, 1e6});
   out.stop.patience = patience.at("epochs").as_double(Range{1e-6, 1e6});
@@ -147,7 +163,9 @@ learning::ReplaySettings LearningSettings::replay() const {
   out.mixing = mixing;
   out.evaluations = evaluations;
   out.stop = stop;
-  out.rate = [rule = rate](double epoch, std::int64_t batch, std::span<const double>) { return rule.at(epoch, batch); };
+  out.rate = [rule = rate](const learning::TrainingState& state) {
+    return rule.at(state.epoch, state.batch, state.saturations);
+  };
   return out;
 }
 

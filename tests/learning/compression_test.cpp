@@ -24,7 +24,7 @@ Values drawn(std::size_t size, std::uint64_t key) {
 ReplaySettings settings(const std::string& strategy, double rate, Compression compression) {
   ReplaySettings out;
   out.scheme = scheme_of(strategy);
-  out.rate = [rate](double, std::int64_t, std::span<const double>) { return rate; };
+  out.rate = [rate](const TrainingState&) { return rate; };
   out.compression = compression;
   return out;
 }

@@ -37,7 +37,7 @@ ReplaySettings settings(double rate, bool current = false) {
   ReplaySettings out;
   out.scheme = scheme_of("pipeline");
   out.scheme.current_weights = current;
-  out.rate = [rate](double, std::int64_t, std::span<const double>) { return rate; };
+  out.rate = [rate](const TrainingState&) { return rate; };
   return out;
 }
 

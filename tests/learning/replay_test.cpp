@@ -21,7 +21,7 @@ ReplaySettings settings(const std::string& strategy, double rate, OptimizerSetti
   ReplaySettings out;
   out.scheme = scheme_of(strategy);
   out.optimizer = optimizer;
-  out.rate = [rate](double, std::int64_t, std::span<const double>) { return rate; };
+  out.rate = [rate](const TrainingState&) { return rate; };
   return out;
 }
 
@@ -220,6 +220,37 @@ TEST_CASE("rates by rule", "[rate]") {
   CHECK(lee.at(79, 2048) == Approx(1.6));
   CHECK(lee.at(80, 2048) == Approx(0.02));
   CHECK(lee.at(120, 2048) == Approx(0.002));
+  // The same when accuracy saturates, whenever that is, beside one by epoch.
+  const RateRule waits{.rate = 0.2,
+                       .reference = 256,
+                       .scaling = RateScaling::linear,
+                       .decays = {{0, 0.1, true, true}, {90, 0.5}, {0, 0.1, false, true}}};
+  CHECK(waits.saturations() == 2);
+  CHECK(waits.at(80, 2048) == Approx(1.6));
+  CHECK(waits.at(80, 2048, 1) == Approx(0.02));
+  CHECK(waits.at(90, 2048, 1) == Approx(0.01));
+  CHECK(waits.at(90, 2048, 2) == Approx(0.001));
+}
+
+TEST_CASE("training whose accuracy saturates goes on at a lower rate as often as it is asked to", "[replay]") {
+  const ParameterLog log = record({.strategy = "single", .iterations = 60}).log;
+  const auto run = [&](int saturations) {
+    const auto problem = make_problem("digits", kSmallDigits, 3);
+    ReplaySettings how = settings("single", 0);
+    how.rate = [](const TrainingState& state) { return 1e-9 * std::pow(0.1, state.saturations); };
+    // Nothing that so small a rate gains counts.
+    how.stop.gain = 0.5;
+    how.stop.patience = 2;
+    how.stop.saturations = saturations;
+    Replay replay(*problem, how);
+    const PhaseEnd end = replay.run({.log = &log, .worker_batch = 50, .global_batch = 50});
+    CHECK(end == PhaseEnd::no_gain);
+    return replay.outcome().curve.back();
+  };
+  CHECK(run(0).epoch == Approx(2).margin(0.6));  // batches of 50 of 96 samples
+  CHECK(run(0).rate == Approx(1e-9));
+  CHECK(run(2).epoch == Approx(6).margin(1.6));
+  CHECK(run(2).rate == Approx(1e-11));
 }
 
 TEST_CASE("uneven shares of a batch are that batch, with copies or without", "[replay]") {

@@ -25,7 +25,7 @@ ReplaySettings settings(const std::string& strategy, RateFunction rate) {
 }
 
 RateFunction constant(double rate) {
-  return [rate](double, std::int64_t, std::span<const double>) { return rate; };
+  return [rate](const TrainingState&) { return rate; };
 }
 
 /// A log that goes on, of equal workers.
@@ -262,8 +262,8 @@ TEST_CASE("steps to a loss are S (1 + B_c / B), with the noise scale of the full
   const auto steps = [&](std::int64_t batch, double noise, double* mean_scale) {
     const auto problem = make_problem(
         "quadratic", quadratic(std::vector<double>(kSize, 1), noise, kDistance, static_cast<double>(batch)), 1);
-    ReplaySettings how = settings("single", [&, noise](double, std::int64_t size, std::span<const double> at) {
-      return kShare / (1 + (noise > 0 ? noise_scale(at) / static_cast<double>(size) : 0));
+    ReplaySettings how = settings("single", [&, noise](const TrainingState& state) {
+      return kShare / (1 + (noise > 0 ? noise_scale(state.parameters) / static_cast<double>(state.batch) : 0));
     });
     how.stop.loss = kTarget;
     how.stop.at_target = true;
