@@ -26,7 +26,7 @@ LossKernels parse_loss_kernels(const std::string& name) {
 }
 
 AttentionKernels parse_attention_kernels(const std::string& name) {
-  return static_cast<AttentionKernels>(index_of("attention", {"fused_softmax", "eager"}, name));
+  return static_cast<AttentionKernels>(index_of("attention", {"fused_softmax", "eager", "compiled"}, name));
 }
 
 GeluKernels parse_gelu_kernels(const std::string& name) {
@@ -57,6 +57,7 @@ std::string in_words(const FrameworkKernels& kernels) {
   if (kernels.loss == LossKernels::vocabulary_parallel) out.emplace_back("a loss by Megatron-LM's kernels");
   if (kernels.loss == LossKernels::fused) out.emplace_back("a fused loss");
   if (kernels.attention == AttentionKernels::eager) out.emplace_back("eager attention");
+  if (kernels.attention == AttentionKernels::compiled) out.emplace_back("compiled attention");
   if (kernels.gelu == GeluKernels::eager) out.emplace_back("eager GELU");
   if (kernels.batch_norm == BatchNormKernels::fused) out.emplace_back("fused batch normalisation");
   if (kernels.autocast) out.emplace_back("autocast");

@@ -4,7 +4,7 @@
 // Keys of a study's `compute` (cost model `fitted`), whose defaults a software stack may set:
 //
 //     loss: framework | vocabulary_parallel | fused
-//     attention: fused_softmax | eager
+//     attention: fused_softmax | eager | compiled
 //     gelu: fused | eager
 //     batch_norm: separate | fused
 //     autocast: false
@@ -34,6 +34,8 @@ enum class AttentionKernels {
   fused_softmax,  ///< heads read where they are; scale, mask and softmax in one kernel (Megatron-LM)
   eager,  ///< heads copied side by side; scores scaled, masked and normalised by a kernel each (Devlin et al. 2019 in
           ///< PyTorch: NVIDIA/DeepLearningExamples, huggingface/transformers)
+  compiled,  ///< heads copied side by side; all that is element-wise in the kernels of the sums, as a sum ends what XLA
+             ///< fuses (assumed): maximum, sum, quotient; backward a sum and the rest
 };
 
 /// By which kernels a GELU is worked out.

@@ -182,8 +182,8 @@ std::vector<LayerKernel> location_attention(const AttentionParts& a, std::int64_
 }
 
 /// Heads are copied side by side for each product, gradients back (torch.matmul of permuted tensors), and each
-/// operation on the scores is a kernel of its own. Under autocast the softmax writes fp32, which is dropped out so, and
-/// cast back for its product.
+/// operation on the scores is a kernel of its own, or each sum over them. Under autocast the softmax writes fp32, which
+/// is dropped out so, and cast back for its product; casts are in what is compiled.
 std::vector<LayerKernel> attention_by_operation(const AttentionParts& a, std::int64_t batch, KernelPass pass,
                                                 const KernelStyle& style) {
   const double scores = d(batch) * a.pairs * d(a.heads);
@@ -198,13 +198,21 @@ std::vector<LayerKernel> attention_by_operation(const AttentionParts& a, std::in
     copy(keys * d(a.value_features));
   };
   const auto copy_output = [&] { copy(d(a.queries) * d(a.value_features)); };
+  const bool compiled = style.framework.attention == AttentionKernels::compiled;
+  const double mask = a.dropout ? mask_accesses(style) : 0;
   if (pass == KernelPass::forward) {
     copy_inputs();
     out.push_back(a.scores(batch, pass));
+    if (compiled) {
+      move("softmax", 3 + 1 + mask);  // read for the maximum, the sum and the quotient, which is written
+      out.push_back(a.sum(batch, pass));
+      copy_output();
+      return out;
+    }
     move("activation", 2);  // scaled
     move("add", 2);         // masked
     move("softmax", 1 + softmax);
-    if (a.dropout) move("dropout", 2 * softmax + mask_accesses(style));
+    if (a.dropout) move("dropout", 2 * softmax + mask);
     if (softmax > 1) move("activation", softmax + 1);
     out.push_back(a.sum(batch, pass));
     copy_output();
@@ -215,10 +223,14 @@ std::vector<LayerKernel> attention_by_operation(const AttentionParts& a, std::in
     out.push_back(a.sum(batch, pass));
     out.push_back(a.scores(batch, pass));
   }
-  if (softmax > 1) move("activation", 1 + softmax);
-  if (a.dropout) move("dropout", 2 * softmax + mask_accesses(style));
-  move("softmax", 2 * softmax + 1);
-  move("activation", 2);
+  if (compiled) {
+    move("softmax", 2 * (2 + mask) + 1);  // gradient and softmax read for the sum, and again
+  } else {
+    if (softmax > 1) move("activation", 1 + softmax);
+    if (a.dropout) move("dropout", 2 * softmax + mask);
+    move("softmax", 2 * softmax + 1);
+    move("activation", 2);
+  }
   copy_inputs();
   return out;
 }

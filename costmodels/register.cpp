@@ -71,9 +71,9 @@ EntryInfo fitted_info() {
                 "kernels of a loss: a framework's, Megatron-LM's, or one for each pass"},
                {"metrics", "", "0..100", "0",
                 "of language models, such as perplexity: each works out the loss once more in every forward pass"},
-               {"attention", "", "fused_softmax | eager", "fused_softmax",
+               {"attention", "", "fused_softmax | eager | compiled", "fused_softmax",
                 "kernels of attention whose softmaxes go through memory: one for scale, mask and "
-                "softmax, or one each, and copies of heads"},
+                "softmax, one each and copies of heads, or XLA's"},
                {"gelu", "", "fused | eager", "fused", "one kernel for each pass, or one for each operation"},
                {"batch_norm", "", "separate | fused", "separate",
                 "a kernel each for a batch normalisation, a sum and a ReLU behind it, or one for all"},

@@ -363,7 +363,7 @@ class RandomStudy {
     return one_of<std::string>({"v100", "p100", "knl7250", "k80"});
   }
 
-  std::string attention() { return one_of<std::string>({"fused_softmax", "eager"}); }
+  std::string attention() { return one_of<std::string>({"fused_softmax", "eager", "compiled"}); }
   std::string loss() { return one_of<std::string>({"framework", "vocabulary_parallel", "fused"}); }
 
   /// Constants of measured steps, and perhaps what they left of them.

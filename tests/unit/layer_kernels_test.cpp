@@ -101,6 +101,14 @@ TEST_CASE("attention by single operations copies heads, and softmaxes come in fp
             scaled + inputs);
   CHECK(passes("eager", Precision::bf16, dropped, KernelPass::forward) ==
         inputs + scores + scaled + masked + move("softmax", 400) + move("dropout", 500) + sum + copy);
+  // Maximum, sum and quotient each read the scores; backward gradient and softmax are read for a sum, and again, with
+  // the mask, half an access of 2 bytes.
+  CHECK(passes("compiled", Precision::bf16, "", KernelPass::forward) ==
+        inputs + scores + move("softmax", 800) + sum + copy);
+  CHECK(passes("compiled", Precision::bf16, dropped, KernelPass::forward) ==
+        inputs + scores + move("softmax", 900) + sum + copy);
+  CHECK(passes("compiled", Precision::bf16, dropped, KernelPass::backward_data) ==
+        copy + sum + scores + sum + scores + move("softmax", 1200) + inputs);
   // One kernel has no such operations.
   CHECK(passes("eager", Precision::bf16, ", fused: true", KernelPass::forward) ==
         passes("fused_softmax", Precision::bf16, ", fused: true", KernelPass::forward));
