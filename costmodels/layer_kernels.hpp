@@ -25,8 +25,8 @@
 #include <vector>
 
 #include "costmodels/framework_kernels.hpp"
+#include "costmodels/fused_norms.hpp"
 #include "costmodels/kernel_shape.hpp"
-#include "sim/model.hpp"
 #include "sim/precision.hpp"
 
 namespace epocast {
@@ -37,18 +37,6 @@ struct LayerKernel {
 };
 
 enum class Traffic { layers, kernels };
-
-/// What of a kernel that normalises, adds and rectifies is a layer's (BatchNormKernels::fused).
-enum class FusedNorm {
-  no,            ///< the layer runs kernels of its own
-  alone,         ///< a normalisation, with nothing behind it in its kernel
-  with_relu,     ///< with the ReLU behind it
-  with_sum,      ///< with the sum behind it, and its ReLU
-  part_of_norm,  ///< the ReLU, or the forward pass of the sum: in the normalisation's kernel
-};
-
-/// Of each layer of a network. A sum and its ReLU are in the kernel of the last normalisation that it adds.
-std::vector<FusedNorm> fused_norms(const Model& model);
 
 /// How layers become kernels.
 struct KernelStyle {

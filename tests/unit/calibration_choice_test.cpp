@@ -4,6 +4,8 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 
+#include "costmodels/compute_calibration.hpp"
+
 namespace epocast::calibration_choice_test {
 
 namespace {
@@ -66,6 +68,20 @@ TEST_CASE("kernels of a device like it stand in for those of one that was never 
   // What is measured in bf16 serves tf32 at that format's rate; what is scaled itself does not.
   CHECK(stand_in(device("NVIDIA L40S"), Precision::tf32) == std::vector<std::string>{"l40s_bf16"});
   CHECK(stand_in(device("NVIDIA RTX 3090", "NVIDIA RTX 3090"), Precision::bf16).empty());
+}
+
+TEST_CASE("fits at the rates of a device like the measured one take longer by the ratio of the rates") {
+  const ComputeCalibration measured = load_compute_calibration(kFolder / "l40s_bf16.yaml");
+  Device half = device("half an L40S", "NVIDIA L40S");
+  half.cores = static_cast<int>(measured.rates.units);
+  half.other_rates[Precision::bf16] = 0.5 * measured.rates.peak_rate;
+  half.memory_bandwidth = 0.5 * measured.rates.memory_bandwidth;
+  const ComputeCalibration scaled = at_rates_of(half, Precision::bf16, measured, "l40s_bf16");
+  CHECK(scaled.device == "half an L40S");
+  CHECK(scaled.scaled_from == "l40s_bf16");
+  const KernelWork product = kernel_work({GemmShape{8192, 8192, 8192, true, false}, KernelPass::forward});
+  const double here = measured.find("gemm", KernelPass::forward)->time(product, measured.rates);
+  CHECK(scaled.find("gemm", KernelPass::forward)->time(product, scaled.rates) == Approx(2 * here).epsilon(0.01));
 }
 
 }  // namespace epocast::calibration_choice_test
