@@ -29,22 +29,42 @@ struct Likeness {
 };
 
 /// Equal shares of the variance are an assumption, not fitted.
-Likeness likeness(const InterpolationPoint& a, const InterpolationPoint& b, const InterpolationSettings& s) {
+Likeness likeness(const ScaledPoint& a, const ScaledPoint& b) {
   if (a.kind != b.kind) return {{0, 0}, {0, 0}};
-  double rest = 0, amount = 0;
-  for (std::size_t i = 0; i < s.lengths.size(); ++i) {
-    const double step = (a.at[i] - b.at[i]) / s.lengths[i];
-    (is_amount(s, i) ? amount : rest) += step * step;
-  }
-  const double shared = s.amounts.empty() ? 0 : 0.5;
+  const auto squares = [&](std::size_t from, std::size_t to) {
+    double sum = 0;
+    for (std::size_t i = from; i < to; ++i) sum += (a.at[i] - b.at[i]) * (a.at[i] - b.at[i]);
+    return sum;
+  };
+  const double rest = squares(0, a.rest);
+  const double amount = squares(a.rest, a.at.size());
+  const double shared = a.rest == a.at.size() ? 0 : 0.5;
   return {{1 - shared, std::sqrt(rest + amount)}, {shared, std::sqrt(rest)}};
 }
 
-SquareMatrix covariance(const InterpolationSettings& s, const std::vector<InterpolationPoint>& points) {
+ScaledPoint scaled(const InterpolationPoint& point, const InterpolationSettings& s) {
+  ScaledPoint out{point.kind};
+  out.at.reserve(s.lengths.size());
+  for (const bool amounts : {false, true}) {
+    for (std::size_t i = 0; i < s.lengths.size(); ++i)
+      if (is_amount(s, i) == amounts) out.at.push_back(point.at[i] / s.lengths[i]);
+    if (!amounts) out.rest = out.at.size();
+  }
+  return out;
+}
+
+std::vector<ScaledPoint> scaled(const std::vector<InterpolationPoint>& points, const InterpolationSettings& s) {
+  std::vector<ScaledPoint> out;
+  out.reserve(points.size());
+  for (const InterpolationPoint& point : points) out.push_back(scaled(point, s));
+  return out;
+}
+
+SquareMatrix covariance(const InterpolationSettings& s, const std::vector<ScaledPoint>& points) {
   SquareMatrix k(points.size());
   const double variance = s.amplitude * s.amplitude;
   for (std::size_t i = 0; i < points.size(); ++i) {
-    for (std::size_t j = 0; j < i; ++j) k(i, j) = k(j, i) = variance * likeness(points[i], points[j], s).correlation();
+    for (std::size_t j = 0; j < i; ++j) k(i, j) = k(j, i) = variance * likeness(points[i], points[j]).correlation();
     k(i, i) = variance + s.noise * s.noise;
   }
   return k;
@@ -70,7 +90,8 @@ std::vector<double> posterior_slope(const std::vector<double>& h, const std::vec
                                     const std::vector<double>& y, const std::vector<std::size_t>& amounts) {
   const InterpolationSettings s = settings_of(h, amounts);
   const std::size_t dimensions = s.lengths.size();
-  const Cholesky factor(covariance(s, points));
+  const std::vector<ScaledPoint> at = scaled(points, s);
+  const Cholesky factor(covariance(s, at));
   if (!factor.ok()) return {};
   const std::vector<double> a = factor.solve(y);
   const SquareMatrix inverse = factor.inverse();
@@ -83,7 +104,7 @@ std::vector<double> posterior_slope(const std::vector<double>& h, const std::vec
     for (std::size_t j = 0; j < i; ++j) {
       const double weight = a[i] * a[j] - inverse(i, j);  // both triangles
       if (points[i].kind != points[j].kind) continue;
-      const Likeness alike = likeness(points[i], points[j], s);
+      const Likeness alike = likeness(at[i], at[j]);
       slope[dimensions] += weight * 2 * variance * alike.correlation();
       for (std::size_t c = 0; c < dimensions; ++c) {
         const double step = (points[i].at[c] - points[j].at[c]) / s.lengths[c];
@@ -104,26 +125,30 @@ ResidualInterpolation::ResidualInterpolation(InterpolationSettings settings, std
                                              std::vector<double> residuals)
     : settings_(std::move(settings)),
       points_(std::move(points)),
+      scaled_(scaled(points_, settings_)),
       residuals_(std::move(residuals)),
-      factor_(covariance(settings_, points_)) {
+      factor_(covariance(settings_, scaled_)) {
   assert(points_.size() == residuals_.size());
   if (factor_.ok()) weights_ = factor_.solve(residuals_);
 }
 
 std::vector<double> ResidualInterpolation::covariances(const InterpolationPoint& point) const {
+  const ScaledPoint here = scaled(point, settings_);
+  const double variance = settings_.amplitude * settings_.amplitude;
   std::vector<double> out;
-  out.reserve(points_.size());
-  for (const InterpolationPoint& measured : points_)
-    out.push_back(settings_.amplitude * settings_.amplitude * likeness(point, measured, settings_).correlation());
+  out.reserve(scaled_.size());
+  for (const ScaledPoint& measured : scaled_) out.push_back(variance * likeness(here, measured).correlation());
   return out;
 }
 
 double ResidualInterpolation::mean(const InterpolationPoint& point) const {
   if (weights_.empty()) return 0;
-  const std::vector<double> k = covariances(point);
-  double sum = 0;
-  for (std::size_t i = 0; i < k.size(); ++i) sum += k[i] * weights_[i];
-  return sum;
+  const auto [known, is_new] = means_.try_emplace({point.at, point.kind}, 0.0);
+  if (is_new) {
+    const std::vector<double> k = covariances(point);
+    for (std::size_t i = 0; i < k.size(); ++i) known->second += k[i] * weights_[i];
+  }
+  return known->second;
 }
 
 double ResidualInterpolation::uncertainty(const InterpolationPoint& point) const {

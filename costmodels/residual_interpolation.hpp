@@ -11,7 +11,9 @@
 // (sums of kernels).
 
 #include <cstddef>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "costmodels/dense.hpp"
@@ -33,13 +35,20 @@ struct InterpolationSettings {
   std::vector<std::size_t> amounts = {};  ///< coordinates that say how much is done
 };
 
+/// A point in units of the settings' lengths, amounts last.
+struct ScaledPoint {
+  std::string kind;
+  Coordinates at = {};
+  std::size_t rest = 0;  ///< coordinates that are no amounts
+};
+
 class ResidualInterpolation {
  public:
   /// The measured points and their residuals; may be empty. REQUIRES equal numbers, and a length for each coordinate.
   ResidualInterpolation(InterpolationSettings settings, std::vector<InterpolationPoint> points,
                         std::vector<double> residuals);
 
-  /// Expected residual at a point.
+  /// Expected residual at a point. Remembers what it was asked, as the layers of a network repeat: not for threads.
   double mean(const InterpolationPoint& point) const;
   /// Standard deviation there over `amplitude`: near 0 at measured points, 1 far from all.
   double uncertainty(const InterpolationPoint& point) const;
@@ -53,9 +62,11 @@ class ResidualInterpolation {
 
   InterpolationSettings settings_;
   std::vector<InterpolationPoint> points_;
+  std::vector<ScaledPoint> scaled_;  ///< the same
   std::vector<double> residuals_;
   Cholesky factor_;
   std::vector<double> weights_;
+  mutable std::map<std::pair<Coordinates, std::string>, double> means_;
 };
 
 /// Settings of the greatest posterior density given the points, with lengths expected near 3 (an eightfold size), noise
