@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <string_view>
+#include <utility>
 
 #include "experiments/result_table.hpp"
 #include "experiments/terminal.hpp"
@@ -26,6 +28,20 @@ std::string csv_value(const ordered_json& row, const std::string& column) {
   if (value.is_array()) return csv_field(fmt::format("{}", fmt::join(value.get<std::vector<std::string>>(), " | ")));
   return csv_field(value.is_string() ? value.get<std::string>() : value.dump());
 }
+
+/// What the heads of tables for people are called elsewhere.
+constexpr std::pair<std::string_view, std::string_view> kHeads[] = {{"batch", "global_batch"},
+                                                                    {"iteration", "iteration_s"},
+                                                                    {"epoch", "epoch_s"},
+                                                                    {"samples/s", "samples_per_s"},
+                                                                    {"exposed comm", "exposed_comm_s"},
+                                                                    {"sent/iter", "comm_bytes_per_iteration"},
+                                                                    {"sent/epoch", "comm_bytes_per_epoch"},
+                                                                    {"memory", "peak_memory_bytes"},
+                                                                    {"staleness", "mean_staleness"},
+                                                                    {"total", "total_s"},
+                                                                    {"energy", "energy_j"},
+                                                                    {"CO2", "co2_kg"}};
 
 /// The columns of a result that were asked for; all if none were.
 ordered_json chosen(const ScenarioResult& result, const std::vector<std::string>& columns) {
@@ -99,15 +115,23 @@ void write_json_line(std::ostream& out, const std::vector<std::string>& columns,
   out << chosen(result, columns).dump(-1, ' ', false, kReplace) << '\n';
 }
 
-std::vector<std::string> chosen_columns(const std::string& text, const std::vector<std::string>& axes) {
+std::vector<std::string> chosen_columns(const std::string& text, const std::vector<std::string>& axes,
+                                        const std::vector<std::string>& keys) {
   std::vector<std::string> columns;
   if (text.empty()) return columns;
   const std::vector<std::string> all = result_columns(axes);
+  const auto among = [](const std::vector<std::string>& names, const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
   for (std::size_t at = 0; at <= text.size();) {
     const std::size_t end = std::min(text.find(',', at), text.size());
-    columns.push_back(trimmed(text.substr(at, end - at)));
-    if (std::find(all.begin(), all.end(), columns.back()) == all.end())
-      throw ConfigError("--columns: no column '" + columns.back() + "'" + name_hint(columns.back(), all));
+    std::string name = trimmed(text.substr(at, end - at));
+    if (!among(all, name) && !among(keys, name)) {
+      const auto* const head = std::ranges::find(kHeads, name, [](const auto& pair) { return pair.first; });
+      if (head == std::end(kHeads)) throw ConfigError("--columns: no column '" + name + "'" + name_hint(name, all));
+      name = head->second;
+    }
+    columns.push_back(std::move(name));
     at = end + 1;
   }
   return columns;

@@ -19,9 +19,10 @@ OutputFormat parse_output_format(const std::string& name);
 /// of studies with different axes has the union of their columns.
 void write_results(std::ostream& out, const std::vector<ScenarioResult>& results, OutputFormat format,
                    const std::vector<std::string>& columns = {});
-/// Names of columns, divided by commas, of results whose studies have these axes. Throws ConfigError with the nearest
-/// name.
-std::vector<std::string> chosen_columns(const std::string& text, const std::vector<std::string>& axes);
+/// Names of columns, or of their heads in tables ("samples/s"), divided by commas, of results whose studies have these
+/// axes; `keys` are taken, too. Throws ConfigError with the nearest name.
+std::vector<std::string> chosen_columns(const std::string& text, const std::vector<std::string>& axes,
+                                        const std::vector<std::string>& keys = {});
 
 // The same row by row.
 

@@ -15,7 +15,8 @@ namespace epocast {
 class ResultStream {
  public:
   /// `results`: one for each scenario, filled in by run_study(); outlives this object, as do the scenarios. `columns`:
-  /// as chosen_columns() reads them; "" for what is usual. Throws as it does.
+  /// as chosen_columns() reads them, or platform, model and strategy of a study that does not sweep them; "" for what
+  /// is usual. Throws as chosen_columns() does.
   ResultStream(std::ostream& out, OutputFormat format, const std::string& columns,
                const std::vector<Scenario>& scenarios, const std::vector<ScenarioResult>& results);
 
@@ -28,10 +29,13 @@ class ResultStream {
 
  private:
   bool streams() const { return format_ == OutputFormat::csv || format_ == OutputFormat::jsonl; }
+  /// The result with what its study says of columns that were asked for.
+  ScenarioResult row(std::size_t index) const;
   void print_row(const ScenarioResult& result);
 
   std::ostream& out_;
   OutputFormat format_;
+  const std::vector<Scenario>& scenarios_;
   const std::vector<ScenarioResult>& results_;
   std::vector<bool> there_;
   std::vector<std::string> chosen_;   ///< columns; none: what is usual

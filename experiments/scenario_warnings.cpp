@@ -45,6 +45,9 @@ void add_warnings(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs,
         {fmt::format("nothing says how long {} computes, so times are those of communication and updates alone; give "
                      "compute.step_time",
                      setup.model.name)});
+  if (!setup.model.left_out.empty() && setup.computes_updates)
+    add({fmt::format("{} leaves out {}; a measured compute.step_time has them", setup.model.name,
+                     setup.model.left_out)});
   if (setup.steps) add(setup.steps->caveats(range_of(setup)));
   for (std::size_t p = 0; p < runs.size(); ++p)
     if (locks_in_phase(setup, setup.phases[p], runs[p]))

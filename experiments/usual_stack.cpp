@@ -20,6 +20,8 @@ bool is_processor(const Device& device) {
       kNames, [&](std::string_view name) { return device.model.text().find(name) != std::string::npos; });
 }
 
+bool is_tpu(const Device& device) { return device.model.text().find("TPU") != std::string::npos; }
+
 struct UsualStack {
   std::string_view strategy, stack;
 };
@@ -35,9 +37,9 @@ constexpr std::array<UsualStack, 19> kOnAccelerators{{
     {"horovod",               "horovod"},
     {"sharded_data_parallel", "pytorch_fsdp"},
     {"fsdp",                  "pytorch_fsdp"},
-    {"zero1",                 "pytorch_fsdp"},
-    {"zero2",                 "pytorch_fsdp"},
-    {"zero3",                 "pytorch_fsdp"},
+    {"zero1",                 "deepspeed"},
+    {"zero2",                 "deepspeed"},
+    {"zero3",                 "deepspeed"},
     {"megatron",              "megatron"},
     {"pipeline",              "megatron"},
     {"gpipe",                 "megatron"},
@@ -98,7 +100,9 @@ std::string name_of(const ConfigNode& strategy) {
 std::string usual_stack(const ConfigNode& strategy, const Device& device) {
   const std::string name = name_of(strategy);
   if (name.empty()) return kIdealStack;
-  if (is_accelerator(device)) return std::string(find(kOnAccelerators, name, kIdealStack));
+  const std::string_view on_accelerators = find(kOnAccelerators, name, kIdealStack);
+  if (is_tpu(device)) return on_accelerators == kIdealStack ? kIdealStack : "xla";
+  if (is_accelerator(device)) return std::string(on_accelerators);
   if (is_processor(device)) return std::string(find(kOnProcessors, name, "gloo"));
   return kIdealStack;
 }

@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -80,6 +81,15 @@ std::string_view without_plus(std::string_view text) {
   return text.starts_with('+') && !text.starts_with("+-") ? text.substr(1) : text;
 }
 
+/// The whole number that 1.28e6 is. No exponent: none, as 4.0 may be meant as a measure.
+std::optional<double> scientific_whole_number(std::string_view digits) {
+  if (digits.find_first_of("eE") == std::string_view::npos) return std::nullopt;
+  double value = 0;
+  const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (status != std::errc{} || end != digits.data() + digits.size() || value != std::floor(value)) return std::nullopt;
+  return value;
+}
+
 }  // namespace
 
 const std::string& ConfigNode::scalar(std::string_view expected) const {
@@ -102,11 +112,15 @@ std::int64_t ConfigNode::as_int(Range range) const {
   const std::string_view digits = without_plus(text);
   std::int64_t value = 0;
   const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (tree_->quoted || status == std::errc::invalid_argument || end != digits.data() + digits.size())
+  const std::optional<double> scientific = scientific_whole_number(digits);
+  const bool plain = status != std::errc::invalid_argument && end == digits.data() + digits.size();
+  if (tree_->quoted || (!plain && !scientific))
     throw error(
         fmt::format("expected a whole number, got {}{}", detail::quote(text), tree_->quoted ? " in quotes" : ""));
-  if (status == std::errc::result_out_of_range)
+  constexpr double kTwoTo63 = 9223372036854775808.0;
+  if (plain ? status == std::errc::result_out_of_range : std::abs(*scientific) >= kTwoTo63)
     throw error(fmt::format("{} does not fit into 64 bits", detail::quote(text)));
+  if (!plain) value = static_cast<std::int64_t>(*scientific);
   check_range(*this, static_cast<double>(value), text, range, plain_number);
   return value;
 }

@@ -110,8 +110,9 @@ struct Model {
   std::string name;
   std::string description;
   std::vector<Layer> layers;
-  std::string source;   ///< where the layer list comes from
-  bool opaque = false;  ///< its layers say nothing of how long they compute
+  std::string source;         ///< where the layer list comes from
+  bool opaque = false;        ///< its layers say nothing of how long they compute
+  std::string left_out = {};  ///< what training computes beside the layers, in words
 
   std::int64_t parameter_count() const;    ///< trained or not
   std::int64_t trained_count() const;      ///< of those that are trained

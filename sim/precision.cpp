@@ -26,6 +26,9 @@ std::vector<std::string> precision_names() {
 Precision parse_precision(const std::string& name) {
   for (const Precision precision : kPrecisions)
     if (name == to_string(precision)) return precision;
+  if (name == "amp" || name.starts_with("mixed"))
+    throw std::invalid_argument("unknown precision '" + name +
+                                "'; fp16 and bf16 mean mixed precision, with weights kept in fp32, too");
   throw std::invalid_argument("unknown precision '" + name + "'" + name_hint(name, precision_names()));
 }
 

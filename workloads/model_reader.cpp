@@ -102,7 +102,14 @@ Model read_model(const ConfigNode& root, ModelChange change, int bases) {
   model.name = root.at("model").as_string();
   model.description = root.get("description", "");
   model.source = root.get("source", "");
-  model.layers = root.has("based_on") ? read_variant(root, std::move(change), bases).layers : read_layers(root, change);
+  model.left_out = root.get("left_out", "");
+  if (root.has("based_on")) {
+    Model base = read_variant(root, std::move(change), bases);
+    model.layers = std::move(base.layers);
+    if (model.left_out.empty()) model.left_out = std::move(base.left_out);
+  } else {
+    model.layers = read_layers(root, change);
+  }
   root.check_all_read();
   check_totals(model, root.has("layers") ? root.at("layers") : root);
   return model;

@@ -4,6 +4,7 @@
 //     model: resnet50                              # a name, for output
 //     description: ...
 //     source: ...                                  # where the layer list comes from
+//     left_out: ...                                # optional: what training computes beside the layers, for a warning
 //     input: {channels: 3, height: 224, width: 224}
 //     parameters: {classes: 1000, stem: 64}        # optional: what a variant or a study may set, with defaults
 //     blocks:                                      # optional: lists of layers to be used more than once

@@ -1,6 +1,5 @@
 #include "workloads/opaque_model.hpp"
 
-#include <cmath>
 #include <utility>
 
 namespace epocast {
@@ -8,13 +7,6 @@ namespace {
 
 constexpr double kMostParameters = 1e13;
 constexpr double kMostTensors = 1e5;
-
-/// A count that may be written as 340e6.
-std::int64_t count(const ConfigNode& node, Range range) {
-  const double value = node.as_double(range);
-  if (value != std::floor(value)) throw node.error("must be a whole number");
-  return static_cast<std::int64_t>(value);
-}
 
 /// One tensor whose multiplication stands for the layer: 2 FLOP per weight and sample in each of three passes.
 Layer layer_of(int index, LayerKind kind, std::string name, std::int64_t values) {
@@ -40,9 +32,9 @@ Model opaque_model(const ConfigNode& node) {
   model.name = node.at("opaque").as_string();
   model.description = "a network of which only the parameters are known";
   model.opaque = true;
-  const std::int64_t parameters = count(node.at("parameters"), Range{1, kMostParameters});
-  const std::int64_t tensors = node.has("tensors") ? count(node.at("tensors"), Range{1, kMostTensors}) : 100;
-  const std::int64_t last = node.has("last") ? count(node.at("last"), Range{0, kMostParameters}) : 0;
+  const std::int64_t parameters = node.at("parameters").as_int(Range{1, kMostParameters});
+  const std::int64_t tensors = node.get("tensors", std::int64_t{100}, Range{1, kMostTensors});
+  const std::int64_t last = node.get("last", std::int64_t{0}, Range{0, kMostParameters});
   node.check_all_read();
   if (last >= parameters)
     throw node.at("last").error("must be fewer than all parameters; leave it out if nothing waits for the end");

@@ -353,6 +353,17 @@ TEST_CASE("an opaque network without a step's time has a warning") {
              !says);
 }
 
+TEST_CASE("a network that leaves out part of training has a warning, unless its step was measured") {
+  const TemporaryFolder folder;
+  folder.write("net.yaml",
+               "model: net\ninput: {channels: 4}\nleft_out: how pairs are matched\nlayers:\n  - {fc: fc, units: 2}\n");
+  folder.write("study.yaml", "study: a\nplatform: dgx1_v100\nmodel: ./net.yaml\nworkers: 2\nbatch: {per_worker: 32}\n");
+  const auto says = Catch::Contains("net leaves out how pairs are matched");
+  CHECK_THAT(run_good({"run", "study.yaml"}, folder).out, says);
+  CHECK_THAT(run_good({"run", "study.yaml", "--set", "compute.step_time=[{batch: 32, time: 9 ms}]"}, folder).out,
+             !says);
+}
+
 TEST_CASE("--trace writes one complete JSON file per scenario, and no other file") {
   const TemporaryFolder folder;
   folder.write("study.yaml", kStudy);

@@ -83,7 +83,8 @@ TEST_CASE("a value of the wrong type is refused at its own place", "[config]") {
 }
 
 TEST_CASE("numbers are taken strictly: what one reader takes for 1000 another takes for text", "[config]") {
-  for (const char* text : {"4.0", "1e3", "1_000", "0x10", "four", "4 GB", "--4", "+-4", "1,000", "''", "\"4\""}) {
+  for (const char* text : {"4.0", "1.5e0", "1e-1", "1e999", "'1e3'", "e3", "1_000", "0x10", "four", "4 GB", "--4",
+                           "+-4", "1,000", "''", "\"4\""}) {
     CAPTURE(text);
     CHECK_THROWS_AS(load(text).as_int(), ConfigError);
   }
@@ -97,8 +98,20 @@ TEST_CASE("numbers are taken strictly: what one reader takes for 1000 another ta
   }
   CHECK(message([] { load("9223372036854775808").as_int(); }) ==
         "f.yaml:1:1: '9223372036854775808' does not fit into 64 bits");
+  CHECK(message([] { load("1e19").as_int(); }) == "f.yaml:1:1: '1e19' does not fit into 64 bits");
   CHECK(message([] { load("\"4\"").as_int(); }) == "f.yaml:1:1: expected a whole number, got '4' in quotes");
   CHECK(message([] { load("x: 16").at("x").as_bytes(); }) == "f.yaml:1:4: x: missing unit: write '16 GB', not '16'");
+}
+
+TEST_CASE("whole numbers may be written with an exponent", "[config]") {
+  CHECK(load("1e6").as_int() == 1'000'000);
+  CHECK(load("1.28e6").as_int() == 1'280'000);
+  CHECK(load("+3E2").as_int() == 300);
+  CHECK(load("-2e0").as_int() == -2);
+  CHECK(load("9e15").as_int() == 9'000'000'000'000'000);
+  CHECK(load("samples: 1e6").get("samples", 1) == 1'000'000);
+  CHECK(message([] { load("n: 1e6").at("n").as_int(Range{1, 1000}); }).find("n: ") != std::string::npos);
+  CHECK(message([] { load("n: 1e6").at("n").as_int(Range{1, 1000}); }).find("1e6") != std::string::npos);
 }
 
 TEST_CASE("a number out of range names the allowed range, in its unit", "[config]") {

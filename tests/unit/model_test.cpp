@@ -231,6 +231,19 @@ TEST_CASE("a study names a model by its name or a path, and a typo gets a hint")
              Catch::StartsWith("study.yaml:1:8: model: there is no model file"));
 }
 
+TEST_CASE("what a model leaves out is read, and handed on to variants") {
+  const auto left_out = [](const std::string& name) {
+    const std::filesystem::path root = EPOCAST_SOURCE_DIR;
+    return load_model_named(ConfigNode::load_text("model: " + name, "study.yaml").at("model"), root).left_out;
+  };
+  CHECK(parse("  - relu\n", "{channels: 4}", "left_out: the teacher\n").left_out == "the teacher");
+  CHECK(parse("  - relu\n", "{channels: 4}").left_out.empty());
+  CHECK_THAT(left_out("mask_rcnn"), Catch::Contains("proposals"));
+  CHECK(left_out("{name: mask_rcnn, regions: 256}") == left_out("mask_rcnn"));
+  CHECK_THAT(left_out("distilbert"), Catch::Contains("teacher"));  // its base leaves out nothing
+  CHECK(left_out("roberta_base").empty());
+}
+
 TEST_CASE("every shipped model loads and tells its source") {
   const auto models = list_models(std::filesystem::path(EPOCAST_SOURCE_DIR) / "workloads" / "models");
   CHECK(models.size() >= 45);

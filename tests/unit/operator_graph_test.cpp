@@ -152,7 +152,9 @@ TEST_CASE("graphs conserve FLOP, parameters and order, and update every variable
     INFO(name);
     const Model model = zoo(name);
     const std::string family = name.substr(0, name.find_first_of("_0123456789"));
-    if (std::set<std::string>{"llama", "mixtral", "mpt", "ssd", "t", "tacotron", "vit"}.contains(family)) {  // t of t5
+    static const std::set<std::string> unknown{"deit", "falcon", "gemma", "llama", "mistral",  "mixtral", "mpt",
+                                               "phi",  "qwen",   "ssd",   "t",     "tacotron", "vit"};  // t of t5
+    if (unknown.contains(family) || name.starts_with("gpt_")) {
       CHECK_THROWS_AS(build_operator_graph(model, 2, {}), ConfigError);
       continue;
     }

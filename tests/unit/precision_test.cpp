@@ -77,6 +77,8 @@ TEST_CASE("mixed precision with Adam keeps 16 bytes a parameter", "[precision]")
 TEST_CASE("names of precisions", "[precision]") {
   for (const Precision precision : kPrecisions) CHECK(parse_precision(to_string(precision)) == precision);
   CHECK_THROWS_WITH(parse_precision("fp61"), Catch::Contains("did you mean 'fp16'?"));
+  for (const char* name : {"amp", "mixed", "mixed_precision"})
+    CHECK_THROWS_WITH(parse_precision(name), Catch::Contains("fp16 and bf16 mean mixed precision"));
 }
 
 }  // namespace epocast::precision_test

@@ -174,7 +174,9 @@ TEST_CASE("a study that names no stack gets that of its strategy and devices") {
     return usual_stack(ConfigNode::load_text(strategy, "strategy"), device);
   };
   CHECK(stack("ddp", accelerator) == "pytorch_ddp");
-  CHECK(stack("{name: zero3}", accelerator) == "pytorch_fsdp");
+  CHECK(stack("fsdp", accelerator) == "pytorch_fsdp");
+  CHECK(stack("zero1", accelerator) == "deepspeed");
+  CHECK(stack("{name: zero3}", accelerator) == "deepspeed");
   CHECK(stack("horovod", accelerator) == "horovod");
   CHECK(stack("gossip", accelerator) == "pytorch_ddp");
   CHECK(stack("{mesh: {data: 4}, synchronisation: {name: average}}", accelerator) == "pytorch_ddp");
@@ -203,6 +205,61 @@ TEST_CASE("a study that names no stack gets that of its strategy and devices") {
   CHECK(stack("single", alone) == "ideal");
   alone.other_rates[Precision::bf16] = FlopPerSecond(1e14);
   CHECK(stack("ddp", alone) == "pytorch_ddp");
+}
+
+TEST_CASE("what is run on TPUs is compiled by XLA") {
+  Device tpu;
+  tpu.name = tpu.node = "tpu-0";
+  tpu.model = "Google TPU v4";
+  const auto stack = [&](const std::string& strategy) {
+    return usual_stack(ConfigNode::load_text(strategy, "strategy"), tpu);
+  };
+  for (const char* strategy : {"ddp", "data_parallel", "horovod", "fsdp", "zero1", "megatron", "gpipe",
+                               "{mesh: {data: 4}}", "{mesh: {data: rest, tensor: 2}, synchronisation: sharded}"})
+    CHECK(stack(strategy) == "xla");
+  CHECK(stack("single") == "ideal");
+  CHECK(stack("collective_benchmark") == "ideal");
+  tpu.node = "node-0";  // shared with others, which is an accelerator's mark
+  tpu.other_rates[Precision::bf16] = FlopPerSecond(2.75e14);
+  CHECK(stack("ddp") == "xla");
+}
+
+TEST_CASE("stacks of one framework share what is its own") {
+  const auto shipped = [](const char* name) {
+    return ConfigNode::load_file(std::filesystem::path(EPOCAST_SOURCE_DIR) / "costmodels" / "stacks" /
+                                 (std::string(name) + ".yaml"));
+  };
+  const auto same = [](const ConfigNode& a, const ConfigNode& b, const std::vector<std::string>& keys) {
+    for (const std::string& key : keys) {
+      CAPTURE(key);
+      REQUIRE(a.has(key));
+      CHECK(a.at(key).flow_text() == b.at(key).flow_text());
+    }
+  };
+  const ConfigNode ddp = shipped("pytorch_ddp");
+  same(shipped("horovod_pytorch"), ddp,
+       {"gradients", "accumulation", "update_traffic", "attention", "autocast", "update_accesses", "launch"});
+  same(shipped("pytorch_compile"), ddp,
+       {"strategies", "gradients", "copies", "accumulation", "update_traffic", "update_accesses", "spread"});
+  same(shipped("mirrored"), shipped("horovod"),
+       {"gradients", "accumulation", "update_traffic", "attention", "gelu", "launch"});
+  same(shipped("horovod_pytorch"), shipped("horovod"), {"copies", "collective_overhead"});
+  CHECK_FALSE(shipped("xla").has("launch"));
+}
+
+TEST_CASE("DeepSpeed's buckets are those of the stage") {
+  const SoftwareStack software = load_stack(ConfigNode::load_text("deepspeed", "study.yaml"), EPOCAST_SOURCE_DIR);
+  const auto unit = [&](const std::string& strategy) {
+    return with_stack_defaults(ConfigNode::load_text("study: s\nstrategy: " + strategy, "study.yaml"), software,
+                               builtin_strategies())
+        .at("strategy")
+        .at("unit")
+        .as_string();
+  };
+  CHECK(unit("zero1") == "1 GB");
+  CHECK(unit("zero2") == "1 GB");
+  CHECK(unit("zero3") == "100 MB");
+  CHECK(unit("{name: zero3, unit: 5 MB}") == "5 MB");
 }
 
 namespace {
