@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <iterator>
 #include <stdexcept>
@@ -167,12 +168,21 @@ ComputeCalibration load_compute_calibration(const std::filesystem::path& file) {
   return read_compute_calibration(ConfigNode::load_file(file));
 }
 
+bool has_rates_of(const Device& device, Precision precision, const ComputeCalibration& calibration) {
+  constexpr double kRounding = 0.01;
+  const auto alike = [](double a, double b) { return std::abs(a - b) <= kRounding * b; };
+  const double products = device.product_share * device.matrix_rate(precision).value;
+  return alike(calibration.efficiency * products, calibration.rates.peak_rate.value) &&
+         alike(calibration.efficiency * device.memory_bandwidth.value, calibration.rates.memory_bandwidth.value);
+}
+
 ComputeCalibration at_rates_of(const Device& device, Precision precision, ComputeCalibration measured,
                                const std::string& name) {
   measured.scaled_from = name;
   measured.device = device.model.text();
-  measured.rates = {device.matrix_rate(precision), device.memory_bandwidth, static_cast<double>(device.cores),
-                    precision};
+  measured.product_share = device.product_share;
+  measured.rates = {measured.efficiency * device.product_share * device.matrix_rate(precision),
+                    measured.efficiency * device.memory_bandwidth, static_cast<double>(device.cores), precision};
   return measured;
 }
 

@@ -35,7 +35,8 @@
 //
 // and `device`, `source`, `confidence`, `precision` and `rates` of its own. So does a format that was not measured:
 // tf32 from bf16, at the rate of its products and with values of four bytes. Devices of the catalogue that say whose
-// kernels theirs are like need no file: `calibration: auto` does the same for them.
+// kernels theirs are like need no file: `calibration: auto` does the same for them, and for a card whose chip was
+// measured on another card, with other memory or at other clocks.
 
 #include <filesystem>
 #include <optional>
@@ -56,6 +57,7 @@ struct ComputeCalibration {
   std::string scaled_from;               ///< empty if measured on this device
   std::optional<double> expected_error;  ///< median relative error of a scaled calibration, where it is known
   double efficiency = 1;                 ///< of a scaled calibration: its rates over the device's nominal ones
+  double product_share = 1;              ///< the same of products alone, beyond efficiency (Device::product_share)
 
   /// The fit for an operator family and pass, or null. A gemm fit serves all passes.
   const KernelFit* find(const std::string& family, KernelPass pass) const;
@@ -65,8 +67,12 @@ struct ComputeCalibration {
 ComputeCalibration load_compute_calibration(const std::filesystem::path& file);
 ComputeCalibration read_compute_calibration(const ConfigNode& root);
 
-/// The fits of a measured calibration, called `name`, at the nominal rates of another device in `precision`: shares of
-/// the roofline, floors and what fits miss stay. Its errors are those of scaling, see docs/calibration.md.
+/// Whether a calibration is of the very rates that a device has in `precision`, but for rounding (1 %).
+bool has_rates_of(const Device& device, Precision precision, const ComputeCalibration& calibration);
+
+/// The fits of a calibration, called `name`, at the nominal rates of another device in `precision`: shares of the
+/// roofline, floors and what fits miss stay, but for the device's `product_share`. Its errors are those of scaling, see
+/// docs/calibration.md. REQUIRES that the device's rate in `precision` is known.
 ComputeCalibration at_rates_of(const Device& device, Precision precision, ComputeCalibration measured,
                                const std::string& name);
 

@@ -22,6 +22,9 @@ class NominallyScaled : public CostModel {
   NominallyScaled(std::unique_ptr<CostModel> measured, std::string name, const Device& device);
 
   PassTimes times(const Layer& layer, std::int64_t batch, const Device& device) const override;
+  PassKernels kernels(const Layer& layer, std::int64_t batch) const override {
+    return measured_->kernels(layer, batch);
+  }
   bool knows_parts() const override { return measured_->knows_parts(); }
   std::string basis() const override { return measured_->basis().empty() ? name_ : measured_->basis(); }
   std::vector<std::string> caveats(std::int64_t batch) const override { return measured_->caveats(batch); }

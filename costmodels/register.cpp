@@ -153,7 +153,18 @@ struct ChosenCalibration {
   ComputeCalibration calibration;
 };
 
-/// The calibration that the study names, the first of the device, or the first of one with like kernels, at its rates.
+/// What to do about a precision of which no kernels are known.
+std::string other_precision(const CostModelContext& context, const std::filesystem::path& folder) {
+  const Device& device = *context.device;
+  if (context.precision != Precision::fp32 || device.matrix_rate(Precision::tf32).value <= 0 ||
+      (calibrations_of(device, Precision::tf32, folder).empty() &&
+       stand_ins_for(device, Precision::tf32, folder).empty()))
+    return "";
+  return "set precision: tf32, in which frameworks compute convolutions of fp32 there by default, or ";
+}
+
+/// The calibration that the study names, the first of the device, or the first of one with like kernels. What is not of
+/// the device's own rates is taken at these.
 ChosenCalibration choose_calibration(const ConfigNode& options, const CostModelContext& context) {
   if (options.has("calibration") && options.at("calibration").as_string() != kAuto)
     return {options.at("calibration"), read_calibration(options.at("calibration"), context)};
@@ -169,13 +180,15 @@ ChosenCalibration choose_calibration(const ConfigNode& options, const CostModelC
       found.empty() ? stand_ins_for(device, context.precision, folder) : std::vector<std::string>{};
   if (found.empty() && stand_ins.empty())
     throw options.at("calibration")
-        .error(fmt::format("no calibration is {}; name one of a device like it (`epocast list calibrations`), or use "
+        .error(fmt::format("no calibration is {}; {}name one of a device like it (`epocast list calibrations`), or use "
                            "cost_model: roofline",
-                           of_device));
+                           of_device, other_precision(context, folder)));
   const ConfigNode name =
       ConfigNode::load_text(found.empty() ? stand_ins.front() : found.front(), options.where().file);
   ComputeCalibration calibration = read_calibration(name, context);
-  if (!found.empty()) return {name, std::move(calibration)};
+  const bool rate_known = device.matrix_rate(context.precision).value > 0;
+  if (!found.empty() && (!rate_known || has_rates_of(device, context.precision, calibration)))
+    return {name, std::move(calibration)};
   return {options.at("calibration"), at_rates_of(device, context.precision, std::move(calibration), name.as_string())};
 }
 

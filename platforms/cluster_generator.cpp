@@ -3,11 +3,17 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <cstdint>
 #include <filesystem>
 #include <iterator>
+#include <map>
 #include <optional>
+#include <string_view>
+#include <system_error>
+#include <utility>
 
 #include "platforms/platform_loader.hpp"
 #include "sim/file_output.hpp"
@@ -34,11 +40,19 @@ std::string escaped(const std::string& text) {
   return out;
 }
 
+/// Links between pairs of devices of a node, each way.
+struct Mesh {
+  BytesPerSecond rate;  ///< of one link
+  Seconds latency;
+  std::map<std::pair<std::int64_t, std::int64_t>, int> links;  ///< how many a pair has, the lower number first
+};
+
 struct Inside {
   BytesPerSecond rate;
   Seconds latency;
   std::optional<BytesPerSecond> uplink;
   bool peer_access = true;
+  std::optional<Mesh> mesh = {};
 };
 
 struct Cards {
@@ -66,19 +80,22 @@ class Writer {
     out_ = "<?xml version=\"1.0\"?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n";
     out_ +=
         fmt::format("<!-- Written by epocast from the description of cluster {}; see docs/platforms.md. -->\n", name_);
-    out_ += fmt::format("<platform version=\"4.1\">\n  <zone id=\"{}\" routing=\"DijkstraCache\">\n", name_);
+    out_ += fmt::format("<platform version=\"4.1\">\n  <zone id=\"{}\" routing=\"{}\">\n", name_,
+                        inside_.mesh ? "Floyd" : "DijkstraCache");
     properties();
-    for (std::int64_t n = 0; n < nodes_; ++n) node(n);
-    for (std::int64_t n = 0; processors_ && n < nodes_; ++n) processors(n);
-    if (nodes_ > 1) line(R"(<router id="fabric"/>)");
+    inside_.mesh ? meshed_nodes() : nodes();
     out_ += links_ + routes_ + "  </zone>\n</platform>\n";
     return std::move(out_);
   }
 
  private:
   static ConfigNode kind(const ConfigNode& name, const ConfigNode& catalogue) {
+    const char* remedy = "`epocast list devices` shows all kinds; others need a platform file (docs/platforms.md)";
+    if (name.is_map() || name.is_list())
+      throw name.error(fmt::format("must be the name of a device, not its figures; {}", remedy));
     if (!catalogue.has(name.as_string()))
-      throw name.error("unknown device '" + name.as_string() + "'" + name_hint(name.as_string(), catalogue.keys()));
+      throw name.error(fmt::format("unknown device '{}'{}; {}", name.as_string(),
+                                   name_hint(name.as_string(), catalogue.keys()), remedy));
     return catalogue.at(name.as_string());
   }
 
@@ -86,6 +103,7 @@ class Writer {
     device_.emplace(kind(devices.at("kind"), catalogue));
     if (device_->has("kernels_like"))
       kernels_like_ = kind(device_->at("kernels_like"), catalogue).at("model").as_string();
+    product_share_ = device_->get("product_share", product_share_, Range{0.1, 10});
     per_node_ = devices.at("per_node").as_int(Range{1, 1024});
     if (nodes_ * per_node_ > kMostDevices)
       throw devices.error(
@@ -107,12 +125,34 @@ class Writer {
     if (switches != inside_.uplink.has_value())
       throw inside.error(switches ? "needs the rate of the switches' uplink: uplink"
                                   : "uplink has no effect without devices.per_switch; give both or none");
+    if (inside.has("mesh")) inside_.mesh = read_mesh(inside.at("mesh"));
     if (nodes_ == 1 && !root.has("cards")) return;
     const ConfigNode cards = root.at("cards");
     cards_ = {cards.get("per_node", 1, Range{1, 1024}), cards.at("rate").as_bytes_per_second(kRate),
               cards.get("latency", Seconds(0), kLatency)};
     if (per_node_ % cards_.per_node != 0)
       throw cards.error(fmt::format("{} devices cannot be divided over {} cards", per_node_, cards_.per_node));
+  }
+
+  Mesh read_mesh(const ConfigNode& node) const {
+    Mesh mesh{node.at("rate").as_bytes_per_second(kRate), node.get("latency", Seconds(0), kLatency), {}};
+    for (const ConfigNode& pair : node.at("links").items()) {
+      const std::string text = pair.as_string();
+      const std::size_t dash = std::min(text.find('-'), text.size());
+      const std::int64_t a = device_number(pair, std::string_view(text).substr(0, dash));
+      const std::int64_t b = device_number(pair, std::string_view(text).substr(std::min(dash + 1, text.size())));
+      if (a == b) throw pair.error("joins a device with itself");
+      ++mesh.links[{std::min(a, b), std::max(a, b)}];
+    }
+    return mesh;
+  }
+
+  std::int64_t device_number(const ConfigNode& pair, std::string_view text) const {
+    std::int64_t number = 0;
+    const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (status != std::errc() || end != text.data() + text.size() || number < 0 || number >= per_node_)
+      throw pair.error(fmt::format("must be two devices of a node, 0 to {}, such as 0-1", per_node_ - 1));
+    return number;
   }
 
   template <class... Args>
@@ -133,6 +173,7 @@ class Writer {
     speed_ = rate(*device_);
     figures(*device_);
     if (!kernels_like_.empty()) property("epocast.kernels_like", kernels_like_);
+    if (product_share_ != 1) property("epocast.product_share", fmt::format("{}", product_share_));
     if (per_board_ > 1) property("epocast.shared_speed", fmt::format("{:.17g}", shared_speed_));
     device_->check_all_read();
     if (!source_.empty()) property("source.topology", source_);
@@ -160,8 +201,6 @@ class Writer {
     processors_->check_all_read();
     line("</host>");
     link(fmt::format("memory-{}", n), processors_->at("memory_bandwidth").as_bytes_per_second(kRate), Seconds(0));
-    route(id, fmt::format("root-{}", n), up(fmt::format("memory-{}", n)));
-    if (nodes_ > 1 && cards_.per_node > 1) route(id, fmt::format("port-{}-0", n), up(fmt::format("card-{}-0", n)));
   }
 
   void link(const std::string& id, BytesPerSecond rate, Seconds latency) {
@@ -174,18 +213,102 @@ class Writer {
     routes_ += fmt::format("    <route src=\"{}\" dst=\"{}\">{}</route>\n", from, to, links);
   }
 
+  /// Between zones: from the host or router `out` of one to `in` of the other.
+  void zone_route(const std::string& from, const std::string& out, const std::string& to, const std::string& in,
+                  const std::string& links) {
+    routes_ += fmt::format("    <zoneRoute src=\"{}\" dst=\"{}\" gw_src=\"{}\" gw_dst=\"{}\">{}</zoneRoute>\n", from,
+                           to, out, in, links);
+  }
+
   static std::string up(const std::string& id) { return fmt::format(R"(<link_ctn id="{}" direction="UP"/>)", id); }
+  static std::string down(const std::string& id) { return fmt::format(R"(<link_ctn id="{}" direction="DOWN"/>)", id); }
+
+  /// A device and its link to the node's switches.
+  void device(std::int64_t n, std::int64_t d) {
+    const std::string board =
+        per_board_ > 1 ? fmt::format(R"(<prop id="epocast.board" value="{}"/>)", d / per_board_) : "";
+    line(R"(<host id="gpu-{}-{}" speed="{:.17g}f"><prop id="epocast.node" value="node-{}"/>{}</host>)", n, d, speed_, n,
+         board);
+    link(fmt::format("link-{}-{}", n, d), inside_.rate, inside_.latency / 2);
+  }
+
+  /// Each a zone of its own with a route for each pair: the route of the fewest links may lead through a third device.
+  void meshed_nodes() {
+    const bool several_cards = cards_.per_node > 1;
+    for (std::int64_t n = 0; n < nodes_; ++n) meshed_node(n);
+    for (std::int64_t n = 0; processors_ && n < nodes_; ++n) {
+      line(R"(<zone id="host-{}" routing="Full">)", n);
+      processors(n);
+      line("</zone>");
+      zone_route(fmt::format("host-{}", n), fmt::format("processors-{}", n), fmt::format("node-{}", n),
+                 fmt::format("root-{}", n), up(fmt::format("memory-{}", n)));
+    }
+    if (nodes_ == 1) return;
+    line(R"(<zone id="between" routing="Full"><router id="fabric"/></zone>)");
+    for (std::int64_t n = 0; n < nodes_; ++n) {
+      const std::string way = fmt::format("{}-{}", several_cards ? "cables" : "card", n);
+      link(way, static_cast<double>(cards_.per_node) * cards_.rate, several_cards ? Seconds(0) : cards_.latency / 2);
+      zone_route(fmt::format("node-{}", n), fmt::format("{}-{}", several_cards ? "port" : "root", n), "between",
+                 "fabric", up(way));
+    }
+  }
+
+  void meshed_node(std::int64_t n) {
+    const std::string root = fmt::format("root-{}", n), port = fmt::format("port-{}", n);
+    const bool several_cards = nodes_ > 1 && cards_.per_node > 1;
+    const std::string outer_links = std::exchange(links_, ""), outer_routes = std::exchange(routes_, "");
+    line(R"(<zone id="node-{}" routing="Full">)", n);
+    for (std::int64_t d = 0; d < per_node_; ++d) device(n, d);
+    line(R"(<router id="{}"/>)", root);
+    if (inside_.uplink)
+      for (std::int64_t s = 0; s < per_node_ / per_switch_; ++s)
+        link(fmt::format("uplink-{}-{}", n, s), *inside_.uplink, Seconds(0));
+    if (several_cards) {
+      line(R"(<router id="{}"/>)", port);
+      for (std::int64_t c = 0; c < cards_.per_node; ++c)
+        link(fmt::format("card-{}-{}", n, c), cards_.rate, cards_.latency / 2);
+      route(root, port, up(fmt::format("card-{}-0", n)));  // the processors' way to other nodes
+    }
+    const auto own = [&](std::int64_t d) { return fmt::format("link-{}-{}", n, d); };
+    const auto uplink = [&](std::int64_t d) { return fmt::format("uplink-{}-{}", n, d / per_switch_); };
+    for (std::int64_t a = 0; a < per_node_; ++a) {
+      const std::string gpu = fmt::format("gpu-{}-{}", n, a);
+      for (std::int64_t b = a + 1; b < per_node_; ++b) {
+        const std::string other = fmt::format("gpu-{}-{}", n, b);
+        if (const auto pair = inside_.mesh->links.find({a, b}); pair != inside_.mesh->links.end()) {
+          const std::string direct = fmt::format("mesh-{}-{}-{}", n, a, b);
+          link(direct, pair->second * inside_.mesh->rate, inside_.mesh->latency);
+          route(gpu, other, up(direct));
+          continue;
+        }
+        const bool over_uplinks = inside_.uplink && (a / per_switch_ != b / per_switch_ || !inside_.peer_access);
+        route(gpu, other, up(own(a)) + (over_uplinks ? up(uplink(a)) + down(uplink(b)) : "") + down(own(b)));
+      }
+      route(gpu, root, up(own(a)) + (inside_.uplink ? up(uplink(a)) : ""));
+      if (several_cards)
+        route(gpu, port, up(own(a)) + up(fmt::format("card-{}-{}", n, a * cards_.per_node / per_node_)));
+    }
+    out_ += std::exchange(links_, outer_links) + std::exchange(routes_, outer_routes);
+    line("</zone>");
+  }
+
+  void nodes() {
+    for (std::int64_t n = 0; n < nodes_; ++n) node(n);
+    for (std::int64_t n = 0; processors_ && n < nodes_; ++n) {
+      processors(n);
+      const std::string id = fmt::format("processors-{}", n);
+      route(id, fmt::format("root-{}", n), up(fmt::format("memory-{}", n)));
+      if (nodes_ > 1 && cards_.per_node > 1) route(id, fmt::format("port-{}-0", n), up(fmt::format("card-{}-0", n)));
+    }
+    if (nodes_ > 1) line(R"(<router id="fabric"/>)");
+  }
 
   void node(std::int64_t n) {
     const std::string root = fmt::format("root-{}", n);
     const bool switches = inside_.uplink.has_value();
     for (std::int64_t d = 0; d < per_node_; ++d) {
       const std::string gpu = fmt::format("gpu-{}-{}", n, d), own = fmt::format("link-{}-{}", n, d);
-      const std::string board =
-          per_board_ > 1 ? fmt::format(R"(<prop id="epocast.board" value="{}"/>)", d / per_board_) : "";
-      line(R"(<host id="{}" speed="{:.17g}f"><prop id="epocast.node" value="node-{}"/>{}</host>)", gpu, speed_, n,
-           board);
-      link(own, inside_.rate, inside_.latency / 2);
+      device(n, d);
       const std::string place = fmt::format("{}-{}", n, d / per_switch_);
       if (switches && !inside_.peer_access)
         route(gpu, root, up(own) + up("uplink-" + place));  // to host memory and back, past neighbours on the switch
@@ -230,7 +353,7 @@ class Writer {
 
   std::string name_, description_, source_;
   std::int64_t nodes_ = 1, per_node_ = 1, per_switch_ = 1, per_board_ = 1;
-  double shared_speed_ = 1;
+  double shared_speed_ = 1, product_share_ = 1;
   std::string kernels_like_;
   std::optional<ConfigNode> device_, processors_;
   double speed_ = 0;

@@ -106,12 +106,13 @@ class DeviceReader {
     return value;
   }
 
-  double share(const Property& property) const {
+  double number(const Property& property, double min, double max) const {
     double value = 0;
     const std::string& text = property.value;
     const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (status != std::errc() || end != text.data() + text.size() || !(value >= 0.01 && value <= 1))
-      xml_.fail(property.node, "value", "expected a number from 0.01 to 1, got " + quote(text));
+    if (status != std::errc() || end != text.data() + text.size() || !(value >= min && value <= max))
+      xml_.fail(property.node, "value",
+                fmt::format("expected a number from {:g} to {:g}, got {}", min, max, quote(text)));
     return value;
   }
 
@@ -143,10 +144,12 @@ class DeviceReader {
       if (const Property* rate = find_of_kind(host, std::string("epocast.peak_rate_") + to_string(precision)))
         device.other_rates[precision] = quantity(*rate, parse_flop_per_second, 1e3, 1e21);
     if (const Property* like = find_of_kind(host, "epocast.kernels_like")) device.kernels_like = like->value;
+    if (const Property* products = find_of_kind(host, "epocast.product_share"))
+      device.product_share = number(*products, 0.1, 10);
     if (const Property* cores = find(host, "epocast.cores")) device.cores = count(*cores);
     if (const Property* node = find(host, "epocast.node")) device.node = node->value;
     if (const Property* board = find(host, "epocast.board")) device.board = board->value;
-    if (const Property* speed = find(host, "epocast.shared_speed")) device.shared_speed = share(*speed);
+    if (const Property* speed = find(host, "epocast.shared_speed")) device.shared_speed = number(*speed, 0.01, 1);
     if (const Property* trains = find(host, "epocast.trains")) {
       if (trains->value != "true" && trains->value != "false")
         xml_.fail(trains->node, "value", "expected true or false, got " + quote(trains->value));
@@ -212,6 +215,22 @@ Cluster load_platform(const std::filesystem::path& file) {
   return parse_platform(XmlSource::read_file(file), file.string());
 }
 
+namespace {
+
+/// Platforms in XML are complete; only those that a cluster describes have keys that a study can set.
+void refuse_platform_file(const ConfigNode& name, const std::filesystem::path& folder) {
+  const std::string text = name.as_string();
+  std::error_code ignored;  // of a name that no file can have
+  if (text.find('/') != std::string::npos || std::filesystem::exists(folder / "clusters" / (text + ".yaml"), ignored) ||
+      !std::filesystem::exists(folder / (text + ".xml"), ignored))
+    return;
+  throw name.error("'" + text +
+                   "' is a platform file, of which a study can set nothing: name it alone, as in `platform: " + text +
+                   "`, or take a cluster" + name_hint(text, data_file_names(folder / "clusters", ".yaml")));
+}
+
+}  // namespace
+
 Cluster load_platform_named(const ConfigNode& value, const std::filesystem::path& data_dir) {
   const std::filesystem::path folder = data_dir / "platforms";
   const auto cluster = [&](const ConfigNode& description) {
@@ -220,6 +239,7 @@ Cluster load_platform_named(const ConfigNode& value, const std::filesystem::path
   if (value.is_map()) {
     if (!value.has("name")) return cluster(value);
     const DataFileKind kind{"cluster", folder / "clusters", ".yaml"};
+    refuse_platform_file(value.at("name"), folder);
     ConfigNode description = ConfigNode::load_file(find_data_file(value.at("name"), kind));
     for (const std::string& key : value.keys())
       if (key != "name") description = description.with(key, value.at(key));
@@ -232,7 +252,8 @@ Cluster load_platform_named(const ConfigNode& value, const std::filesystem::path
   std::error_code ignored;  // of a name that no file can have
   if (const auto file = folder / "clusters" / (name + ".yaml"); std::filesystem::exists(file, ignored))
     return cluster(ConfigNode::load_file(file));
-  return load_platform(find_data_file(value, {"platform", folder, ".xml"}));
+  return load_platform(
+      find_data_file(value, {"platform", folder, ".xml", data_file_names(folder / "clusters", ".yaml")}));
 }
 
 std::vector<PlatformInfo> list_clusters(const std::filesystem::path& folder) {

@@ -25,6 +25,8 @@ namespace epocast {
 ///                                                                           it must be equal if given
 ///     epocast.peak_rate_fp16    "312 TFLOP/s"; also _bf16, _tf32 and _fp8     optional
 ///     epocast.kernels_like      model of a measured device with like kernels  optional
+///     epocast.product_share     of peak rates, that products reach, over      default: 1
+///                               what they reach on the measured device
 ///     epocast.cores             physical cores                              default: the host's core attribute
 ///     epocast.node              machine that the device sits in             default: the host's own name
 ///     epocast.description       of the whole platform, on the outer zone

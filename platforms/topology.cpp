@@ -144,7 +144,7 @@ class Reader {
         "epocast.description",    "epocast.device_model",   "epocast.peak_rate",        "epocast.peak_rate_fp16",
         "epocast.peak_rate_bf16", "epocast.peak_rate_tf32", "epocast.peak_rate_fp8",    "epocast.memory",
         "epocast.cores",          "epocast.node",           "epocast.memory_bandwidth", "epocast.board",
-        "epocast.shared_speed",   "epocast.trains",         "epocast.kernels_like"};
+        "epocast.shared_speed",   "epocast.trains",         "epocast.kernels_like",     "epocast.product_share"};
     Properties out;
     for (const pugi::xml_node prop : node.children("prop")) {
       check_element(xml_, prop);

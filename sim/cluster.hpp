@@ -47,7 +47,8 @@ struct Device {
   Name board = {};                  ///< that it shares with others of its node, and power with it; empty: its own
   double shared_speed = 1;          ///< of its speed, the share that is left while others of its board train
   bool trains = true;  ///< false: processors of a node beside the devices that train; parameter servers may be there
-  Name kernels_like = {};  ///< model of a device whose kernels reach like shares of its rates; empty: not said
+  Name kernels_like = {};    ///< model of a device whose kernels reach like shares of its rates; empty: not said
+  double product_share = 1;  ///< of its peak rates, the share that products reach, over what they reach on that device
 
   /// The peak of matrix products; 0 if it is unknown.
   FlopPerSecond matrix_rate(Precision precision) const;

@@ -1,6 +1,7 @@
 // Which calibrations are of a device: by the name of its chip, of the precision, measured before scaled.
 #include "costmodels/calibration_choice.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
 
@@ -82,6 +83,59 @@ TEST_CASE("fits at the rates of a device like the measured one take longer by th
   const KernelWork product = kernel_work({GemmShape{8192, 8192, 8192, true, false}, KernelPass::forward});
   const double here = measured.find("gemm", KernelPass::forward)->time(product, measured.rates);
   CHECK(scaled.find("gemm", KernelPass::forward)->time(product, scaled.rates) == Approx(2 * here).epsilon(0.01));
+}
+
+TEST_CASE("of a card like the measured one products reach as large a share as the catalogue says") {
+  const ComputeCalibration measured = load_compute_calibration(kFolder / "l40s_bf16.yaml");
+  Device card = device("a card", "NVIDIA L40S");
+  card.cores = static_cast<int>(measured.rates.units);
+  card.other_rates[Precision::bf16] = measured.rates.peak_rate;
+  card.memory_bandwidth = 1.005 * measured.rates.memory_bandwidth;  // as data sheets round
+  CHECK(has_rates_of(card, Precision::bf16, measured));
+  card.product_share = 1.5;
+  CHECK_FALSE(has_rates_of(card, Precision::bf16, measured));
+  const ComputeCalibration scaled = at_rates_of(card, Precision::bf16, measured, "l40s_bf16");
+  CHECK(has_rates_of(card, Precision::bf16, scaled));
+  const auto time = [](const ComputeCalibration& of, const KernelShape& shape) {
+    return of.find(shape.family(), KernelPass::forward)->time(kernel_work(shape), of.rates);
+  };
+  const KernelShape product{GemmShape{8192, 8192, 8192, true, false}, KernelPass::forward};
+  CHECK(time(measured, product) / time(scaled, product) == Approx(1.5).epsilon(0.03));
+  const KernelShape moved{MemoryShape{"softmax", 1 << 28, 0}, KernelPass::forward};
+  CHECK(time(measured, moved) / time(scaled, moved) == Approx(1.005).epsilon(0.001));
+  card.product_share = 1;
+  card.memory_bandwidth = 0.9 * measured.rates.memory_bandwidth;
+  CHECK_FALSE(has_rates_of(card, Precision::bf16, measured));
+}
+
+// Hopper's, Blackwell's and Ada's kernels for rows that do not begin at multiples of 16 bytes are Ampere's. On an H100
+// a multiprocessor makes 393 FLOP of them in a clock (95 of 989 TFLOP/s, of 4096), so elsewhere it makes as many.
+TEST_CASE(
+    "products with a vocabulary of 50257 take what an H100's multiprocessors need for them, or as long as others") {
+  const auto rate = [](const std::string& name, const char* kernel_class) {
+    const ComputeCalibration c = load_compute_calibration(kFolder / (name + ".yaml"));
+    const KernelFit& fit = *c.find("gemm", KernelPass::forward);
+    const double efficiency =
+        std::ranges::find(fit.parameters, std::string("efficiency"), &FittedParameter::name)->value;
+    return efficiency * fit.find_class(kernel_class)->value;
+  };
+  struct Chip {
+    const char* calibration;
+    double flop_per_clock;  ///< of a multiprocessor's matrix units
+  };
+  for (const char* rows : {"nn 2 B", "nt 2 B", "tn 2 B", "nn 4 B", "nt 4 B", "tn 4 B"}) {
+    const double h100 = 4096 * rate("h100_bf16", rows);
+    for (const Chip& chip : {Chip{"a100_bf16", 2048},
+                             {"a100_pcie_bf16", 2048},
+                             {"a40_bf16", 1024},
+                             {"l40s_bf16", 1024},
+                             {"b200_bf16", 8192},
+                             {"gb200_bf16", 8192}}) {
+      CAPTURE(chip.calibration, rows);
+      const double others = chip.flop_per_clock * rate(chip.calibration, std::string(rows).substr(0, 2).c_str());
+      CHECK(chip.flop_per_clock * rate(chip.calibration, rows) == Approx(std::min(h100, others)).epsilon(0.002));
+    }
+  }
 }
 
 }  // namespace epocast::calibration_choice_test

@@ -87,6 +87,49 @@ TEST_CASE("without peer access neighbours on a switch exchange over its uplink, 
   CHECK(staged[3] == Approx(8e9));
 }
 
+TEST_CASE("pairs with links of their own use these, and nothing is forwarded by a third device") {
+  const auto text = [](const std::string& cards) {
+    return "cluster: lab\nnodes: 2\ndevices: {kind: toy, per_node: 4, per_switch: 2}\n"
+           "inside: {rate: 12 GB/s, latency: 6 us, uplink: 8 GB/s, mesh: {rate: 25 GB/s, latency: 3 us, links: [0-1, "
+           "1-2, 2-1]}}\ncards: {rate: 16 Gb/s, latency: 20 us, per_node: " +
+           cards + "}\n";
+  };
+  for (const std::string cards : {"1", "2"}) {
+    CAPTURE(cards);
+    const auto seen = between(text(cards), {{0, 1}, {1, 2}, {2, 3}, {0, 2}, {0, 5}});
+    CHECK(seen[0] == Approx(3e-6));
+    CHECK(seen[1] == Approx(25e9));
+    CHECK(seen[2] == Approx(3e-6));
+    CHECK(seen[3] == Approx(50e9));  // two links
+    CHECK(seen[4] == Approx(6e-6));  // on one switch
+    CHECK(seen[5] == Approx(12e9));
+    CHECK(seen[6] == Approx(6e-6));  // on two, though two links of the mesh would lead there
+    CHECK(seen[7] == Approx(8e9));
+    CHECK(seen[8] == Approx(26e-6));  // two nodes: half of the way inside and one card at each end
+    CHECK(seen[9] == Approx(2e9));
+  }
+}
+
+// 22.6 GB/s on two, 85 on four and 134 on eight is the bus bandwidth of NCCL's all-reduce (docs/collectives.md).
+TEST_CASE("two V100 of a cloud node have one NVLink, not those of eight") {
+  for (const std::string name : {"p3_16xlarge", "p3dn_24xlarge", "dgx1_v100_cluster"}) {
+    CAPTURE(name);
+    std::istringstream in(testing::in_child([&] {
+      const Cluster cluster = load_cluster(ConfigNode::load_file(kPlatforms / "clusters" / (name + ".yaml")),
+                                           ConfigNode::load_file(kPlatforms / "devices.yaml"));
+      SimEngine engine(cluster);
+      const auto host = [&](std::size_t d) { return engine.find_host(cluster.devices[d].name); };
+      double of_all = 0;  // of the links between GPU 0 and the others of its node
+      for (std::size_t d = 1; d < 5; ++d) of_all += engine.route(host(0), host(d)).bandwidth;
+      return std::to_string(engine.route(host(0), host(1)).bandwidth) + ' ' + std::to_string(of_all);
+    }));
+    double pair = 0, all = 0;
+    in >> pair >> all;
+    CHECK(pair == Approx(22.6e9).epsilon(0.02));
+    CHECK(all == Approx(134e9).epsilon(0.01));
+  }
+}
+
 TEST_CASE("devices of a board are slower while their neighbours train, too") {
   const ConfigNode dual = ConfigNode::load_text(
       "toy: {model: a toy, cores: 4, peak_rate: 1 TFLOP/s, memory: 1 GB, memory_bandwidth: 10 GB/s, per_board: 2, "
@@ -186,6 +229,7 @@ TEST_CASE("every kind of the catalogue is read whole, and what its kernels are l
     CHECK(device.matrix_rate(Precision::fp8).value ==
           (entry.has("peak_rate_fp8") ? entry.at("peak_rate_fp8").as_flop_per_second().value : 0));
     CHECK(device.kernels_like.text().empty() == !entry.has("kernels_like"));
+    CHECK(device.product_share == (entry.has("product_share") ? entry.at("product_share").as_double() : 1));
   }
   const Cluster mixed = load_cluster(
       ConfigNode::load_text("cluster: lab\ndevices: {kind: rtx_4090, per_node: 2}\ninside: {rate: 1 GB/s}\n"
@@ -194,6 +238,8 @@ TEST_CASE("every kind of the catalogue is read whole, and what its kernels are l
       ConfigNode::load_file(kPlatforms / "devices.yaml"));
   CHECK(mixed.devices.front().kernels_like == Name("NVIDIA L40S"));
   CHECK(mixed.devices.back().kernels_like.text().empty());
+  CHECK(mixed.devices.front().product_share > 1);
+  CHECK(mixed.devices.back().product_share == 1);
 }
 
 TEST_CASE("every cluster that ships loads, and SimGrid takes it") {
@@ -226,6 +272,15 @@ TEST_CASE("impossible clusters are refused") {
   CHECK(said(head + "devices: {kind: toy, per_node: 4}\ninside: {rate: 1 GB/s}\n").find("cards") != std::string::npos);
   CHECK(said(head + "devices: {kind: toy, per_node: 4}\ninside: {rate: 0 GB/s}\ncards: {rate: 1 GB/s}\n")
             .find("inside.rate") != std::string::npos);
+  CHECK(said(head + "devices: {kind: {model: mine}, per_node: 4}\n" + tail).find("platform file") != std::string::npos);
+  const auto mesh = [&](const std::string& links) {
+    return said(head + "devices: {kind: toy, per_node: 4}\ninside: {rate: 1 GB/s, mesh: {rate: 1 GB/s, links: [" +
+                links + "]}}\ncards: {rate: 1 GB/s}\n");
+  };
+  for (const std::string pair : {"0-4", "01", "1-", "-1", "a-b", "0-1-2"})
+    CHECK(mesh(pair).find("0 to 3, such as 0-1") != std::string::npos);
+  CHECK(mesh("2-2").find("with itself") != std::string::npos);
+  CHECK(mesh("0-1") == "no error");
   CHECK(said("cluster: a b\ndevices: {kind: toy, per_node: 1}\n" + tail).find("letters, digits") != std::string::npos);
 }
 

@@ -1,6 +1,7 @@
 // The fitted cost model: it returns what was measured, warns where nothing was, and refuses what it cannot know.
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <functional>
 
 #include "costmodels/compute_calibration.hpp"
@@ -126,6 +127,59 @@ TEST_CASE("of a scaled calibration kernels reach the share of the nominal rates 
   const Device on = device(4e12, 200e9);
   CHECK(Fitted(half, "k", Optimizer::sgd, net, on).caveats(16).size() == 1);  // scaled, and no more
   CHECK_THAT(message([&] { k80("efficiency: 0\n"); }), Catch::Contains("k.yaml:7:13: efficiency"));
+}
+
+TEST_CASE("auto takes the kernels of a chip at its card's own rates") {
+  const Model net = parse_model("model: mlp\ninput: {channels: 8192}\nlayers: [{fc: fc1, units: 8192}]\n", "mlp.yaml");
+  Device large = device(19.5e12, 2039e9);
+  large.model = Name("NVIDIA A100 SXM4 80GB");
+  large.cores = 108;
+  large.other_rates[Precision::bf16] = FlopPerSecond(312e12);
+  const auto cost = [&](const Device& on) {
+    return make_cost_model(ConfigNode::load_text("{cost_model: fitted, calibration: auto}", "study.yaml"),
+                           {.data_dir = kRoot, .model = &net, .device = &on, .precision = Precision::bf16});
+  };
+  Device small = large;
+  small.model = Name("NVIDIA A100 SXM4 40GB");
+  small.memory_bandwidth = BytesPerSecond(1555e9);
+  Device throttled = large;
+  throttled.product_share = 0.5;
+  const Layer& layer = net.layers[1];
+  const PassTimes measured = cost(large)->times(layer, 8192, large);
+  // An update only moves data; a product of this size only computes, but for its bias (4 % of the time).
+  const PassTimes slower = cost(small)->times(layer, 8192, small);
+  CHECK(slower.update / measured.update == Approx(2039.0 / 1555).epsilon(0.02));
+  CHECK(slower.forward / measured.forward == Approx(1).epsilon(0.03));
+  const PassTimes halved = cost(throttled)->times(layer, 8192, throttled);
+  CHECK(halved.update == measured.update);
+  CHECK(halved.forward / measured.forward > 1.7);  // the matrix units' input is as slow as before
+  CHECK(halved.forward / measured.forward < 2);
+
+  const auto says = [&](const Device& on, const std::string& text) {
+    const std::vector<std::string> caveats = cost(on)->caveats(8192);
+    return std::ranges::any_of(caveats, [&](const std::string& c) { return c.find(text) != std::string::npos; });
+  };
+  CHECK_FALSE(says(large, "scaled from"));
+  for (const Device& other : {small, throttled}) {
+    CHECK(says(other, "scaled from 'a100_bf16'"));
+    CHECK_FALSE(says(other, "memory_rate"));
+    CHECK_FALSE(says(other, "the platform's device has"));
+  }
+}
+
+TEST_CASE("a study in fp32 is told where frameworks would compute in tf32") {
+  const Model net = convolution_net();
+  Device card = device(19.5e12, 1555e9);
+  card.other_rates[Precision::tf32] = FlopPerSecond(156e12);
+  const auto caveats = make("{cost_model: fitted, calibration: a100}", net, card)->caveats(16);
+  REQUIRE(caveats.size() == 2);
+  CHECK_THAT(caveats[1], Catch::Contains("precision: tf32"));
+  card.model = Name("NVIDIA RTX 3090");
+  card.kernels_like = Name("NVIDIA A40");
+  const auto refused = [&] { make("{cost_model: fitted, calibration: auto}", net, card); };
+  CHECK_THAT(message(refused), Catch::Contains("NVIDIA RTX 3090 in fp32; set precision: tf32"));
+  card.other_rates = {};
+  CHECK_THAT(message(refused), !Catch::Contains("tf32"));
 }
 
 TEST_CASE("a profile of both gradients in one is halved; a missing operator is an error") {
