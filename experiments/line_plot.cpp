@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "experiments/svg.hpp"
 #include "sim/config.hpp"
@@ -32,12 +33,12 @@ std::optional<double> number(const std::string& text) {
   }
 }
 
-/// The first axis that all results have with numbers, and that varies.
-std::string numeric_axis(const std::vector<const ScenarioResult*>& results) {
-  for (const auto& [axis, unused] : results.front()->axes) {
+/// The first axis that all scenarios have with numbers, and that varies.
+std::string numeric_axis(const std::vector<PlotAxes>& scenarios) {
+  for (const auto& [axis, unused] : scenarios.front()) {
     std::set<double> values;
-    const bool numeric = std::all_of(results.begin(), results.end(), [&, &axis = axis](const ScenarioResult* result) {
-      for (const auto& [name, text] : result->axes)
+    const bool numeric = std::ranges::all_of(scenarios, [&, &axis = axis](const PlotAxes& axes) {
+      for (const auto& [name, text] : axes)
         if (name == axis)
           if (const auto value = number(text)) return values.insert(*value), true;
       return false;
@@ -47,10 +48,56 @@ std::string numeric_axis(const std::vector<const ScenarioResult*>& results) {
   throw ConfigError("--plot needs a sweep axis of at least two numbers, such as `sweep: {workers: [1, 2, 4]}`");
 }
 
+/// The options of "server(mode=sync placement=even)": "mode=sync" and "placement=even".
+std::vector<std::string> options_in(const std::string& label) {
+  std::vector<std::string> out;
+  const std::size_t open = label.find('(');
+  if (open == std::string::npos || !label.ends_with(')')) return out;
+  int depth = 0;
+  bool quoted = false, fresh = true;
+  for (const char c : label.substr(open + 1, label.size() - open - 2)) {
+    quoted ^= c == '"';
+    if (!quoted) depth += c == '{' || c == '[' ? 1 : c == '}' || c == ']' ? -1 : 0;
+    if (c == ' ' && depth == 0 && !quoted) {
+      fresh = true;
+      continue;
+    }
+    if (std::exchange(fresh, false)) out.emplace_back();
+    out.back() += c;
+  }
+  return out;
+}
+
+/// Labels of an axis without the options that all of them share, which tell no line from another.
+std::map<std::string, std::string> short_labels(const std::set<std::string>& labels) {
+  std::vector<std::string> shared = options_in(*labels.begin());
+  for (const std::string& label : labels) {
+    const std::vector<std::string> own = options_in(label);
+    std::erase_if(shared, [&](const std::string& option) { return std::ranges::find(own, option) == own.end(); });
+  }
+  std::map<std::string, std::string> out;
+  for (const std::string& label : labels) {
+    std::vector<std::string> rest = options_in(label);
+    std::erase_if(rest, [&](const std::string& option) { return std::ranges::find(shared, option) != shared.end(); });
+    std::string text = label;
+    if (!shared.empty() && labels.size() > 1) {
+      text = label.substr(0, label.find('('));
+      if (!rest.empty()) text += fmt::format("({})", fmt::join(rest, " "));
+    }
+    out.emplace(label, text);
+  }
+  return out;
+}
+
 std::vector<Line> lines_of(const std::vector<const ScenarioResult*>& results, const std::string& x,
                            const std::string& column) {
   const bool several = std::any_of(results.begin(), results.end(),
                                    [&](const ScenarioResult* r) { return r->study != results.front()->study; });
+  std::map<std::string, std::set<std::string>> labels;  // by axis
+  for (const ScenarioResult* result : results)
+    for (const auto& [axis, text] : result->axes) labels[axis].insert(text);
+  std::map<std::string, std::map<std::string, std::string>> shown;
+  for (const auto& [axis, texts] : labels) shown.emplace(axis, short_labels(texts));
   std::vector<Line> lines;
   for (const ScenarioResult* result : results) {
     const nlohmann::ordered_json row = to_json(*result);
@@ -61,7 +108,7 @@ std::vector<Line> lines_of(const std::vector<const ScenarioResult*>& results, co
       if (axis == x)
         at = *number(text);
       else
-        name += (name.empty() ? "" : ", ") + text;
+        name += (name.empty() ? "" : ", ") + shown.at(axis).at(text);
     }
     auto line = std::find_if(lines.begin(), lines.end(), [&](const Line& l) { return l.name == name; });
     if (line == lines.end()) line = lines.insert(line, {name, {}});
@@ -74,9 +121,9 @@ std::vector<Line> lines_of(const std::vector<const ScenarioResult*>& results, co
 /// Where values lie along an axis 0..1, and which are labelled.
 class Scale {
  public:
-  /// From the smallest to the largest value; logarithmic where they span decades. `round_up`: to the next labels
-  /// outside, and, where linear, from zero.
-  Scale(const std::set<double>& values, bool round_up);
+  /// From the smallest to the largest value; logarithmic where they span decades, if it may be. `round_up`: to the next
+  /// labels outside, and, where linear, from zero.
+  Scale(const std::set<double>& values, bool round_up, PlotScales scales);
 
   double along(double value) const {
     return logarithmic_ ? std::log(value / low_) / std::log(high_ / low_) : (value - low_) / (high_ - low_);
@@ -92,9 +139,10 @@ class Scale {
   std::vector<double> labels_;
 };
 
-Scale::Scale(const std::set<double>& values, bool round_up) : low_(*values.begin()), high_(*values.rbegin()) {
+Scale::Scale(const std::set<double>& values, bool round_up, PlotScales scales)
+    : low_(*values.begin()), high_(*values.rbegin()) {
   constexpr double kDecades = 20;  // in linear axes, smaller values lie on top of each other
-  logarithmic_ = low_ > 0 && high_ > kDecades * low_;
+  logarithmic_ = scales == PlotScales::by_values && low_ > 0 && high_ > kDecades * low_;
   if (round_up && !logarithmic_) low_ = std::min(low_, 0.0);
   if (high_ == low_) high_ = low_ + 1;
   if (logarithmic_)
@@ -134,15 +182,29 @@ void Scale::label_logarithmic(const std::set<double>& values, bool round_up) {
     if (tick >= low_ * (1 - 1e-12) && tick <= high_ * (1 + 1e-12)) labels_.push_back(tick);
 }
 
+/// The i-th line's mark. Each can be seen where others lie on top of each other.
+void draw_mark(SvgPicture& picture, std::size_t i, double x, double y, const char* colour) {
+  switch (i % 4) {
+    case 0: return picture.circle(x, y, 3, colour);
+    case 1: return picture.ring(x, y, 5, colour);
+    case 2: return picture.path(fmt::format("M{:.1f} {:.1f} h8 v8 h-8 z", x - 4, y - 4), colour);
+    default: return picture.path(fmt::format("M{:.1f} {:.1f} l7 7 l-7 7 l-7 -7 z", x, y - 7), colour);
+  }
+}
+
 }  // namespace
 
-void check_plot_column(const std::string& column) {
+void check_plot(const std::vector<PlotAxes>& scenarios, const std::string& column) {
   const nlohmann::ordered_json row = to_json(ScenarioResult{});
-  if (row.contains(column)) return;
   std::vector<std::string> names;
   for (const auto& [name, value] : row.items())
-    if (value.is_number() || value.is_null()) names.push_back(name);
-  throw ConfigError("--plot-column: there is no column '" + column + "'" + name_hint(column, names));
+    if (value.is_number() || (value.is_null() && name != "fits_memory")) names.push_back(name);
+  if (!row.contains(column))
+    throw ConfigError("--plot-column: there is no column '" + column + "'" + name_hint(column, names));
+  if (std::ranges::find(names, column) == names.end())
+    throw ConfigError(
+        fmt::format("--plot-column: column '{}' holds no numbers (those that do: {})", column, fmt::join(names, ", ")));
+  if (!scenarios.empty()) numeric_axis(scenarios);
 }
 
 std::string line_plot_svg(const std::vector<ScenarioResult>& results, const std::string& column) {
@@ -150,12 +212,14 @@ std::string line_plot_svg(const std::vector<ScenarioResult>& results, const std:
   for (const ScenarioResult& result : results)
     if (result.error.empty()) drawn.push_back(&result);
   if (drawn.empty()) throw ConfigError("--plot: no scenario has a result");
-  const std::string axis = numeric_axis(drawn);
+  std::vector<PlotAxes> axes;
+  for (const ScenarioResult* result : drawn) axes.push_back(result->axes);
+  const std::string axis = numeric_axis(axes);
   return lines_svg(lines_of(drawn, axis, column), axis, column, true);
 }
 
 std::string lines_svg(const std::vector<PlotLine>& lines, const std::string& axis, const std::string& column,
-                      bool marks) {
+                      bool marks, PlotScales scales) {
   std::set<double> across, up;
   double legend_width = 0;
   for (const Line& line : lines) {
@@ -169,13 +233,13 @@ std::string lines_svg(const std::vector<PlotLine>& lines, const std::string& axi
       up.insert(limits.second);
     }
   }
-  const Scale x_scale(across, false), y_scale(up, true);
+  const Scale x_scale(across, false, scales), y_scale(up, true, scales);
   const auto x = [&](double at) { return kLeft + kWidth * x_scale.along(at); };
   const auto y = [&](double value) { return kTop + kHeight * (1 - y_scale.along(value)); };
 
   using enum SvgAnchor;
   constexpr double kRight = kLeft + kWidth, kBottom = kTop + kHeight;
-  SvgPicture picture(std::max(kRight + 40, kLeft + legend_width), kBottom + 62 + 18 * static_cast<double>(lines.size()),
+  SvgPicture picture(std::max(kRight, kLeft + legend_width) + 40, kBottom + 62 + 18 * static_cast<double>(lines.size()),
                      kFont);
   for (const double value : y_scale.labels()) {
     picture.path(fmt::format("M{} {:.1f} H{}", kLeft, y(value), kRight), "#ddd");
@@ -198,12 +262,16 @@ std::string lines_svg(const std::vector<PlotLine>& lines, const std::string& axi
       picture.path(fmt::format("M{:.1f} {:.1f} V{:.1f}", x(at), y(limits.first), y(limits.second)), colour, 0.5);
     std::string path;
     for (const auto& [at, value] : lines[i].points) {
-      path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : " L", x(at), y(value));
-      if (marks) picture.circle(x(at), y(value), 3, colour);
+      if (lines[i].steps && !path.empty())
+        path += fmt::format(" H{:.1f} V{:.1f}", x(at), y(value));
+      else
+        path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : " L", x(at), y(value));
+      if (marks) draw_mark(picture, i, x(at), y(value), colour);
     }
     picture.path(path, colour, 1.5, series_dashes(i));
     const double legend = kBottom + 60 + 18 * static_cast<double>(i);
-    picture.path(fmt::format("M{} {:.1f} h26", kLeft, legend - 4), colour, 3, series_dashes(i));
+    picture.path(fmt::format("M{} {:.1f} h26", kLeft, legend - 4), colour, marks ? 1.5 : 3, series_dashes(i));
+    if (marks) draw_mark(picture, i, kLeft + 13, legend - 4, colour);
     picture.text(kLeft + kLegend, legend, lines[i].name);
   }
   return picture.document();

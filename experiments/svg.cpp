@@ -4,7 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <iterator>
+
+#include "sim/error.hpp"
+#include "sim/text.hpp"
 
 namespace epocast {
 namespace {
@@ -17,6 +21,13 @@ std::string opacity_attribute(double opacity) {
 }
 
 }  // namespace
+
+void check_svg_name(const std::string& option, const std::string& file) {
+  const std::string ending = std::filesystem::path(file).extension().string();
+  if (!ending.empty() && ending != ".svg" && ending != ".SVG")
+    throw ConfigError(fmt::format("{}: pictures are SVG, not {}; name a file that ends in .svg, and convert that",
+                                  option, printable(ending)));
+}
 
 std::string markup_text(std::string_view text, bool keep_lines) {
   std::string out;

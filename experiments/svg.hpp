@@ -12,6 +12,9 @@ const char* series_colour(std::size_t i);
 /// Dashes of the i-th line, as SVG's stroke-dasharray: none for the first eight, then others for each round of colours.
 const char* series_dashes(std::size_t i);
 
+/// Throws ConfigError for the name of a file of another kind of picture.
+void check_svg_name(const std::string& option, const std::string& file);
+
 /// Text as SVG and HTML write it: none of it is markup, and control characters are blanks, line ends too unless kept.
 std::string markup_text(std::string_view text, bool keep_lines = false);
 

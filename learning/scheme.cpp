@@ -52,8 +52,9 @@ std::vector<std::string> schemes() {
 Scheme scheme_of(const std::string& strategy) {
   const auto found = std::ranges::find(table(), strategy, &Scheme::strategy);
   if (found != table().end()) return *found;
-  throw std::invalid_argument("what '" + strategy + "' does to parameters is not known" +
-                              name_hint(strategy, schemes()));
+  std::string valid;
+  for (const std::string& name : schemes()) valid += (valid.empty() ? "" : ", ") + name;
+  throw std::invalid_argument("what '" + strategy + "' does to parameters is not known (valid: " + valid + ")");
 }
 
 }  // namespace epocast::learning

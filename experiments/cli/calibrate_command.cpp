@@ -15,8 +15,10 @@
 #include "experiments/cli/calibrate_measure.hpp"
 #include "experiments/cli/calibrate_steps.hpp"
 #include "experiments/cli/commands.hpp"
+#include "experiments/cli/progress_line.hpp"
 #include "experiments/cli/word_option.hpp"
 #include "experiments/store/record_writer.hpp"
+#include "experiments/svg.hpp"
 #include "sim/data_directory.hpp"
 #include "sim/data_file.hpp"
 #include "sim/error.hpp"
@@ -138,7 +140,10 @@ int calibrate_compute(const CalibrateArguments& arguments) {
   const KernelMeasurements m =
       complete(arguments, arguments.files.empty() ? measure_kernels(arguments.measure) : read_kernels(arguments));
   const DeviceRates rates{*m.peak_rate, *m.memory_bandwidth, *m.units, m.precision};
+  ProgressLine line;
+  line.show(fmt::format("fitting {} kernel times", m.timings.size()));
   const std::vector<TestedFit> fits = fit_all(m.timings, rates);
+  line.clear();
   std::cout << fmt::format("{}: {} kernel times\n\n", m.device, m.timings.size());
   print_report(std::cout, fits);
   std::cout << '\n' << what_is_forecast(m.library);
@@ -209,7 +214,11 @@ int calibrate_network(const CalibrateArguments& arguments) {
 }
 
 int calibrate(CalibrateArguments arguments, const Registries& registries) {
+  const std::vector<std::string> kinds{"compute", "network", "steps"};
+  if (std::ranges::find(kinds, arguments.kind) == kinds.end())
+    throw ConfigError("calibrate: unknown kind '" + arguments.kind + "'" + name_hint(arguments.kind, kinds));
   if (arguments.kind != "compute" && arguments.files.empty()) throw ConfigError("--from is required");
+  check_svg_name("--plot", arguments.plot);
   if (arguments.kind != "compute" || !arguments.files.empty()) check_not_measuring(arguments.measure);
   if (arguments.kind == "steps") {
     CalibrateStepsArguments steps = arguments.steps;
@@ -229,10 +238,7 @@ int calibrate(CalibrateArguments arguments, const Registries& registries) {
     if (std::filesystem::is_regular_file(shipped, ignored)) arguments.import.model = shipped;
   }
   arguments.measure.precision = arguments.import.precision;
-  if (arguments.kind == "compute") return calibrate_compute(arguments);
-  if (arguments.kind == "network") return calibrate_network(arguments);
-  throw ConfigError("cannot calibrate '" + arguments.kind + "'" +
-                    name_hint(arguments.kind, {"compute", "network", "steps"}));
+  return arguments.kind == "compute" ? calibrate_compute(arguments) : calibrate_network(arguments);
 }
 
 }  // namespace

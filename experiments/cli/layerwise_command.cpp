@@ -172,7 +172,8 @@ void add_layerwise_command(CLI::App& app, CommandContext& context) {
       ->check(CLI::Range(1, 100000));
   command->add_option("--set", arguments->overrides, "change a key of the study; may be repeated")
       ->allow_extra_args(false);
-  command->add_option("--scenario", arguments->scenario, "which scenario of a study with sweep axes, from 1");
+  command->add_option("--scenario", arguments->scenario, "which scenario of a study with sweep axes, from 1")
+      ->check(CLI::Range(1, 1'000'000'000));
   command->callback([arguments, &context] {
     context.action = [arguments, &context] { return layerwise(*arguments, context.registries); };
   });

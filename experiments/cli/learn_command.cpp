@@ -12,6 +12,7 @@
 #include "experiments/kept_results.hpp"
 #include "experiments/learning/curves.hpp"
 #include "experiments/output.hpp"
+#include "experiments/svg.hpp"
 #include "experiments/text_table.hpp"
 #include "sim/error.hpp"
 #include "sim/file_output.hpp"
@@ -93,6 +94,7 @@ void print_table(const std::vector<ScenarioResult>& results, OutputFormat format
 
 int learn(const LearnArguments& arguments, const Registries& registries) {
   const OutputFormat format = parse_output_format(arguments.format);
+  check_svg_name("--plot", arguments.plot);
   const std::vector<std::string> columns = curve_columns();
   for (const auto& [option, column] : {std::pair{"--plot-column", arguments.plot_column}, {"--over", arguments.over}})
     if (std::ranges::find(columns, column) == columns.end())

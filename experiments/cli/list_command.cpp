@@ -15,6 +15,8 @@
 #include "experiments/text_table.hpp"
 #include "platforms/platform_loader.hpp"
 #include "sim/data_directory.hpp"
+#include "sim/data_file.hpp"
+#include "sim/input_file.hpp"
 #include "sim/quantity.hpp"
 #include "strategies/composition.hpp"
 #include "strategies/register.hpp"
@@ -140,6 +142,34 @@ void print_devices(const Name& name) {
   std::cout << "\nsource: " << device.at("source").as_string() << '\n';
 }
 
+void print_stacks(const Name& name) {
+  const std::filesystem::path folder = data_directory() / "costmodels" / "stacks";
+  Cells rows{{"stack", "description"}};
+  for (const std::string& stack : data_file_names(folder, ".yaml"))
+    rows.push_back({stack, ConfigNode::load_file(folder / (stack + ".yaml")).get("description", "")});
+  print_rows("stack", std::move(rows), name);
+  if (name.empty()) return;
+  std::cout << "\nsource: " << ConfigNode::load_file(folder / (name + ".yaml")).get("source", "") << '\n';
+}
+
+/// What a study is about: its description, or the comment that it begins with.
+std::string about(const std::string& study, const std::string& file) {
+  const ConfigNode root = ConfigNode::load_text(study, file);
+  if (root.has("description")) return root.at("description").as_string();
+  return study.starts_with("# ") ? study.substr(2, study.find('\n') - 2) : "";
+}
+
+void print_studies(const Name& name) {
+  const std::filesystem::path folder = data_directory() / "experiments" / "studies";
+  Cells rows{{"study", "description"}};
+  for (const std::string& study : data_file_names(folder, ".yaml")) {
+    const std::filesystem::path file = folder / (study + ".yaml");
+    rows.push_back({study, about(read_input_file(file), file.string())});
+  }
+  print_rows("study", std::move(rows), name);
+  if (!name.empty()) std::cout << '\n' << read_input_file(folder / (name + ".yaml"));
+}
+
 void print_targets(const Name& name) {
   Cells rows{{"target", "description"}};
   for (const Target& target : builtin_targets()) rows.push_back({target.name(), target.description});
@@ -180,6 +210,8 @@ int list(const std::string& kind, const Name& name, const Registries& registries
       {"cost-models", [&] { print_entries("cost model", make_cost_model_registry({}).infos(), name); }},
       {"calibrations", [&] { print_calibrations(std::cout, data_directory() / "costmodels" / "calibrations", name); }},
       {"algorithms", [&] { print_algorithms(name); }},
+      {"stacks", [&] { print_stacks(name); }},
+      {"studies", [&] { print_studies(name); }},
       {"targets", [&] { print_targets(name); }}};
   std::vector<std::string> names;
   for (const auto& [one, print] : kinds) {
@@ -199,7 +231,7 @@ void add_list_command(CLI::App& app, CommandContext& context) {
   CLI::App* command = app.add_subcommand("list",
                                          "Say what there is: strategies, schedules, bodies, synchronisations, models, "
                                          "platforms, devices, cost-models, calibrations, "
-                                         "algorithms or targets; or all about one of them.\n"
+                                         "algorithms, stacks, studies or targets; or all about one of them.\n"
                                          "Example: epocast list models vgg16");
   command->add_option("kind", *kind, "what to list")->required();
   command->add_option(

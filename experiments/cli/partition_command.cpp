@@ -4,12 +4,15 @@
 #include <memory>
 
 #include "experiments/cli/commands.hpp"
+#include "experiments/cli/progress_line.hpp"
 #include "experiments/cli/word_option.hpp"
 #include "experiments/partition/partition_comparison.hpp"
 #include "experiments/partition/partition_drawing.hpp"
 #include "experiments/partition/patoh_file.hpp"
+#include "experiments/svg.hpp"
 #include "sim/error.hpp"
 #include "sim/file_output.hpp"
+#include "sim/text.hpp"
 #include "sim/words.hpp"
 
 namespace epocast {
@@ -30,8 +33,11 @@ int compare(const PartitionArguments& arguments, std::size_t format, const Regis
                                                         {"--export", arguments.export_file},
                                                         {"--output", arguments.output_file}})
     if (!file.empty()) throw ConfigError(option + ": is for one partition; name one algorithm and one number of parts");
+  ProgressLine line;
+  line.show(fmt::format("making {}", counted(arguments.algorithms.size() * arguments.parts.size(), "partition")));
   const PartitionComparison comparison =
       compare_partitions(arguments.request, arguments.algorithms, arguments.parts, registries);
+  line.clear();
   if (format == 0) write_comparison_table(std::cout, comparison);
   if (format == 1) write_comparison_csv(std::cout, comparison);
   if (format == 2) write_comparison_json(std::cout, comparison);
@@ -41,6 +47,7 @@ int compare(const PartitionArguments& arguments, std::size_t format, const Regis
 int partition(PartitionArguments arguments, const Registries& registries) {
   PartitionRequest& request = arguments.request;
   const std::size_t format = choose("--format", arguments.format, {"table", "csv", "json"});
+  check_svg_name("--svg", arguments.svg_file);
   request.grain = choose("--grain", arguments.grain, {"coarse", "fine"}) == 0 ? Grain::coarse : Grain::fine;
   request.options.objective = choose("--objective", arguments.objective, {"connectivity", "cut_net"}) == 0
                                   ? CutObjective::connectivity
@@ -57,7 +64,12 @@ int partition(PartitionArguments arguments, const Registries& registries) {
   if (arguments.algorithms.size() > 1 || arguments.parts.size() > 1) return compare(arguments, format, registries);
   request.algorithm = arguments.algorithms.front();
   request.options.parts = arguments.parts.front();
+  ProgressLine line;
+  line.show(fmt::format("dividing {} into {}",
+                        printable(request.network.empty() ? request.hypergraph : request.network),
+                        counted(request.options.parts, "part")));
   const PartitionOutcome outcome = make_partition(request, registries);
+  line.clear();
   if (!arguments.svg_file.empty()) {
     if (!outcome.shares) throw ConfigError("--svg: a hypergraph has no layers to draw");
     const std::string title = fmt::format("{}: {}, {} grain", outcome.network.name,
@@ -129,7 +141,8 @@ void add_partition_command(CLI::App& app, CommandContext& context) {
   command->add_option("--format", arguments->format, "table, csv or json")->capture_default_str();
   command->add_option("--set", arguments->overrides, "change a key of the study; may be repeated")
       ->allow_extra_args(false);
-  command->add_option("--scenario", request.scenario, "which scenario of a study with sweep axes, from 1");
+  command->add_option("--scenario", request.scenario, "which scenario of a study with sweep axes, from 1")
+      ->check(CLI::Range(1, 1'000'000'000));
   command->callback([arguments, &context] {
     context.action = [arguments, &context] { return partition(*arguments, context.registries); };
   });

@@ -5,13 +5,16 @@
 #include <memory>
 
 #include "experiments/cli/commands.hpp"
+#include "experiments/cli/progress_line.hpp"
 #include "experiments/cli/word_option.hpp"
 #include "experiments/place/place_plot.hpp"
 #include "experiments/place/place_report.hpp"
+#include "experiments/svg.hpp"
 #include "sim/config.hpp"
 #include "sim/error.hpp"
 #include "sim/file_output.hpp"
 #include "sim/input_file.hpp"
+#include "sim/text.hpp"
 #include "sim/words.hpp"
 
 namespace epocast {
@@ -73,6 +76,8 @@ void check_sizes(const NamedGraph& graph, const PlacementMachine& machine) {
 
 int place(PlaceArguments arguments) {
   const std::size_t format = choose("--format", arguments.format, {"table", "csv", "json"});
+  check_svg_name("--plot-profile", arguments.profile_plot);
+  check_svg_name("--plot-memory", arguments.memory_plot);
   PlaceReport report;
   report.options.links =
       choose("--links", arguments.links, {"apart", "copy_engines"}) == 0 ? Links::apart : Links::copy_engines;
@@ -88,8 +93,12 @@ int place(PlaceArguments arguments) {
     report.outcomes.push_back(
         {arguments.import_file, {judge(graph.graph, report.machine, report.options, "import", placement)}, 0});
   } else {
-    for (const std::string& method : arguments.methods)
+    ProgressLine line;
+    for (const std::string& method : arguments.methods) {
+      line.show(fmt::format("placing {} by {} ({} of {})", printable(graph.name), method, report.outcomes.size() + 1,
+                            arguments.methods.size()));
       report.outcomes.push_back(place_by(method, graph, report.machine, report.options));
+    }
   }
   if (arguments.alternatives) {
     if (arguments.model.model.empty())

@@ -44,6 +44,7 @@ int plan(const PlanArguments& arguments, const Registries& registries) {
                       .fits = arguments.fits,
                       .exhaustive = arguments.exhaustive,
                       .whole_front = arguments.whole_front,
+                      .alternatives = format == OutputFormat::table,
                       .parallel = arguments.jobs > 0 ? arguments.jobs : available_processors()};
   if (!arguments.under.empty())
     options.deadline = parse_option("--under", arguments.under, [](const auto& t) { return parse_seconds(t); }).value;

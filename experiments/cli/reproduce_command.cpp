@@ -94,6 +94,7 @@ int reproduce_all(const ReproduceArguments& arguments, const Registries& registr
     for (const Target& target : targets) {
       const int parallel = arguments.jobs > 0 ? arguments.jobs : available_processors();
       ProgressLine line(target.name());
+      line.show(fmt::format("{} ({} of {})", target.name(), results.size() + 1, targets.size()));
       results.push_back(reproduce(target, {.registries = registries,
                                            .parallel = parallel,
                                            .progress = line.observer(),

@@ -92,29 +92,96 @@ std::vector<StoredRow> rows_against(const std::string& text, ResultStore& store,
     return status == std::errc() && end == digits.data() + digits.size();
   };
   std::int64_t run = 0;
-  if (number(text, run)) return store.rows(run, where);
+  const auto check = [&] {
+    if (run < 1) throw ConfigError(fmt::format("--against {}: runs have numbers from 1 on, see --runs", text));
+  };
+  if (number(text, run)) {
+    check();
+    return store.rows(run, where);
+  }
   const std::size_t colon = text.rfind(':');
   const bool has_run = colon != std::string::npos && number(std::string_view(text).substr(colon + 1), run);
+  if (has_run) check();
   ResultStore other(has_run ? text.substr(0, colon) : text, ResultStore::Use::read);
   return other.rows(run, where);
 }
 
-int compare_with(const ResultsArguments& arguments, ResultStore& store) {
+std::vector<ScenarioResult> results_of(const std::vector<StoredRow>& rows) {
+  std::vector<ScenarioResult> out;
+  for (const StoredRow& row : rows) out.push_back(row.result());
+  return out;
+}
+
+/// Differences for programs: values as they are, with all digits.
+void write_differences(const std::vector<Difference>& differences, OutputFormat format) {
+  using nlohmann::ordered_json;
+  if (format == OutputFormat::csv) {
+    std::cout << "worse,study,scenario,column,before,after\n";
+    const auto text = [](const std::string& json) {
+      const ordered_json value = ordered_json::parse(json);
+      return value.is_null() ? "" : csv_field(value.is_string() ? value.get<std::string>() : json);
+    };
+    for (const Difference& d : differences)
+      std::cout << fmt::format("{},{},{},{},{},{}\n", d.worse, csv_field(d.study), csv_field(d.scenario), d.column,
+                               text(d.before), text(d.after));
+    return;
+  }
+  ordered_json list = ordered_json::array();
+  for (const Difference& d : differences)
+    list.push_back({{"worse", d.worse},
+                    {"study", d.study},
+                    {"scenario", d.scenario},
+                    {"column", d.column},
+                    {"before", ordered_json::parse(d.before)},
+                    {"after", ordered_json::parse(d.after)}});
+  const auto dump = [](const ordered_json& value, int indent) {
+    std::cout << value.dump(indent, ' ', false, ordered_json::error_handler_t::replace) << '\n';
+  };
+  if (format == OutputFormat::json) return dump(list, 2);
+  for (const ordered_json& entry : list) dump(entry, -1);
+}
+
+/// Differences for people. Texts that would make every line of the table as long come after it.
+void show_differences(const std::vector<Difference>& differences, OutputFormat format) {
+  constexpr std::size_t kLongText = 24;
+  const bool aligned = format == OutputFormat::table;
+  Cells rows{{"", "study", "scenario", "column", "before", "after"}};
+  std::string texts;
+  for (const Difference& d : differences) {
+    const std::string before = abridged(printable(cell(nlohmann::ordered_json::parse(d.before))));
+    const std::string after = abridged(printable(cell(nlohmann::ordered_json::parse(d.after))));
+    const std::string worse = d.worse ? "worse" : "", scenario = abridged(printable(d.scenario));
+    if (aligned && std::max(display_width(before), display_width(after)) > kLongText)
+      texts += fmt::format("{}{}{}{}: {}\n  before: {}\n  after:  {}\n", worse, d.worse ? "  " : "", d.study,
+                           scenario.empty() ? "" : " " + scenario, d.column, before, after);
+    else
+      rows.push_back({worse, d.study, scenario, d.column, before, after});
+  }
+  if (rows.size() > 1) std::cout << (aligned ? align_columns(rows) : markdown_table(rows));
+  std::cout << texts;
+}
+
+int compare_with(const ResultsArguments& arguments, ResultStore& store, OutputFormat format) {
   std::vector<RegressionRule> rules;
   for (const std::string& text : arguments.fail_on) rules.push_back(parse_regression_rule(text));
   const std::vector<StoredRow> before = rows_against(arguments.against, store, arguments.where);
   const std::vector<StoredRow> after = store.rows(arguments.run, arguments.where);
-  const std::vector<Difference> differences = compare(before, after, rules);
-  std::vector<std::vector<std::string>> rows{{"", "study", "scenario", "column", "before", "after"}};
-  std::size_t worse = 0;
-  for (const Difference& d : differences) {
-    worse += d.worse ? 1 : 0;
-    rows.push_back({d.worse ? "worse" : "", d.study, abridged(printable(d.scenario)), d.column,
-                    abridged(printable(d.before)), abridged(printable(d.after))});
+  std::vector<Difference> differences = compare(before, after, rules);
+  // What is worse, gone or fails is told whatever columns were asked for.
+  if (const std::vector<std::string> columns = chosen_columns(arguments.columns, axis_names(results_of(after)));
+      !columns.empty())
+    std::erase_if(differences, [&](const Difference& d) {
+      return !d.worse && d.column != "row" && d.column != "error" &&
+             std::ranges::find(columns, d.column) == columns.end();
+    });
+  const auto worse = std::ranges::count(differences, true, &Difference::worse);
+  if (format == OutputFormat::table || format == OutputFormat::markdown) {
+    show_differences(differences, format);
+    std::cout << fmt::format("{} compared, {}, {} worse\n", counted(before.size(), "row"),
+                             counted(differences.size(), "difference"), worse);
+  } else {
+    write_differences(differences, format);
   }
-  if (!differences.empty()) std::cout << align_columns(rows);
-  std::cout << fmt::format("{} compared, {}, {} worse\n", counted(before.size(), "row"),
-                           counted(differences.size(), "difference"), worse);
   return worse > 0 ? kMissed : kDone;
 }
 
@@ -124,10 +191,9 @@ int list_results(const ResultsArguments& arguments) {
   ResultStore store(arguments.store, ResultStore::Use::read);
   if (arguments.runs) return list_runs(store);
   if (!arguments.records.empty()) return list_records(store, arguments.records, format);
-  if (!arguments.against.empty()) return compare_with(arguments, store);
+  if (!arguments.against.empty()) return compare_with(arguments, store, format);
   if (!arguments.fail_on.empty()) throw ConfigError("--fail-on compares: name what with, as in --against old.sqlite");
-  std::vector<ScenarioResult> results;
-  for (const StoredRow& row : store.rows(arguments.run, arguments.where)) results.push_back(row.result());
+  const std::vector<ScenarioResult> results = results_of(store.rows(arguments.run, arguments.where));
   write_results(std::cout, results, format, chosen_columns(arguments.columns, axis_names(results)));
   return kDone;
 }

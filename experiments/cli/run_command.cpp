@@ -18,6 +18,7 @@
 #include "experiments/result_stream.hpp"
 #include "experiments/run_study.hpp"
 #include "experiments/scaled_setting.hpp"
+#include "experiments/svg.hpp"
 #include "experiments/sweep/axis_check.hpp"
 #include "experiments/time_scale.hpp"
 #include "sim/error.hpp"
@@ -122,7 +123,7 @@ void explain_by_doubling(const std::vector<Scenario>& scenarios, const Registrie
 
 int run(const RunArguments& arguments, const Registries& registries) {
   const OutputFormat format = parse_output_format(arguments.format);
-  if (!arguments.plot.empty()) check_plot_column(arguments.plot_column);
+  if (!arguments.plot.empty()) check_svg_name("--plot", arguments.plot);
   std::vector<Override> overrides;
   for (const std::string& text : arguments.overrides) overrides.push_back(parse_override(text));
   std::vector<Scenario> scenarios;
@@ -137,6 +138,11 @@ int run(const RunArguments& arguments, const Registries& registries) {
           fmt::format("--scenario {}: study '{}' has {}", arguments.scenario, study.name, study.scenarios.size()));
     if (arguments.scenario > 0) study.scenarios = {study.scenarios[arguments.scenario - 1]};
     std::move(study.scenarios.begin(), study.scenarios.end(), std::back_inserter(scenarios));
+  }
+  if (!arguments.plot.empty()) {
+    std::vector<PlotAxes> axes;
+    for (const Scenario& scenario : scenarios) axes.push_back(scenario.axes);
+    check_plot(axes, arguments.plot_column);
   }
   const RunOptions options{.exact = arguments.exact,
                            .fold = !arguments.unfolded,
@@ -213,7 +219,8 @@ void add_run_command(CLI::App& app, CommandContext& context) {
   command->add_flag("--exact", arguments->exact,
                     "simulate all iterations instead of extrapolating from the steady state");
   command->add_flag("--unfolded", arguments->unfolded, "simulate every worker even where they are interchangeable");
-  command->add_option("--scenario", arguments->scenario, "run only this scenario of a study with sweep axes, from 1");
+  command->add_option("--scenario", arguments->scenario, "run only this scenario of a study with sweep axes, from 1")
+      ->check(CLI::Range(1, 1'000'000'000));
   command->add_option("--jobs", arguments->jobs, "scenarios at a time; default: one per processor")
       ->check(CLI::Range(1, 4096));
   command->callback([arguments, &context] {

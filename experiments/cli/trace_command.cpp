@@ -130,14 +130,17 @@ void add_trace_command(CLI::App& app, CommandContext& context) {
                     "when (CSV)");
   command->add_option("--iterations", arguments->iterations, "with --events: how many of the first phase")
       ->check(CLI::Range(1, 1'000'000))
+      ->needs("--events")
       ->capture_default_str();
   command
       ->add_option("--gradients", arguments->gradients,
                    "with --operators: minimize, direct or clipped, as the program applies them")
+      ->needs("--operators")
       ->capture_default_str();
   command->add_option("--set", arguments->overrides, "change a key of the study; may be repeated")
       ->allow_extra_args(false);
-  command->add_option("--scenario", arguments->scenario, "which scenario of a study with sweep axes, from 1");
+  command->add_option("--scenario", arguments->scenario, "which scenario of a study with sweep axes, from 1")
+      ->check(CLI::Range(1, 1'000'000'000));
   command->callback([arguments, &context] {
     context.action = [arguments, &context] { return trace(*arguments, context.registries); };
   });

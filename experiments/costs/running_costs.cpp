@@ -46,12 +46,17 @@ PowerDraw read_draw(const ConfigNode& node) {
 }
 
 Price read_price(const ConfigNode& node) {
-  if (!node.is_map()) throw node.error("write `price: {node_hour: 20 $}` or `price: {device_hour: 2.50 $}`");
-  if (node.has("node_hour") && node.has("device_hour"))
-    throw node.at("device_hour").error("give the price of a node or of a device, not both");
+  const char* const kForm = "write `price: {node_hour: 20 $}` or `price: {device_hour: 2.50 $}`";
+  if (!node.is_map()) throw node.error(kForm);
+  const bool of_node = node.has("node_hour"), of_device = node.has("device_hour");
+  if (of_node && of_device) throw node.at("device_hour").error("give the price of a node or of a device, not both");
+  if (!of_node && !of_device) {
+    node.check_all_read();  // names the key that is neither
+    throw node.error(kForm);
+  }
   Price price;
-  price.of_node = node.has("node_hour");
-  const ConfigNode amount = node.at(price.of_node || !node.has("device_hour") ? "node_hour" : "device_hour");
+  price.of_node = of_node;
+  const ConfigNode amount = node.at(of_node ? "node_hour" : "device_hour");
   std::vector<UnitFactor> currencies;
   for (const char* name : {"$", "\u20ac", "\u00a3", "\u00a5", "USD", "EUR", "GBP", "CHF", "JPY", "CNY", "INR", "CAD",
                            "AUD", "SEK", "NOK", "DKK", "PLN", "KRW"})

@@ -11,10 +11,14 @@ namespace epocast {
 void draw_partition(std::ostream& out, const FilterNetwork& network, const LayerShares& shares,
                     const std::string& title) {
   const int parts = static_cast<int>(shares.share.front().size());
-  const int label = 150, cell = std::clamp(900 / parts, 4, 40), row = 18, top = 40;
+  const int label = 150, cell = std::clamp(900 / parts, 4, 40), row = 18, top = 48, font = 11;
   const int width = label + parts * cell + 20, height = top + row * static_cast<int>(network.layers.size()) + 30;
-  SvgPicture picture(width, height, 11);
+  SvgPicture picture(width, height, font);
   picture.text(10, 20, title, {.size = 13});
+  int step = 1;  // between columns whose numbers do not touch
+  for (const double room = text_width(std::to_string(parts - 1), font) + 4; step * cell < room;) ++step;
+  for (int part = 0; part < parts; part += step)
+    picture.text(label + part * cell + cell / 2.0, top - 6, std::to_string(part), {.anchor = SvgAnchor::middle});
   for (std::size_t l = 0; l < network.layers.size(); ++l) {
     const std::string& name = network.layers[l].name;
     const int y = top + row * static_cast<int>(l);

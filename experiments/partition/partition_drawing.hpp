@@ -8,7 +8,8 @@
 
 namespace epocast {
 
-/// Writes SVG. Each layer's block in the column of a part is as dark as the part's share of the layer.
+/// Writes SVG. Each layer's block in the column of a part is as dark as the part's share of the layer; columns
+/// have the parts' numbers, as many as there is room for.
 void draw_partition(std::ostream& out, const FilterNetwork& network, const LayerShares& shares,
                     const std::string& title);
 

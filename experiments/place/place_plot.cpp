@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <vector>
 
 #include "experiments/line_plot.hpp"
@@ -41,7 +42,7 @@ std::string placement_profile_svg(const PlaceReport& report) {
     devices.points[at] = computes[s] / step;
     if (computes[s] > 0) ratio.points[at] = transfers[s] / computes[s];
   }
-  return lines_svg({devices, ratio}, "time [ms]", "", false);
+  return lines_svg({devices, ratio}, "time [ms]", "devices, and transfers to computation", false, PlotScales::linear);
 }
 
 std::string placement_memory_svg(const PlaceReport& report) {
@@ -53,21 +54,27 @@ std::string placement_memory_svg(const PlaceReport& report) {
   std::vector<PlotLine> lines;
   for (int d = 0; d < report.machine.devices; ++d) {
     PlotLine line{fmt::format("device {}", d), {}};
+    line.steps = true;
+    // The most of each step in which something changes, then what it leaves.
+    std::map<std::size_t, double> most{{0, 0}};
     double held = 0;
     for (const MemoryPoint& point : memory_over_time(all, d)) {
-      // The most of a step, and what is left at its end for those in which nothing changes.
-      const double at = to_milliseconds(std::floor(static_cast<double>(point.time) / step) * step);
-      const auto [found, is_new] = line.points.emplace(at, held / 1e9);
-      found->second = std::max(found->second, point.bytes / 1e9);
+      const auto at = static_cast<std::size_t>(static_cast<double>(point.time) / step);
+      if (at > most.rbegin()->first) most.emplace(most.rbegin()->first + 1, held);
+      const auto found = most.emplace(at, held).first;
+      found->second = std::max(found->second, point.bytes);
       held = point.bytes;
     }
+    if (most.rbegin()->first < kMemorySteps) most.emplace(most.rbegin()->first + 1, held);
+    most.emplace(kMemorySteps, held);
+    for (const auto& [at, bytes] : most) line.points[to_milliseconds(static_cast<double>(at) * step)] = bytes / 1e9;
     lines.push_back(std::move(line));
   }
   if (report.machine.memory > 0)
     lines.push_back({"limit",
                      {{0, report.machine.memory / 1e9},
                       {to_milliseconds(static_cast<double>(result.makespan)), report.machine.memory / 1e9}}});
-  return lines_svg(lines, "time [ms]", "memory [GB]", false);
+  return lines_svg(lines, "time [ms]", "memory [GB]", false, PlotScales::linear);
 }
 
 }  // namespace epocast

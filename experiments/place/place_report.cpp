@@ -59,6 +59,17 @@ std::vector<DeviceRow> device_rows(const PlaceReport& report, const PlacementSta
   return out;
 }
 
+/// The fastest of what fits and is no placement, if no placement is as fast.
+const Alternative* faster_alternative(const PlaceReport& report) {
+  const PlacementStage& best = report.outcomes[report.best].result();
+  const Alternative* out = nullptr;
+  for (const Alternative& other : report.alternatives)
+    if (other.fits && (!best.fits || other.seconds < to_seconds(best.makespan)) &&
+        (out == nullptr || other.seconds < out->seconds))
+      out = &other;
+  return out;
+}
+
 }  // namespace
 
 void write_place_table(std::ostream& out, const PlaceReport& report) {
@@ -93,9 +104,12 @@ void write_place_table(std::ostream& out, const PlaceReport& report) {
     out << '\n';
   }
   const MethodOutcome& best = report.outcomes[report.best];
-  out << fmt::format("  recommended: {}", best.method);
+  out << fmt::format("  recommended placement: {}", best.method);
   if (report.simulated) out << fmt::format("; simulated on the platform: {}", to_string(Seconds(*report.simulated)));
   out << '\n';
+  if (const Alternative* other = faster_alternative(report))
+    out << fmt::format("  faster than any placement that fits: {}, {}\n", other->name,
+                       to_string(Seconds(other->seconds)));
   rows = {{"device", "nodes", "busy", "variables", "peak memory", "at", "largest then"}};
   for (const DeviceRow& row : device_rows(report, best.result()))
     rows.push_back({std::to_string(row.device), std::to_string(row.nodes), to_string(Seconds(to_seconds(row.busy))),

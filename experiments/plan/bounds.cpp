@@ -1,7 +1,6 @@
 #include "experiments/plan/bounds.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "experiments/costs/scenario_costs.hpp"
@@ -68,9 +67,9 @@ CheapBounds cheap_bounds(const ScenarioSetup& setup, SimEngine* engine) {
     run.iterations = phase.iterations;
     if (const double sure = sure_share(setup, run.step.graph); sure > 0) {
       const LeastTime least = least_time_of(setup, phase, run.step.graph, engine);
-      const double iterations = std::ceil(static_cast<double>(phase.iterations) / run.step.steps);
+      const auto iterations = static_cast<double>(run.rounds());
       run.result.iteration = sure * least.iteration();
-      run.result.total = sure * least.total(iterations);
+      run.result.total = sure * least.total(iterations) * run.share_of_rounds();
       run.result.metrics.compute = sure * least_computing(setup, phase, run.step.graph, least, iterations);
     }
     out.least.total_s += run.result.total;

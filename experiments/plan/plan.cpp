@@ -19,7 +19,17 @@ namespace {
 using nlohmann::json;
 using PlanProgress = std::function<void(const std::string&)>;
 
-constexpr std::size_t kInBatch = 32;  // scenarios that one process compiles
+constexpr std::size_t kInBatch = 32;             // scenarios that one process compiles
+constexpr std::size_t kMostForAlternative = 32;  // scenarios simulated to tell what other choices on an axis take
+
+/// The block of a study that gives an objective its values.
+const char* what_says(Objective objective) {
+  switch (objective) {
+    case Objective::cost: return "`price: {node_hour: 20 $}`";
+    case Objective::target: return "`learning: {given: {epochs: 90, batch: 256}}`, or with a `target` that all reach";
+    default: return "`power: {device: 400 W, intensity: 380 g/kWh}`";
+  }
+}
 
 std::optional<double> number(const json& value) {
   return value.is_null() ? std::nullopt : std::optional<double>(value.get<double>());
@@ -135,6 +145,10 @@ void assess_all(const std::vector<Scenario>& scenarios, const Registries& regist
   };
   work.done = [](int, const JobOutcome&) {};
   run_forked(work, options.parallel);
+  if (options.budget && currencies.empty() &&
+      std::ranges::any_of(plan.candidates, [](const PlanCandidate& c) { return c.least.workers > 0; }))
+    throw ConfigError(
+        fmt::format("--budget: the study does not say what it costs; add a block {}", what_says(Objective::cost)));
   if (currencies.size() > 1)
     throw ConfigError(
         fmt::format("prices are in {}; a plan compares prices in one currency", fmt::join(currencies, " and ")));
@@ -163,10 +177,12 @@ std::size_t round_size(const PlanOptions& options) {
   return 2 * static_cast<std::size_t>(std::max(1, options.parallel));
 }
 
-/// Simulates candidates of a list, best bound first, until none that is left can be better than the best `value`.
+/// Simulates candidates of a list, best bound first, until none that is left can be better than the best `value`, or
+/// `most` were.
 template <class Value>
 void search(const PlanOptions& options, StoredScenarios& stored, const PlanProgress& progress,
-            std::vector<std::pair<double, std::size_t>> list, Value value, Plan& plan) {
+            std::vector<std::pair<double, std::size_t>> list, Value value, Plan& plan,
+            std::size_t most = std::numeric_limits<std::size_t>::max()) {
   std::ranges::stable_sort(list, {}, &std::pair<double, std::size_t>::first);
   double best = std::numeric_limits<double>::infinity();
   const auto note = [&](std::size_t index) {
@@ -177,7 +193,7 @@ void search(const PlanOptions& options, StoredScenarios& stored, const PlanProgr
     note(entry.second);
     return true;
   });
-  for (std::size_t at = 0; at < list.size();) {
+  for (std::size_t at = 0; at < std::min(list.size(), most);) {
     std::vector<std::size_t> chosen;
     while (at < list.size() && chosen.size() < round_size(options) && (list[at].first <= best || options.exhaustive))
       chosen.push_back(list[at++].second);
@@ -219,14 +235,6 @@ void complete_front(const PlanOptions& options, StoredScenarios& stored, const P
     std::vector<std::size_t> chosen;
     for (const auto& [seconds, index] : list) chosen.push_back(index);
     try_candidates(chosen, options, stored, progress, plan);
-  }
-}
-
-const char* what_says(Objective objective) {
-  switch (objective) {
-    case Objective::cost: return "`price: {node_hour: 20 $}`";
-    case Objective::target: return "`learning: {given: {epochs: 90, batch: 256}}`, or with a `target` that all reach";
-    default: return "`power: {device: 400 W, intensity: 380 g/kWh}`";
   }
 }
 
@@ -275,6 +283,30 @@ void rank(const PlanOptions& options, Plan& plan) {
       plan.ranking, {}, [&](std::size_t i) { return *objective_value(options.objective, *plan.candidates[i].result); });
 }
 
+/// Value of a candidate that meets the conditions.
+auto value_for(const PlanOptions& options) {
+  return [&options](const PlanCandidate& candidate) {
+    return candidate.meets ? objective_value(options.objective, *candidate.result) : std::nullopt;
+  };
+}
+
+bool chooses_otherwise(const Scenario& scenario, const Scenario& first, std::size_t axis) {
+  return scenario.axes[axis].second != first.axes[axis].second;
+}
+
+void find_alternatives(const std::vector<Scenario>& scenarios, const PlanOptions& options, StoredScenarios& stored,
+                       const PlanProgress& progress, Plan& plan) {
+  const Scenario& first = scenarios[plan.ranking.front()];
+  for (std::size_t axis = 0; axis < first.axes.size(); ++axis) {
+    std::vector<std::pair<double, std::size_t>> list;
+    for (const PlanCandidate& candidate : plan.candidates)
+      if ((candidate.state == PlanCandidate::worse || candidate.meets) &&
+          chooses_otherwise(scenarios[candidate.index], first, axis))
+        list.emplace_back(candidate.bound, candidate.index);
+    search(options, stored, progress, std::move(list), value_for(options), plan, kMostForAlternative);
+  }
+}
+
 /// Nothing meets the conditions: then the fastest that fits.
 void find_closest(const PlanOptions& options, StoredScenarios& stored, const PlanProgress& progress, Plan& plan) {
   std::vector<std::pair<double, std::size_t>> list;
@@ -307,20 +339,33 @@ Plan make_plan(const std::vector<Scenario>& scenarios, const Registries& registr
   std::vector<std::pair<double, std::size_t>> list;
   for (const PlanCandidate& candidate : plan.candidates)
     if (candidate.state == PlanCandidate::worse) list.emplace_back(candidate.bound, candidate.index);
-  search(
-      options, stored, progress, std::move(list),
-      [&](const PlanCandidate& candidate) {
-        return candidate.meets ? objective_value(options.objective, *candidate.result) : std::nullopt;
-      },
-      plan);
+  search(options, stored, progress, std::move(list), value_for(options), plan);
   rank(options, plan);
   if (plan.ranking.empty()) {
     find_closest(options, stored, progress, plan);
-  } else if (options.whole_front) {
-    complete_front(options, stored, progress, plan);
-    rank(options, plan);
+    return plan;
   }
+  if (options.alternatives) find_alternatives(scenarios, options, stored, progress, plan);
+  if (options.whole_front) complete_front(options, stored, progress, plan);
+  rank(options, plan);
   return plan;
+}
+
+std::optional<OtherChoice> best_other_choice(const std::vector<Scenario>& scenarios, const Plan& plan,
+                                             Objective objective, std::size_t axis) {
+  const Scenario& first = scenarios[plan.ranking.front()];
+  const auto simulated =
+      std::ranges::find_if(plan.ranking, [&](std::size_t i) { return chooses_otherwise(scenarios[i], first, axis); });
+  const PlanCandidate* least = nullptr;  // of those that nobody has simulated
+  for (const PlanCandidate& candidate : plan.candidates)
+    if (candidate.state == PlanCandidate::worse && chooses_otherwise(scenarios[candidate.index], first, axis) &&
+        (least == nullptr || candidate.bound < least->bound))
+      least = &candidate;
+  if (simulated != plan.ranking.end() &&
+      (least == nullptr || *objective_value(objective, *plan.candidates[*simulated].result) <= least->bound))
+    return OtherChoice{*simulated, true};
+  if (least == nullptr) return std::nullopt;
+  return OtherChoice{least->index, false};
 }
 
 std::vector<double> front_criteria(const ScenarioResult& result) {

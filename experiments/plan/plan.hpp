@@ -29,6 +29,7 @@ struct PlanOptions {
   bool fits = true;                     ///< only what fits into memory
   bool exhaustive = false;              ///< simulate all that could meet the conditions
   bool whole_front = false;             ///< simulate all that could be on the Pareto front
+  bool alternatives = false;            ///< simulate what tells the best with another choice on each axis
   int parallel = 1;
 
   /// Whether a result meets all conditions.
@@ -56,6 +57,15 @@ struct Plan {
 /// Throws ConfigError where the objective has no values, such as costs without a price.
 Plan make_plan(const std::vector<Scenario>& scenarios, const Registries& registries, const PlanOptions& options,
                StoredScenarios& stored, const std::function<void(const std::string&)>& progress);
+
+/// The best scenario that chooses otherwise on an axis than the plan's first.
+struct OtherChoice {
+  std::size_t index = 0;
+  bool known = false;  ///< it was simulated, and no other can be better; else its bound is what the best takes at least
+};
+/// REQUIRES: !plan.ranking.empty(). Nothing if none with another choice meets the conditions.
+std::optional<OtherChoice> best_other_choice(const std::vector<Scenario>& scenarios, const Plan& plan,
+                                             Objective objective, std::size_t axis);
 
 /// What a front weighs, as far as all of the plan's results have it: total_s, cost, workers, energy_j.
 std::vector<double> front_criteria(const ScenarioResult& result);

@@ -41,21 +41,8 @@ std::vector<std::size_t> choose_rivals(const std::vector<Scenario>& scenarios, c
   const std::size_t first = plan.ranking.front();
   add(first);
   // The best that chooses otherwise on each axis.
-  for (std::size_t a = 0; a < scenarios[first].axes.size(); ++a) {
-    const auto other = std::ranges::find_if(
-        plan.ranking, [&](std::size_t i) { return label_of(scenarios[i], a) != label_of(scenarios[first], a); });
-    if (other != plan.ranking.end()) {
-      add(*other);
-      continue;
-    }
-    const PlanCandidate* least = nullptr;
-    for (const PlanCandidate& candidate : plan.candidates)
-      if (candidate.state == PlanCandidate::worse &&
-          label_of(scenarios[candidate.index], a) != label_of(scenarios[first], a) &&
-          (least == nullptr || candidate.bound < least->bound))
-        least = &candidate;
-    if (least != nullptr) add(least->index);
-  }
+  for (std::size_t a = 0; a < scenarios[first].axes.size(); ++a)
+    if (const auto other = best_other_choice(scenarios, plan, options.objective, a)) add(other->index);
   const double value = *objective_value(options.objective, *plan.candidates[first].result);
   std::vector<std::pair<double, std::size_t>> near;
   for (const PlanCandidate& candidate : plan.candidates)

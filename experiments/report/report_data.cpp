@@ -213,6 +213,8 @@ void read_report_text(const std::string& text, const std::string& file, ReportDa
   };
   const std::size_t before = things(), start = text.find_first_not_of(" \t\r\n");
   if (start == std::string::npos) throw ConfigError(Location{file}, "", "is empty" + std::string(kWanted));
+  if (text[start] == '#')  // of Markdown, YAML and CSV that is not ours
+    throw ConfigError(Location{file}, "", "is no result of epocast" + std::string(kWanted));
   if (text[start] == '{' || text[start] == '[')
     read_json(file, text, data);
   else

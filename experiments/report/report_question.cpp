@@ -31,6 +31,8 @@ std::string objective_column(Objective objective) {
 }
 
 Objective chosen_objective(const ReportData& data, const ReportQuestion& question) {
+  if (question.budget && !has_any(data, "cost"))
+    throw ConfigError("--budget: no result has column 'cost'; give the studies a price block, or leave it out");
   if (!question.objective) return has_any(data, "cost") ? Objective::cost : Objective::time;
   const std::string column = objective_column(*question.objective);
   if (!has_any(data, column))

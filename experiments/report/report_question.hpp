@@ -19,7 +19,8 @@ struct ReportQuestion {
 /// The column of an objective: "cost", "total_s", "energy_j", "co2_kg".
 std::string objective_column(Objective objective);
 
-/// The question's objective, or what it is if the question has none. Throws ConfigError if no row has values of it.
+/// The question's objective, or what it is if the question has none. Throws ConfigError if no row has values of it, or
+/// costs to keep within a budget.
 Objective chosen_objective(const ReportData& data, const ReportQuestion& question);
 
 /// Rows that meet the conditions, best first.

@@ -20,9 +20,11 @@ using nlohmann::ordered_json;
 
 ordered_json number(std::optional<double> value) { return value ? ordered_json(*value) : ordered_json(nullptr); }
 
-/// Whole numbers, or what differs from one by rounding, as they are; others with two digits after the point.
+/// Whole numbers, or what differs from one by rounding, as they are; others with two digits after the point, or, where
+/// those would hold next to nothing, such as of learning rates, with three digits in all.
 std::string short_number(double value) {
   const bool whole = std::abs(value - std::round(value)) <= 1e-9 * std::abs(value);
+  if (!whole && std::abs(value) < 0.1 && std::abs(value) > 1e-9) return fmt::format("{:.3g}", value);
   return fmt::format("{:.{}f}", value, whole ? 0 : 2);
 }
 

@@ -16,6 +16,10 @@ using nlohmann::ordered_json;
 constexpr const char* kMoreIsBetter[] = {"samples_per_s", "speedup", "efficiency", "overlap_ratio", "accuracy",
                                          "tokens_per_s",  "mfu",     "hfu",        "goodput"};
 
+std::string json_text(const ordered_json& value) {
+  return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
 bool equal(const ordered_json& a, const ordered_json& b) {
   if (!a.is_number() || !b.is_number()) return a == b;
   const double x = a.get<double>(), y = b.get<double>();
@@ -63,17 +67,17 @@ std::vector<Difference> compare(const std::vector<StoredRow>& before, const std:
   for (const StoredRow& was : before) {
     const auto found = there.find({was.study, was.scenario});
     if (found == there.end()) {
-      out.push_back({was.study, was.scenario, "row", "there", "", true});
+      out.push_back({was.study, was.scenario, "row", json_text("there"), json_text(nullptr), true});
       continue;
     }
     const StoredRow& is = *found->second;
     if (was.error != is.error)
-      out.push_back({was.study, was.scenario, "error", was.error, is.error, was.error.empty()});
+      out.push_back({was.study, was.scenario, "error", json_text(was.error), json_text(is.error), was.error.empty()});
     const ordered_json a = columns_of(was.result()), b = columns_of(is.result());
     if (!was.columns.empty() && !is.columns.empty())
       for (const auto& [column, value] : a.items()) {
         if (column == "warnings" || column == "iterations_simulated" || equal(value, b.at(column))) continue;
-        Difference difference{was.study, was.scenario, column, value.dump(), b.at(column).dump()};
+        Difference difference{was.study, was.scenario, column, json_text(value), json_text(b.at(column))};
         for (const RegressionRule& rule : rules)
           difference.worse |= rule.column == column && is_worse(rule, value, b.at(column));
         out.push_back(std::move(difference));
@@ -81,7 +85,8 @@ std::vector<Difference> compare(const std::vector<StoredRow>& before, const std:
     there.erase(found);
   }
   for (const StoredRow& row : after)
-    if (there.contains({row.study, row.scenario})) out.push_back({row.study, row.scenario, "row", "", "there", false});
+    if (there.contains({row.study, row.scenario}))
+      out.push_back({row.study, row.scenario, "row", json_text(nullptr), json_text("there"), false});
   return out;
 }
 

@@ -19,7 +19,7 @@ RegressionRule parse_regression_rule(const std::string& text);
 
 struct Difference {
   std::string study, scenario, column;
-  std::string before, after;  ///< as JSON; "" for no row
+  std::string before, after;  ///< as JSON
   bool worse = false;         ///< by a rule
 };
 

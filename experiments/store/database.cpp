@@ -28,6 +28,9 @@ int allow_reading(void* /*unused*/, int action, const char* /*table*/, const cha
 }  // namespace
 
 Database::Database(const std::filesystem::path& file, Access access) : file_(file) {
+  std::error_code unknown;  // then opening it says more
+  if (access == Access::read && !std::filesystem::exists(file, unknown) && !unknown)
+    throw ConfigError(Location{file.string()}, "", "no such file");
   // Who reads may have to put back first what a writer left half done when it was killed.
   const int flags = access == Access::read     ? SQLITE_OPEN_READWRITE
                     : access == Access::create ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE

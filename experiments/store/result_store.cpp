@@ -338,6 +338,13 @@ void ResultStore::for_each_error(std::int64_t run, const std::function<void(int,
 }
 
 std::vector<StoredRow> ResultStore::rows(std::int64_t run, const std::string& condition) {
+  if (run != 0) {
+    const std::vector<StoredRun> all = runs();
+    if (std::ranges::find(all, run, &StoredRun::id) == all.end())
+      throw ConfigError(
+          Location{database_.file().string()}, "",
+          fmt::format("has no run {}; `results {} --runs` lists those that it has", run, database_.file().string()));
+  }
   const std::string from =
       " FROM members m JOIN results r ON r.key = m.key JOIN inputs i ON i.id = r.inputs WHERE " +
       (run > 0 ? fmt::format("m.run = {}", run) : std::string("m.run IN (SELECT max(id) FROM runs GROUP BY study)")) +

@@ -113,6 +113,7 @@ class ResultStore {
   /// Tells `each` exit code and error of a run's rows that have one.
   void for_each_error(std::int64_t run, const std::function<void(int, const std::string&)>& each);
   /// Rows of a run in order, or of the last run of every study (0). `condition`: SQL over the columns, "" for all.
+  /// Throws ConfigError for a run that is not there.
   std::vector<StoredRow> rows(std::int64_t run, const std::string& condition);
   /// Takes over all runs and rows of another store: runs of the same plan become one. Returns how many rows are new.
   /// Throws ConfigError if a row of the same key has another result.

@@ -58,6 +58,20 @@ TEST_CASE("a plan finds what all simulations find") {
   }
 }
 
+TEST_CASE("a plan says what the best with another choice takes, as all simulations do") {
+  const TemporaryFolder folder;
+  folder.write("study.yaml", kStudy);
+  const auto reasons = [&](std::vector<std::string> options) {
+    options.insert(options.begin(), {"plan", "study.yaml", "--fits", "--minimise", "time", "--no-sensitivity"});
+    const std::string out = run_good(options, folder).out;
+    const std::size_t from = out.find("instead of");
+    return out.substr(from, out.find("Pareto front") - from);
+  };
+  const std::string quick = reasons({"--store", "quick.sqlite"});
+  CHECK(quick == reasons({"--store", "all.sqlite", "--exhaustive"}));
+  CHECK(quick.find("at least") == std::string::npos);
+}
+
 TEST_CASE("a plan of a study that pauses for evaluation has bounds") {
   // What evaluations take is known from simulations only: bounds leave it out, and the fastest is found all the same.
   const TemporaryFolder folder;
@@ -120,6 +134,8 @@ TEST_CASE("a plan for a target weighs epochs against their time") {
   const nlohmann::json best = ranking(folder, {"--minimise", "target"})[0];
   CHECK(best.at("global_batch") == all[0].at("global_batch"));
   CHECK(of(best) == of(all[0]));
+  const std::string table = run_good({"plan", "study.yaml", "--minimise", "target", "--no-sensitivity"}, folder).out;
+  CHECK(table.find("to target") != std::string::npos);  // what the rows are ranked by is among their columns
   // The largest batch has the shortest epoch, and needs too many of them.
   CHECK(ranking(folder, {"--minimise", "time"})[0].at("global_batch") > best.at("global_batch"));
   // Failures lengthen each epoch, and the time to the target by no more than that.
@@ -163,6 +179,9 @@ TEST_CASE("plans that cannot be say what comes closest, or what is missing") {
   refused({"--minimise", "energy", "--set", "workers=1", "--set", "sweep={batch.global: [8, 16]}", "--set",
            "platform=dgx_a100", "--set", "strategy=single"},
           "--minimise energy: the study does not say what it takes; add a block `power:");
+  refused({"--budget", "5", "--minimise", "time", "--set", "workers=1", "--set", "sweep={batch.global: [8, 16]}",
+           "--set", "platform=dgx_a100", "--set", "strategy=single"},
+          "--budget: the study does not say what it costs; add a block `price:");
   refused({"--under", "5"}, "--under: missing unit");
 }
 

@@ -55,6 +55,25 @@ TEST_CASE("mechanisms are switched by a key, and show in the stack's name") {
   CHECK(row({"stack.collective_overhead=100 ms"}).at("iteration_s").get<double>() == Approx(1.500005).epsilon(1e-6));
 }
 
+TEST_CASE("a change of a stack may be quoted, and hold anything") {
+  for (const char* setting :
+       {"stack.collective_overhead=\"100 ms\"", "stack={name: ideal, collective_overhead: '100 ms'}"}) {
+    const nlohmann::json quoted = row({setting});
+    CAPTURE(setting);
+    CHECK(quoted.at("iteration_s").get<double>() == Approx(1.500005).epsilon(1e-6));
+    CHECK(quoted.at("stack") == "ideal collective_overhead=100 ms");
+  }
+  // Names of keys and values with characters that YAML and its quotes use reach the stack's own message.
+  const TemporaryFolder folder;
+  folder.write("study.yaml", kStudy);
+  const ProgramRun odd =
+      run_program({"run", "study.yaml", "--set", R"(stack.collective_overhead="1\ \"s")"}, folder.path());
+  CAPTURE(odd.err);
+  CHECK(odd.exit_code == 2);
+  CHECK(odd.err.find("collective_overhead") != std::string::npos);
+  CHECK(odd.err.find("the document ended") == std::string::npos);
+}
+
 TEST_CASE("input that comes too slowly limits the run, and the output names it") {
   // 8 samples at 4 a second: 2 s, beside 1.4 s of work
   const nlohmann::json fed = row({"stack={name: ideal, input: {per_worker: 4}}"});
@@ -62,6 +81,58 @@ TEST_CASE("input that comes too slowly limits the run, and the output names it")
   CHECK_THAT(fed.at("limited_by").get<std::string>(), Contains("load"));
   CHECK(row({"stack={name: ideal, input: {per_worker: 400}}"}).at("iteration_s").get<double>() ==
         Approx(1.400005).epsilon(1e-6));
+}
+
+TEST_CASE("whoever reads the network's input waits for all samples of its replica") {
+  // 48 samples a step on 4 workers, which compute for less than 2 ms; 10 samples a second to each that reads them.
+  const std::string study =
+      "study: fed\nplatform: dgx_a100\nmodel: lenet\nworkers: 4\nbatch: {global: 48}\ndataset: {samples: 48000}\n"
+      "stack: {name: ideal, input: {per_worker: 10}}\nstrategy: ";
+  const auto iteration = [&](const std::string& strategy, std::vector<std::string> more = {}) {
+    const TemporaryFolder folder;
+    folder.write("study.yaml", study + strategy + "\n");
+    more.insert(more.begin(), {"run", "study.yaml", "--format", "jsonl"});
+    const nlohmann::json row = nlohmann::json::parse(run_good(more, folder).out);
+    INFO(strategy);
+    CHECK_THAT(row.at("limited_by").get<std::string>(), Contains("load"));
+    return row.at("iteration_s").get<double>();
+  };
+  const std::pair<const char*, double> strategies[] = {
+      {"data_parallel", 12},
+      {"{name: data_parallel, accumulation: 4}", 12},
+      {"sharded_data_parallel", 12},
+      {"{name: local_sgd, period: 4}", 12},  // each step, though several are written as one
+      {"{mesh: {tensor: 4}}", 48},           // four devices of one replica
+      {"{mesh: {data: 2, tensor: 2}}", 24},
+      {"{mesh: {tensor: 4}, body: filters}", 48},
+      {"filter_parallel", 48},
+      {"pipeline", 48},  // the first stage alone
+      {"{mesh: {pipeline: 2, data: 2}}", 24},
+      {"{name: pipeline, replicas: [3, 1]}", 16},
+      {"{name: pipeline, schedule: pipedream}", 48},
+      {"{name: pipeline, stages: 2, schedule: interleaved, virtual_stages: 2, micro_batches: 8}", 24},
+      {"layerwise", 12},  // divides samples
+      {"{name: layerwise, configuration: {conv1: {c: 4}}}", 48},
+  };
+  for (const auto& [strategy, samples] : strategies) {
+    INFO(strategy);
+    CHECK(iteration(strategy) == Approx(samples / 10).epsilon(1e-6));
+  }
+  // A node feeds those of its workers that read: 4 with 12 samples, one with all, or 4 with all.
+  const std::vector<std::string> of_node{"--set", "stack={name: ideal, input: {per_node: 20}}"};
+  CHECK(iteration("data_parallel", of_node) == Approx(2.4).epsilon(1e-6));
+  CHECK(iteration("pipeline", of_node) == Approx(2.4).epsilon(1e-6));
+  CHECK(iteration("{mesh: {tensor: 4}}", of_node) == Approx(9.6).epsilon(1e-6));
+}
+
+TEST_CASE("an input that nothing can wait for is named") {
+  const TemporaryFolder folder;
+  folder.write("study.yaml",
+               "study: fed\nplatform: dgx_a100\nmodel: lenet\nworkers: 4\nbatch: {global: 48}\ndataset: {samples: "
+               "48000}\nstack: {name: ideal, input: {per_worker: 10}}\nstrategy: {name: operators, bandwidth: 25 "
+               "GB/s}\n");
+  const nlohmann::json row = nlohmann::json::parse(run_good({"run", "study.yaml", "--format", "jsonl"}, folder).out);
+  CHECK_THAT(row.at("warnings").dump(), Contains("the stack's input rate is left out"));
 }
 
 TEST_CASE("--explain says what each mechanism costs, largest first") {

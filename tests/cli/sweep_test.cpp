@@ -162,7 +162,11 @@ TEST_CASE("results are filtered, chosen and compared") {
   refused({"results", "old.sqlite", "--where", "1; DROP TABLE results"}, "--where");
   refused({"results", "old.sqlite", "--where", "1) FROM results; --"}, "--where");
   refused({"results", "old.sqlite", "--columns", "wrokers"}, "did you mean 'workers'?");
-  refused({"results", "none.sqlite"}, "none.sqlite: cannot be opened");
+  refused({"results", "none.sqlite"}, "none.sqlite: no such file");
+  refused({"results", "old.sqlite", "--run", "7"}, "old.sqlite: has no run 7; `results old.sqlite --runs` lists");
+  refused({"results", "old.sqlite", "--against", "7"}, "old.sqlite: has no run 7");
+  refused({"results", "old.sqlite", "--against", "old.sqlite:7"}, "old.sqlite: has no run 7");
+  refused({"results", "old.sqlite", "--against", "0"}, "--against 0: runs have numbers from 1 on");
   refused({"results", "study.yaml"}, "study.yaml: is no store of results");
 
   CHECK(run_good({"results", "old.sqlite", "--against", "old.sqlite"}, folder).out ==
@@ -173,6 +177,34 @@ TEST_CASE("results are filtered, chosen and compared") {
       run_program({"results", "new.sqlite", "--against", "old.sqlite", "--fail-on", "iteration_s 1 %"}, folder.path());
   CHECK(worse.exit_code == 1);
   CHECK(worse.out.find("worse  many") != std::string::npos);
+  // Numbers as people read them, and no text that makes every line long.
+  for (const std::string& line : split(worse.out, '\n')) {
+    CAPTURE(line);
+    CHECK(line.find_first_of('"') == std::string::npos);
+    if (line.starts_with("worse")) CHECK(line.size() < 160);
+  }
+  const auto against = [&](const std::string& format) {
+    return run_program({"results", "new.sqlite", "--against", "old.sqlite", "--columns", "iteration_s,limited_by",
+                        "--format", format, "--fail-on", "iteration_s 1 %"},
+                       folder.path());
+  };
+  for (const ProgramRun& run : {against("json"), against("jsonl")}) {
+    CHECK(run.exit_code == 1);
+    const bool lines = run.out.starts_with('{');
+    std::string list = run.out;
+    if (lines) std::ranges::replace(list, '\n', ',');
+    if (lines) list = '[' + list.substr(0, list.size() - 1) + ']';
+    const auto rows = nlohmann::json::parse(list);
+    REQUIRE_FALSE(rows.empty());
+    for (const nlohmann::json& row : rows) {
+      CHECK((row.at("column") == "iteration_s" || row.at("column") == "limited_by"));
+      if (row.at("worse") == true) CHECK(row.at("after").get<double>() > row.at("before").get<double>());
+    }
+  }
+  CHECK(against("csv").out.starts_with("worse,study,scenario,column,before,after\n"));
+  CHECK(against("markdown").out.starts_with("|  | study |"));
+  CHECK(against("table").out.find("samples_per_s") == std::string::npos);
+  refused({"results", "new.sqlite", "--against", "old.sqlite", "--columns", "wrokers"}, "did you mean 'workers'?");
   CHECK(run_good({"results", "old.sqlite", "--against", "new.sqlite", "--fail-on", "iteration_s", "--fail-on",
                   "samples_per_s 0.1%"},
                  folder)
@@ -229,7 +261,7 @@ TEST_CASE("a sweep runs strategies with the software that run runs them with") {
   run_good({"sweep", "gpus.yaml"}, folder);
   const std::string stored = rows(folder, "gpus.sqlite");
   CHECK(stored == run_good({"run", "gpus.yaml", "--format", "jsonl"}, folder).out);
-  for (const char* stack : {"pytorch_ddp", "pytorch_fsdp", "ideal"})
+  for (const char* stack : {"pytorch_ddp", "deepspeed", "ideal"})
     CHECK(stored.find("\"stack\":\"" + std::string(stack) + "\"") != std::string::npos);
 }
 

@@ -147,6 +147,10 @@ TEST_CASE("list names everything that there is, once") {
   CHECK_THAT(calibrations, Contains("a100_bf16") && Contains("scaled from v100") && Contains("from a100_pcie_bf16"));
   check_lists(said("targets"), {"eserol2019/table_5_14", "eserol2019/table_5_15", "lee2020/chapter3", "gpipe/bubble",
                                 "pardnn2020/node_counts", "hermans2017/algorithms"});
+  check_lists(said("stacks"), data_file_names(kRoot / "costmodels/stacks", ".yaml"));
+  check_lists(said("studies"), data_file_names(kRoot / "experiments/studies", ".yaml"));
+  CHECK_THAT(said("studies"), Contains("How to train GPT-3 6.7B on 16 H100") &&                 // a comment
+                                  Contains("what random variation of computing times costs"));  // a description
   const std::string strategies = said("strategies");
   check_lists(strategies, {"single", "data_parallel", "parameter_server", "collective_benchmark"});
   CHECK_THAT(strategies, Contains("25 MiB") && Contains("sync | async") && Contains("default"));
@@ -167,6 +171,8 @@ TEST_CASE("list says all about one thing, or that it is not there") {
   CHECK(said("algorithms", "ring") == "ring: all_reduce, reduce_scatter, all_gather\n");
   CHECK_THAT(said("calibrations", "a100_bf16"), Contains("gemm") && !Contains("a100_bf16_vllm"));
   CHECK_THAT(said("targets", "deepa/table_1"), Contains("layers of figures 1 and 2") && !Contains("lee2020"));
+  CHECK_THAT(said("stacks", "gloo"), Contains("\nsource: Buckets") && !Contains("horovod_xla"));
+  CHECK_THAT(said("studies", "failures"), Contains("\nstudy: ") && !Contains("stragglers"));
   for (const auto& [kind, name, remedy] : {std::tuple{"models", "vgg61", "no model 'vgg61' (did you mean 'vgg16'?)"},
                                            {"platforms", "dgx3", "no platform 'dgx3' (did you mean 'dgx2'?)"},
                                            {"strategies", "fsdq", "did you mean 'fsdp'?"},

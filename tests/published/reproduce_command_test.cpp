@@ -213,6 +213,16 @@ TEST_CASE("the summary counts each role by its own rule") {
   CHECK_FALSE(summarize({rows[3]}, 5).met());  // a bound on nothing
 }
 
+TEST_CASE("small numbers keep their digits") {
+  const std::vector<TargetRow> rows{row("rate", 0.00016, 0.00015, Role::predicted),
+                                    row("time", 1.234, 12, Role::predicted)};
+  std::ostringstream table;
+  TargetWriter(table, "table").write({"p", "t", "", rows, summarize(rows, {}), ""});
+  CHECK(table.str().find("0.00016") != std::string::npos);
+  CHECK(table.str().find("0.00015") != std::string::npos);
+  CHECK(table.str().find(" 1.23 ") != std::string::npos);
+}
+
 TEST_CASE("blind and seen predictions are summed up apart, each beside the rules that need no simulator") {
   // Blind: +10 % of 10 and -50 % of 20: 30 %. The trivial rule says 20 for both: 100 and 0 %. The best constant is one
   // of the two: 10 is 0 and 50 % off, 20 is 100 and 0 %.

@@ -75,6 +75,21 @@ TEST_CASE("a hint needs a near name: an unrelated one would mislead", "[registry
   CHECK(name_hint("btach", names) == " (did you mean 'batch'?)");
   CHECK(name_hint("strategy", names) == " (valid: batch, workers, model, s)");
   CHECK(name_hint("strategy", {}).empty());
+  // Two edits in four characters share too little.
+  CHECK(nearest_name("v100", {"a10"}).empty());
+  CHECK(nearest_name("tiny", {"trn"}).empty());
+  CHECK(nearest_name("fp61", {"fp16"}) == "fp16");
+  CHECK(nearest_name("asink", {"async"}) == "async");
+}
+
+TEST_CASE("the beginning of names asks for them, rather than for what is a few typos away", "[registry]") {
+  const std::vector<std::string> kinds{"a10", "v100_sxm2_16gb", "v100_pcie", "h100_sxm5", "h800"};
+  CHECK(name_hint("v100", kinds) == " (did you mean 'v100_sxm2_16gb' or 'v100_pcie'?)");
+  CHECK(name_hint("h100", kinds) == " (did you mean 'h100_sxm5'?)");  // h800 is one edit away
+  CHECK(name_hint("h80", kinds) == " (did you mean 'h800'?)");
+  CHECK(name_hint("hour", {"device_hour", "node_hour"}) == " (did you mean 'device_hour' or 'node_hour'?)");
+  CHECK(name_hint("server", {"servers", "server_rate"}) == " (did you mean 'servers'?)");
+  CHECK(name_hint("cv", {"compute_cv"}) == " (valid: compute_cv)");  // two characters may be part of anything
 }
 
 }  // namespace epocast::registry_test
