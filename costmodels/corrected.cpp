@@ -27,7 +27,10 @@ PassTimes Corrected::times(const Layer& layer, std::int64_t batch, const Device&
                                    {&times.backward_weights, 1.0},
                                    {&times.update, updates}})
     if (t->value > 0) *t = correction_.scale * *t + kernels * correction_.kernel_overhead;
-  if (layer.name == first_layer_) times.forward += correction_.step_overhead;
+  if (layer.name == first_layer_) {
+    times.forward += correction_.step_overhead;
+    times.once += correction_.step_overhead;
+  }
   return times;
 }
 

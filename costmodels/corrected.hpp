@@ -3,8 +3,9 @@
 //
 // Scope and limits: the same factor for all layers and passes; the same overhead for every pass that takes any time,
 // and one for every batch that a worker runs through the network (charged to the forward pass of the first layer, where
-// a framework fetches its batch). Meant for constants that `epocast calibrate steps` fits. Validation:
-// tests/unit/step_fit_test.cpp recovers known constants from simulated steps.
+// a framework fetches its batch, and not to a second forward pass of what was forgotten). Meant for constants that
+// `epocast calibrate steps` fits. Validation: tests/unit/step_fit_test.cpp recovers known constants from simulated
+// steps.
 
 #include <memory>
 #include <string>
@@ -37,6 +38,7 @@ class Corrected : public CostModel {
             UpdateKernels update_kernels = {});
 
   PassTimes times(const Layer& layer, std::int64_t batch, const Device& device) const override;
+  PassKernels kernels(const Layer& layer, std::int64_t batch) const override { return inner_->kernels(layer, batch); }
   bool knows_parts() const override { return inner_->knows_parts(); }
   std::string basis() const override { return inner_->basis(); }
   std::vector<std::string> caveats(std::int64_t batch) const override { return inner_->caveats(batch); }

@@ -59,7 +59,7 @@ void read_stragglers(const ConfigNode& entries, const Cluster& cluster, const Wo
     if (always) out.slowdown.resize(cluster.devices.size(), 1);
     for (const DeviceId device : devices) {
       if (always)
-        out.slowdown[static_cast<std::size_t>(device)] = factor;
+        out.slowdown[static_cast<std::size_t>(device)] *= factor;  // as windows that overlap do
       else
         out.slow_devices.push_back({device, read_window(entry, factor)});
     }

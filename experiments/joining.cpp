@@ -1,6 +1,7 @@
 #include "experiments/joining.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <vector>
 
@@ -9,12 +10,13 @@
 namespace epocast {
 namespace {
 
+constexpr double kLeast = 0.5;  // bytes: less is rounding
+
 /// What each device holds that training goes on with [B].
 std::map<DeviceId, double> holdings(const TrainingStep& step) {
   std::map<DeviceId, double> out;
   for (const DeviceMemory& memory : step.memory)
-    for (const DeviceId device : memory.devices)
-      out[device] += memory.use.parameters.value + memory.use.optimizer_state.value + memory.use.on_host.value;
+    for (const DeviceId device : memory.devices) out[device] += memory.use.lasting().value;
   return out;
 }
 
@@ -48,8 +50,8 @@ Joining joining_of(const ScenarioSetup& setup, SimEngine& engine, const Training
   for (const auto& [device, bytes] : holdings(step)) {
     const auto found = had.find(device);
     const double missing = bytes - (found == had.end() ? 0 : found->second);
-    if (!(missing > 0)) continue;
-    if (missing == whole && device != holder) {
+    if (missing < kLeast) continue;
+    if (std::abs(missing - whole) < kLeast && device != holder) {
       copies.push_back(device);
       continue;
     }

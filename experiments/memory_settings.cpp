@@ -40,7 +40,7 @@ bool mark_layers(WorkloadTrace& trace, LayerRecompute what) {
     if (what == LayerRecompute::attention || own != block) ++segment;
     block = own;
     layer.segment = segment;
-    layer.times.recompute = layer.times.forward;
+    layer.times.recompute = layer.times.forward_again();
   }
   return segment >= 0;
 }

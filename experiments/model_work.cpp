@@ -1,6 +1,8 @@
 #include "experiments/model_work.hpp"
 
+#include <set>
 #include <string_view>
+#include <vector>
 
 #include "costmodels/layer_kernels.hpp"
 #include "sim/cost_model.hpp"
@@ -20,8 +22,10 @@ class NoTime final : public CostModel {
 
 std::int64_t tokens_per_sample(const Model& model) {
   std::int64_t tokens = 0;
+  std::set<std::vector<int>> read;  // several tables may look up the same words: what they are, and in which sentence
   for (const Layer& layer : model.layers)
-    if (layer.kind == LayerKind::embedding && layer.variant == "table") tokens += layer.output.positions();
+    if (layer.kind == LayerKind::embedding && layer.variant == "table" && read.insert(layer.inputs).second)
+      tokens += layer.output.positions();
   return tokens;
 }
 

@@ -8,7 +8,8 @@
 
 namespace epocast {
 
-/// Tokens of a sample: positions that tables of words look up; 0 for a network without one.
+/// Tokens of a sample: positions of what tables of words look up, once for all tables that read the same; 0 for a
+/// network without a table. Of two texts that the network reads by one input, one.
 std::int64_t tokens_per_sample(const Model& model);
 
 /// FLOP of matrix products and convolutions in one sample's step: its forward pass, and twice that for its backward

@@ -14,7 +14,7 @@ ordered_json value_or_null(const std::optional<T>& value) {
 
 template <class T>
 void read(const ordered_json& from, const char* key, std::optional<T>& out) {
-  if (!from.at(key).is_null()) out = from.at(key).get<T>();
+  out = from.at(key).is_null() ? std::nullopt : std::optional(from.at(key).get<T>());
 }
 
 /// Calls visit(name, member) for every column after the axes, in the documented order.

@@ -15,7 +15,7 @@ double mean(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-/// The values of a column that every run has as a number with a fraction; empty for other columns.
+/// The values of a column that every run has as a number that may be a fraction; empty for other columns.
 std::vector<double> values_of(const std::vector<ordered_json>& rows, const std::string& column) {
   std::vector<double> values;
   for (const ordered_json& row : rows)
@@ -46,15 +46,20 @@ ScenarioResult mean_over_seeds(const std::vector<ScenarioResult>& runs) {
   if (runs.size() == 1) return out;
   const std::vector<ordered_json> rows = rows_of(runs);
   ordered_json columns = rows.front();
-  for (auto& [column, value] : columns.items())
-    if (const std::vector<double> values = values_of(rows, column); !values.empty()) value = mean(values);
+  for (auto& [column, value] : columns.items()) {
+    // A mean of those that have it would be of other runs than the rest of the row is.
+    if (std::ranges::any_of(rows, [&](const ordered_json& row) { return row.at(column).is_null(); }))
+      value = nullptr;
+    else if (const std::vector<double> values = values_of(rows, column); !values.empty())
+      value = mean(values);
+  }
   set_columns(out, columns);
   std::vector<double> iterations;
   out.iterations_simulated = 0;
   for (const ScenarioResult& run : runs) {
     iterations.push_back(run.iteration_s);
     out.iterations_simulated += run.iterations_simulated;
-    if (run.max_staleness) out.max_staleness = std::max(out.max_staleness.value_or(0), *run.max_staleness);
+    if (out.max_staleness) out.max_staleness = std::max(*out.max_staleness, run.max_staleness.value_or(0));
     out.exact = out.exact && run.exact;
   }
   out.iteration_ci95 = confidence_half_width(iterations);

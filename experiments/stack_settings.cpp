@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "experiments/default_strategy.hpp"
@@ -12,16 +13,66 @@
 namespace epocast {
 namespace {
 
+using ForwardPasses = std::map<GroupId, std::vector<TaskId>>;
+
 /// Options of data_parallel that mean something together with one granularity only.
 bool of_granularity(const std::string& option) {
   return option == "granularity" || option == "bucket" || option == "first_bucket" || option == "cycle" ||
          option == "at_once";
 }
 
-std::int64_t most_on_a_node(const StrategyContext& context) {
+/// Of the ranks of these groups.
+std::int64_t most_on_a_node(const ForwardPasses& passes, const CyclicTaskGraph& graph, const StrategyContext& context) {
   std::map<std::string, std::int64_t> on_node;
-  for (const DeviceId worker : context.workers) ++on_node[context.device(worker).node];
+  for (const auto& [ranks, tasks] : passes)
+    for (const DeviceId device : graph.group(ranks).devices) ++on_node[context.device(device).node];
   return std::ranges::max_element(on_node, {}, [](const auto& node) { return node.second; })->second;
+}
+
+bool is_forward(const Task& task) { return task.label.operation == "forward"; }
+
+/// By task, whether it follows a forward pass of the same iteration by edges.
+std::vector<bool> behind_forward_passes(const CyclicTaskGraph& graph) {
+  std::vector<std::vector<std::size_t>> next(graph.tasks().size());
+  for (const Edge& edge : graph.edges())
+    if (edge.lag == 0) next[CyclicTaskGraph::index(edge.before)].push_back(CyclicTaskGraph::index(edge.after));
+  std::vector<bool> behind(next.size(), false);
+  std::vector<std::size_t> open;
+  for (std::size_t t = 0; t < next.size(); ++t)
+    if (is_forward(graph.tasks()[t])) open.push_back(t);
+  while (!open.empty()) {
+    const std::size_t t = open.back();
+    open.pop_back();
+    for (const std::size_t later : next[t])
+      if (!behind[later]) {
+        behind[later] = true;
+        open.push_back(later);
+      }
+  }
+  return behind;
+}
+
+/// Of groups that read the network's input, where each micro-batch begins. Others begin with what these have made.
+ForwardPasses input_passes(const CyclicTaskGraph& graph) {
+  ForwardPasses passes;
+  std::set<std::pair<GroupId, int>> begun;
+  for (std::size_t t = 0; t < graph.tasks().size(); ++t) {
+    const Task& task = graph.tasks()[t];
+    if (is_forward(task) && begun.emplace(task.ranks, task.label.micro_batch).second)
+      passes[task.ranks].push_back(static_cast<TaskId>(t));
+  }
+  const std::vector<bool> behind = behind_forward_passes(graph);
+  std::erase_if(passes, [&](const auto& of) { return behind[CyclicTaskGraph::index(of.second.front())]; });
+  return passes;
+}
+
+/// Samples that each rank of them reads in an iteration of the graph: of the largest share, as others wait for it.
+double samples_read(const TrainingStep& step, std::int64_t global_batch, std::int64_t replicas) {
+  const std::int64_t shares = step.input_shares > 0 ? step.input_shares : replicas;
+  const auto samples = static_cast<double>((global_batch + shares - 1) / shares * step.steps);
+  if (!step.shortened) return samples;
+  const double written = step.shortened->micro_batches;
+  return samples * written / (written + step.shortened->left_out);
 }
 
 /// Only the cost model `fitted` knows kernels.
@@ -114,28 +165,21 @@ ConfigNode with_stack_defaults(const ConfigNode& config, const SoftwareStack& st
   return with_options(with_updates(with_kernels(config, stack), stack), stack, strategies);
 }
 
-bool add_input(CyclicTaskGraph& graph, const SoftwareStack& stack, const StrategyContext& context) {
-  const std::int64_t batch = context.worker_batch();
-  std::string first;
-  for (const LayerTrace& layer : context.trace(batch).layers)
-    if (layer.times.forward.any()) {
-      first = layer.name;
-      break;
+bool add_input(TrainingStep& step, const SoftwareStack& stack, const StrategyContext& context, std::int64_t replicas) {
+  CyclicTaskGraph& graph = step.graph;
+  const ForwardPasses passes = input_passes(graph);
+  if (passes.empty()) return false;
+  const double rate = *stack.input_rate(most_on_a_node(passes, graph, context));
+  const double samples = samples_read(step, context.global_batch, replicas);
+  for (const auto& [ranks, tasks] : passes) {
+    const QueueId queue = graph.add_queue("input", ranks, QueueRole::server, Discipline::program_order);
+    const Seconds time(samples / static_cast<double>(tasks.size()) / rate);
+    for (const TaskId pass : tasks) {
+      const int micro_batch = graph.task(pass).label.micro_batch;
+      graph.after(graph.compute(queue, time, {"load", "", micro_batch}), pass);
     }
-  const Seconds time(static_cast<double>(batch) / *stack.input_rate(most_on_a_node(context)));
-  std::set<QueueId> fed;
-  std::vector<TaskId> passes;
-  for (std::size_t t = 0; t < graph.tasks().size(); ++t) {
-    const Task& task = graph.tasks()[t];
-    if (task.label.operation != "forward" || task.label.layer != first) continue;
-    if (fed.insert(task.queue).second) passes.push_back(static_cast<TaskId>(t));
   }
-  for (const TaskId pass : passes) {
-    const QueueId queue =
-        graph.add_queue("input", graph.task(pass).ranks, QueueRole::server, Discipline::program_order);
-    graph.after(graph.compute(queue, time, {"load", ""}), pass);
-  }
-  return !passes.empty();
+  return true;
 }
 
 }  // namespace epocast

@@ -15,8 +15,11 @@ namespace epocast {
 ConfigNode with_stack_defaults(const ConfigNode& config, const SoftwareStack& stack,
                                const StrategyRegistry& strategies);
 
-/// Lets the first forward pass of each worker wait for its samples, which come at the stack's rate. Each is loaded
-/// while earlier ones are computed. Returns whether there was such a pass. REQUIRES: the stack has an input rate.
-bool add_input(CyclicTaskGraph& graph, const SoftwareStack& stack, const StrategyContext& context);
+/// Lets the first forward pass of each micro-batch wait for its samples on every device that reads the network's input.
+/// They come at the stack's rate, to each such device all that it reads: of a batch that `replicas` (batch_divisor of
+/// the strategy) divide, a replica's, whatever the devices that share its layers. They are loaded while earlier ones
+/// are computed. A forward pass is a task that is called forward. Returns whether there was one. REQUIRES: the stack
+/// has an input rate.
+bool add_input(TrainingStep& step, const SoftwareStack& stack, const StrategyContext& context, std::int64_t replicas);
 
 }  // namespace epocast

@@ -38,6 +38,7 @@ class DeviceTime {
   bool knows(DeviceId device) const { return !by_kind_ || by_kind_->kinds->knows(device); }
 
   friend DeviceTime operator+(const DeviceTime& a, const DeviceTime& b);
+  friend DeviceTime operator-(const DeviceTime& a, const DeviceTime& b) { return a + b * -1; }
   friend DeviceTime operator*(const DeviceTime& a, double k);
   friend DeviceTime operator*(double k, const DeviceTime& a) { return a * k; }
   friend DeviceTime operator/(const DeviceTime& a, double k);

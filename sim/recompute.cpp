@@ -116,7 +116,7 @@ void apply_recompute(WorkloadTrace& trace, const Recompute& recompute) {
     if (segment < starts.size()) trace.layers[l].segment = static_cast<int>(segment);
   }
   for (LayerTrace& layer : trace.layers)
-    if (layer.segment >= 0) layer.times.recompute = layer.times.forward;
+    if (layer.segment >= 0) layer.times.recompute = layer.times.forward_again();
   const std::vector<Bytes> kept = kept_by_layer(trace);
   for (std::size_t l = 0; l < trace.layers.size(); ++l) {
     LayerTrace& layer = trace.layers[l];
@@ -126,11 +126,12 @@ void apply_recompute(WorkloadTrace& trace, const Recompute& recompute) {
 }
 
 void forget_everything(WorkloadTrace& trace) {
+  if (!trace.goes_back()) return;
   for (std::size_t l = 1; l < trace.layers.size(); ++l) {
     LayerTrace& layer = trace.layers[l];
     layer.segment = 0;
-    layer.times.recompute = layer.times.forward;
-    layer.recomputed = std::exchange(layer.kept_activations, Bytes(0));
+    layer.times.recompute = layer.times.forward_again();
+    layer.recomputed = std::exchange(layer.kept_activations, Bytes(0)) + std::exchange(layer.offloaded, Bytes(0));
   }
 }
 

@@ -37,7 +37,8 @@ std::vector<std::size_t> segment_starts(const WorkloadTrace& trace, const Recomp
 void apply_recompute(WorkloadTrace& trace, const Recompute& recompute);
 
 /// Makes all layers a single segment of which nothing but the model's input is kept: for devices that hold a part of
-/// the network and keep what that part receives. REQUIRES: !forgets(trace).
+/// the network and keep what that part receives. Nothing where nothing is trained, as no backward pass would need it.
+/// REQUIRES: !forgets(trace).
 void forget_everything(WorkloadTrace& trace);
 
 /// Whether some layers forget their activations.

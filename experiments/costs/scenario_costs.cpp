@@ -64,13 +64,15 @@ void add_running_costs(const ScenarioSetup& setup, const std::vector<PhaseRun>& 
   for (std::size_t p = 0; p < runs.size(); ++p) {
     const PhaseRun& run = runs[p];
     const PhaseMachines machines = phase_machines(setup, setup.phases[p], run);
-    const double working = run.result.total + paused(setup, setup.phases[p], run, machines.workers);
+    const double training = run.joining.seconds + run.result.total;
+    const double working = training + paused(setup, setup.phases[p], run, machines.workers);
     const double seconds = costs.failures ? lengthened(setup, working, machines.all.nodes) : working;
-    useful += run.result.total;
+    useful += training;
     total += seconds;
     if (costs.price) money += rent(*costs.price, machines.all, seconds);
     if (!costs.power) continue;
-    const double busy = run.result.iteration > 0 ? run.result.metrics.compute / run.result.iteration : 0;
+    const double computing = run.result.iteration > 0 ? run.result.metrics.compute / run.result.iteration : 0;
+    const double busy = computing * (1 - run.joining.seconds / working);  // nobody computes before all have joined
     const Machines serving{machines.all.devices - machines.workers.devices,
                            machines.all.nodes - machines.workers.nodes};
     joules += energy(*costs.power, machines.workers, seconds, busy) + energy(*costs.power, serving, seconds, 0);

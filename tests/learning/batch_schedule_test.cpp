@@ -121,6 +121,35 @@ TEST_CASE("workers that join are sent parameters and momentum over their links",
   CHECK(shrinks[1].at("joining_bytes") == 0);
 }
 
+TEST_CASE("workers that join are sent what training goes on with, and no buffers", "[schedule]") {
+  // Two workers, then four. P bytes of parameters and as much momentum: both that join get all of it, or a quarter each
+  // where all four share it; those before have half and need nothing.
+  const auto joining_bytes = [](const std::string& more) {
+    const ScenarioResult result =
+        run_study(parse_study(kJoining + more +
+                                  "\nschedule: [{epochs: 1, batch.global: 20, workers: 2}, {epochs: 1, batch.global: "
+                                  "40, workers: 4}]\n",
+                              "study")
+                      .scenarios,
+                  builtin_registries(), {.details = true}, 1, {})
+            .front();
+    INFO(more);
+    REQUIRE(result.error == "");
+    return nlohmann::json::parse(result.details).at("phases").at(1).at("joining_bytes").get<double>();
+  };
+  const double all = joining_bytes("strategy: data_parallel");  // 2 x 2 P
+  REQUIRE(all > 0);
+  CHECK(joining_bytes("strategy: gossip") == Approx(all));  // not the neighbour's parameters
+  CHECK(joining_bytes("strategy: data_parallel\nmemory: {offload: activations}") == Approx(all));
+  for (const std::string stage : {"{stage: 3}", "{stage: 3, unit: 1 kB}", "{stage: 3, reshard: false}"}) {
+    CAPTURE(stage);
+    const std::string options = stage.substr(1);
+    CHECK(joining_bytes("strategy: {name: sharded_data_parallel, " + options) == Approx(all / 4));
+  }
+  // Parameters are whole on all: 2 P, and 2 x P / 4 of momentum.
+  CHECK(joining_bytes("strategy: {name: sharded_data_parallel, stage: 1}") == Approx(all * 5 / 8));
+}
+
 TEST_CASE("workers join where they and a sender cannot run the algorithm that all of them can", "[schedule]") {
   // One device of the first node sends to both of the second.
   const ScenarioResult result =

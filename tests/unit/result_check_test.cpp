@@ -56,6 +56,20 @@ TEST_CASE("results that cannot be true raise doubts", "[result]") {
   CHECK(doubts_about(result_of(1.04, 1.529, 1.594), true).size() == 3);
 }
 
+TEST_CASE("an estimate may be below its bound by what it is uncertain by", "[result]") {
+  // 0.137427 s +- 0.00014 s beside a bound of 0.137451 s, and a link as busy as that says.
+  ExecutionResult estimate = result_of(0.137451 / 0.137427, 0.137427, 0.137451);
+  estimate.iteration_ci95 = 0.00014;
+  CHECK(doubts_about(estimate, false).empty());
+  estimate.iteration_ci95 = 0.00001;
+  CHECK(doubts_about(estimate, false).size() == 2);
+  // The same to six digits; of a result that is exact, too much.
+  ExecutionResult close = result_of(1, 0.137451, 0.1374515);
+  CHECK(doubts_about(close, false).empty());
+  close.exact = true;
+  CHECK(doubts_about(close, false).size() == 1);
+}
+
 TEST_CASE("a collective that is not simulated beside other traffic makes the result doubtful", "[result]") {
   // Device 0 sends 2 GB in an iteration at 1 GB/s: 2 s. The closed form overlaps them in 1 s: 200 % of the link.
   const testing::Star star(2, 1e9, 0);

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <random>
 
 #include "experiments/costs/scenario_costs.hpp"
@@ -164,6 +165,41 @@ TEST_CASE("a scenario's cost, energy and goodput follow from its times", "[costs
 
   CHECK_THROWS_WITH(run("data_parallel", "failures: {node_mtbf: 1 s, write: 1 h, checkpoint: 1 s}\n"),
                     Catch::Contains("training never ends: one of 1 node fails every 1.000 s"));
+}
+
+TEST_CASE("workers that join are paid while they do, and it is no loss", "[costs]") {
+  // One device, then two of the same node, of which the second is sent parameters and Adam's state before.
+  const std::string base =
+      "study: joined\nplatform: dgx_a100\nmodel: vgg16\nworkers: 2\ndataset: {samples: 320}\nbatch: {per_worker: "
+      "16}\noptimizer: adam\nstrategy: data_parallel\nschedule: [{epochs: 1, workers: 1}, {epochs: 1, workers: 2}]\n";
+  const auto run = [&](const std::string& more) {
+    const Study study = parse_study(base + more, "study.yaml");
+    return deserialize(testing::in_child(
+        [&] { return serialize(run_scenario(study.scenarios.front(), builtin_registries(), {.details = true})); }));
+  };
+  const ScenarioResult priced =
+      run("price: {device_hour: 3600 $}\npower: {device: {idle: 1 W, busy: 3 W}, node: 10 W}\n");
+  const auto phases = nlohmann::json::parse(priced.details).at("phases");
+  const double first = phases[0].at("total_s"), second = phases[1].at("total_s"), joining = phases[1].at("joining_s");
+  REQUIRE(joining > 0);
+  REQUIRE(second > joining);
+  CHECK(priced.total_s == Approx(first + second).epsilon(1e-12));
+  CHECK(*priced.cost == Approx(first + 2 * second).epsilon(1e-12));  // 1 $ per second and device
+  // While parameters are sent, devices idle. The first phase's device computes all the time, one of two that are
+  // booked.
+  CHECK(phases[0].at("idle_share").get<double>() == Approx(0.5));
+  const double busy = 1 - phases[1].at("idle_share").get<double>();
+  CHECK(*priced.energy_j ==
+        Approx((1 + 2 + 10) * first + (2 + 10) * second + 2 * 2 * busy * (second - joining)).epsilon(1e-9));
+
+  // Failures that hardly ever come, and checkpoints for nothing: as without.
+  const ScenarioResult failing = run("failures: {node_mtbf: 1000000 d, write: 0 s}\n");
+  CHECK(failing.total_s == Approx(priced.total_s).epsilon(1e-9));
+  CHECK(*failing.goodput == Approx(1).epsilon(1e-9));
+  // A checkpoint at the end of each phase.
+  const ScenarioResult paused = run("pauses: {checkpoint: {every: 1 epoch, rate: 1 GB/s}}\n");
+  CHECK(paused.total_s > priced.total_s);
+  CHECK(*paused.goodput == Approx(priced.total_s / paused.total_s).epsilon(1e-9));
 }
 
 }  // namespace epocast::running_costs_test
