@@ -22,12 +22,12 @@
 #include "experiments/learning/learning_run.hpp"
 #include "experiments/memory_advice.hpp"
 #include "experiments/mesh_advice.hpp"
-#include "experiments/model_work.hpp"
 #include "experiments/phase_run.hpp"
 #include "experiments/rounding_noise.hpp"
 #include "experiments/scenario_warnings.hpp"
 #include "experiments/seeds.hpp"
 #include "experiments/time_scale.hpp"
+#include "experiments/utilisation.hpp"
 #include "platforms/boards.hpp"
 #include "sim/execution_archive.hpp"
 #include "sim/executor.hpp"
@@ -80,19 +80,6 @@ std::optional<double> efficiency(const ScenarioSetup& setup, const std::vector<P
   return alone / together;
 }
 
-/// Tokens, and shares of the peak rate of the last phase's devices.
-void add_utilisation(const ScenarioSetup& setup, ScenarioResult& out) {
-  if (const std::int64_t tokens = tokens_per_sample(setup.model); tokens > 0)
-    out.tokens_per_s = out.samples_per_s * static_cast<double>(tokens);
-  double peak = 0;
-  for (const DeviceId worker : setup.phases.back().workers)
-    peak += setup.cluster.devices[static_cast<std::size_t>(worker)].matrix_rate(setup.precision).value;
-  const ProductFlop flop = product_flop(setup.model, setup.memory);
-  if (!(peak > 0) || !(flop.model > 0)) return;
-  out.mfu = out.samples_per_s * flop.model / peak;
-  out.hfu = out.samples_per_s * (flop.model + flop.recomputed) / peak;
-}
-
 void summarize(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs, ScenarioResult& out) {
   const auto& phases = setup.phases;
   // With a schedule, batch and workers are those of the last phase; times are averages over all.
@@ -107,7 +94,7 @@ void summarize(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs, Sc
     iterations += n;
     samples += n * static_cast<double>(runs[p].batch);
     single_total += n * runs[p].single_step;
-    out.iterations_simulated += runs[p].result.iterations_simulated * runs[p].step.steps;
+    out.iterations_simulated += std::min(runs[p].result.iterations_simulated * runs[p].step.steps, runs[p].iterations);
     out.comm_bytes_per_epoch += runs[p].joining.bytes + runs[p].per_step(runs[p].result.metrics.bytes) * n;
     out.max_link_utilization = std::max(out.max_link_utilization, runs[p].result.metrics.max_link_utilization);
   }
@@ -141,7 +128,7 @@ void summarize(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs, Sc
     out.mean_staleness = mean([](const PhaseRun& run) { return run.result.metrics.mean_staleness.value_or(0); });
   }
   if (!setup.model.layers.empty() && setup.strategy->needs_model()) {
-    add_utilisation(setup, out);
+    add_utilisation(setup, runs, out);
     double peak = 0;
     for (const PhaseRun& run : runs)
       for (const DeviceMemory& memory : run.step.memory) peak = std::max(peak, memory.use.total().value);
@@ -247,7 +234,7 @@ std::vector<PhaseRun> run_phases(const ScenarioSetup& setup, SimEngine& engine, 
     if (!runs.empty()) run.joining = joining_of(setup, engine, runs.back().step, run.step, phase, how);
     shown += run.joining.seconds;
     how.elapsed = elapsed += run.joining.seconds;
-    how.iterations = (run.iterations + run.step.steps - 1) / run.step.steps;
+    how.iterations = run.rounds();
     how.exact = options.exact;
     how.fold = options.fold && phase.shares.empty();  // folding looks at devices, not at what they are given to do
     if (options.must_fit) how.most_executions = kMostExecutionsToAdvise;
@@ -268,6 +255,7 @@ std::vector<PhaseRun> run_phases(const ScenarioSetup& setup, SimEngine& engine, 
     }
     if (trace != nullptr) trace->add(run.step.graph, setup.cluster, run.result, shown);
     shown += run.result.totals.makespan;
+    run.result.total *= run.share_of_rounds();
     elapsed += run.result.total;
     if (options.details) run.overlap = measure_overlap(run.step.graph, run.result);
     run.result.timeline = {};
@@ -276,10 +264,15 @@ std::vector<PhaseRun> run_phases(const ScenarioSetup& setup, SimEngine& engine, 
   return runs;
 }
 
-/// A forward pass of the batch in each phase, as the same strategy does it [s].
+/// A forward pass of the batch in each phase, as the same strategy does it [s]. No backward pass follows, for whose
+/// sake activations would be forgotten or moved to the host.
 void add_evaluation(ScenarioSetup& setup, SimEngine& engine, const RunOptions& options, std::vector<PhaseRun>& runs) {
   if (!setup.costs.pauses || !setup.costs.pauses->evaluation) return;
   const Model trained = std::exchange(setup.model, untrained(setup.model));
+  const MemorySettings memory = setup.memory;
+  setup.memory.recompute = {};
+  setup.memory.of_layers = LayerRecompute::none;
+  setup.memory.offload = {};
   RunOptions quiet = options;
   quiet.details = quiet.exact = false;
   std::vector<PhaseRun> passes;
@@ -290,6 +283,7 @@ void add_evaluation(ScenarioSetup& setup, SimEngine& engine, const RunOptions& o
                                                       " has no forward passes by themselves: " + problem.what());
   }
   setup.model = trained;
+  setup.memory = memory;
   for (std::size_t p = 0; p < runs.size(); ++p)
     runs[p].evaluation_step = passes[p].per_step(passes[p].result.iteration);
 }

@@ -97,12 +97,14 @@ class FilterGraphBuilder {
       return add_message(graph_, queue, a.device, b.device, link.bytes, copy_, {operation, name_of(from)});
     };
     const MessageTasks there = message(sender, sender.activations, receiver, "send activations");
-    const MessageTasks back = message(receiver, receiver.gradients, sender, "send gradients");
+    std::optional<MessageTasks> back;
+    if (trace_.layers[from.layers.back()].needs_gradient)
+      back = message(receiver, receiver.gradients, sender, "send gradients");
     graph_.after(forward_[link.from], there.first);
-    graph_.after(back.last, backward_[link.from]);
+    if (back) graph_.after(back->last, backward_[link.from]);
     for (const std::size_t target : link.to) {
       graph_.after(there.last, forward_[target]);
-      graph_.after(backward_[target], back.first);
+      if (back) graph_.after(backward_[target], back->first);
     }
   }
 
@@ -184,8 +186,9 @@ MemoryUse memory_of(const WorkloadTrace& trace, const FilterParts& parts, const 
     if (network.nodes[link.to.front()].device == device) activations += link.bytes;
   MemoryUse use{.parameters = parameters + frozen,
                 .gradients = parameters,
-                .activations = activations * in_flight + recomputed + std::min(trace.staging, offloaded),
-                .on_host = offloaded * in_flight};
+                .activations = (activations + std::min(trace.staging, offloaded)) * in_flight + recomputed,
+                .on_host = offloaded * in_flight,
+                .passing = offloaded * in_flight};
   use.state_of(trace) += parameters * optimizer_share(optimizer, trace);
   return use;
 }

@@ -3,14 +3,14 @@
 //
 // Scope: each device computes its share of a layer's filters (output channels) for the whole batch, forward and back.
 // Between layers, devices send each other the activations that the next layer's filters need, and the gradients of
-// these back, in fp32; layers that work channel by channel (pooling, activations, ...) stay where their input is. The
-// shares come from a partition of the network's filters, whatever made it: they may differ from layer to layer, and a
-// device may have none of a layer's filters, up to whole layers on single devices. Several batches may be under way,
-// each with the weights that it finds: Eserol 2019, chapter 4. In a composition with a data axis there are replicas of
-// all this, which sum the gradients of each device's run of layers behind its backward pass. Limits: filters are
-// divided into contiguous ranges of channels, device after device; work and parameters of a layer are proportional to
-// its filters. Validation: volumes of Eserol 2019, Tables 5.2, 5.4 and 5.6 (tests/unit/filter_parallel_test.cpp);
-// Table 5.15 (docs/reproduce.md).
+// these back, where something before them is trained; layers that work channel by channel (pooling, activations, ...)
+// stay where their input is. Messages are in the trace's precision. The shares come from a partition of the network's
+// filters, whatever made it: they may differ from layer to layer, and a device may have none of a layer's filters, up
+// to whole layers on single devices. Several batches may be under way, each with the weights that it finds: Eserol
+// 2019, chapter 4. In a composition with a data axis there are replicas of all this, which sum the gradients of each
+// device's run of layers behind its backward pass. Limits: filters are divided into contiguous ranges of channels,
+// device after device; work and parameters of a layer are proportional to its filters. Validation: volumes of Eserol
+// 2019, Tables 5.2, 5.4 and 5.6 (tests/unit/filter_parallel_test.cpp); Table 5.15 (docs/reproduce.md).
 
 #include <utility>
 

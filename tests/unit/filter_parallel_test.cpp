@@ -92,6 +92,25 @@ TEST_CASE("direct: every device gets the other's pooled half", "[filter_parallel
   CHECK(step.memory.front().use.activations.value == 1e6 + 1.5e6 + 0.5e6);
 }
 
+TEST_CASE("direct: where nothing is trained, no gradients come back", "[filter_parallel]") {
+  // As above up to the end of forward B: 1 + 0.5 + 2 ms.
+  const testing::Star star(2, 1e9, 0);
+  const auto untrained = [](std::int64_t batch) {
+    WorkloadTrace trace = pooled(batch);
+    for (LayerTrace& layer : trace.layers) {
+      layer.gradients.clear();
+      layer.parameters = Bytes(0);
+      layer.needs_gradient = false;
+      layer.times = {layer.times.forward, Seconds(0), Seconds(0), Seconds(0)};
+    }
+    return trace;
+  };
+  const TrainingStep step = compile(star.cluster(), "{}", 2, 8, untrained);
+  const ExecutionResult result = testing::simulate(star.cluster(), step.graph, {.iterations = 5, .exact = true});
+  CHECK(result.iteration == Approx(3.5 * kMs).epsilon(1e-9));
+  CHECK(result.metrics.bytes == Approx(1e6));
+}
+
 TEST_CASE("of what is computed again, the largest segment's part is there at one time", "[filter_parallel]") {
   const auto memory = [](const std::vector<double>& recomputed) {
     const testing::Star star(2, 1e9, 0);

@@ -2,6 +2,10 @@
 // all-reduce of n MB takes 2 + n ms, an all-gather 1 + n/2 ms. All times below are in ms.
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+#include <string>
+#include <utility>
+
 #include "tests/support/error_message.hpp"
 #include "tests/support/hand_timeline.hpp"
 
@@ -69,6 +73,27 @@ TEST_CASE("replicated gradients: gathers instead of a reduction, applied one ite
                   {"update A", 129, 130}},
          .compute = 118,         // 10 + 30 + 2 + 20 + 15 + 40 + 1
          .megabytes = 2 * 16});  // each worker sends 10 of A, activations of 4, errors of 2
+}
+
+TEST_CASE("a frozen layer has no gradient that workers could replicate", "[two_chunk]") {
+  const Cluster cluster = testing::cluster_of(2);
+  const auto gathers = [&](const TraceSource& trace) {
+    const ConfigNode node = ConfigNode::load_text("{k: 1, f: 1}", "options");
+    const TrainingStep step =
+        builtin_strategies().make("two_chunk_data_parallel", node, node)->compile({cluster, {0, 1}, 2, trace, {}});
+    return std::ranges::count_if(step.graph.tasks(), [](const Task& task) {
+      return std::string(task.label.operation).starts_with("all-gather");
+    });
+  };
+  CHECK(gathers(two_layers) == 2);  // activations and errors
+  CHECK(gathers([](std::int64_t batch) {
+          WorkloadTrace trace = two_layers(batch);
+          LayerTrace& last = trace.layers.back();
+          last.frozen = std::exchange(last.parameters, Bytes(0));
+          last.gradients.clear();
+          last.times.backward_weights = last.times.update = Seconds(0);
+          return trace;
+        }) == 0);
 }
 
 TEST_CASE("cores for communication slow down passes, the whole batch's gradient too", "[two_chunk]") {
