@@ -87,12 +87,15 @@ void HostOffload::offload_activations(WorkloadTrace& trace) const {
   if (!(all > 0)) return;
   const double room = std::min(all, std::max(overlap ? buffer.value : 0, largest_pair(bytes)));
   trace.staging = Bytes(room);
+  trace.host_link = {.rate = BytesPerSecond(copy_rate()), .buffer = overlap ? buffer : Bytes(0), .overlaps = overlap};
   CopyingPass forward(copy_rate(), room), backward(copy_rate(), room);
   const std::size_t n = trace.layers.size();
   for (std::size_t l = 0; l < n; ++l) {
     LayerTrace& layer = trace.layers[l];
     const double time = layer.times.forward.longest().value;
-    layer.times.forward = Seconds(overlap ? forward.forward(time, bytes[l]) : time + bytes[l] / copy_rate());
+    const double with_copies = overlap ? forward.forward(time, bytes[l]) : time + bytes[l] / copy_rate();
+    layer.times.forward = Seconds(with_copies);
+    layer.times.copy_out = Seconds(with_copies - time);
   }
   std::size_t there = n;  // what this layer and those behind it keep has come back
   for (std::size_t l = n; l-- > 1;) {
@@ -101,6 +104,7 @@ void HostOffload::offload_activations(WorkloadTrace& trace) const {
     while (overlap && there > 0 && (there >= l || !(bytes[there] > 0))) waited += backward.wait_for(bytes[--there]);
     backward.backward(layer.times.backward().longest().value, bytes[l]);
     layer.times.backward_data += Seconds(waited);
+    layer.times.copy_in = Seconds(waited);
   }
   for (std::size_t l = 1; l < n; ++l) {
     trace.layers[l].offloaded = Bytes(bytes[l]);

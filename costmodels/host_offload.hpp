@@ -17,9 +17,12 @@
 // and a layer's backward pass waits for the activations of the nearest layer before it that keeps any. Without
 // `overlap` each copy takes its time.
 //
-// This is a transform of the trace of one device: it holds under every body, schedule and synchronisation.
+// This is a transform of the trace of one device that has the network and one pass under way at a time. Stages of a
+// pipeline, and devices with several passes under way, take the waiting out again and wait for copies of their own
+// (strategies/step/host_copies.hpp).
 // Scope and limits: of a node all devices copy and update at once, and share its memory and links evenly; updates do
-// not overlap with the backward pass, and no step is delayed; the copies cost the processors nothing else. Validation:
+// not overlap with the backward pass, and no step is delayed; the copies cost the processors nothing else. Whatever
+// kernels the device updates parameters with, those of the host read and write each value once. Validation:
 // tests/unit/host_offload_test.cpp (timelines by hand).
 
 #include "sim/memory.hpp"
@@ -37,7 +40,7 @@ struct HostOffload {
   /// Of a node. Assumed: about half of what two sockets with eight channels of DDR4-3200 each have (410 GB/s).
   BytesPerSecond host_memory{200e9};
   bool overlap = true;
-  Bytes buffer{1e9};  ///< assumed
+  Bytes buffer{1e9};  ///< of a device, for all passes under way; assumed
   Bytes capacity{};   ///< of a node's memory, for this; 0: whatever it takes
 
   bool any() const { return optimizer || activations; }

@@ -52,10 +52,13 @@ struct MemoryUse {
   Bytes workspace = {};             ///< scratch memory of the running kernel
   Bytes reserve = {};               ///< what framework and driver keep for themselves
   Bytes on_host = {};               ///< offloaded to the host's memory: no part of the total
-  std::string moment = {};          ///< when it is so much: "backward conv1_2"; "" if always
+  Bytes passing = {};       ///< of parameters and on_host: copies, and activations, that the next step does without
+  std::string moment = {};  ///< when it is so much: "backward conv1_2"; "" if always
 
   /// Where the optimizer's state is counted for a device that trains like this.
   Bytes& state_of(const WorkloadTrace& trace) { return trace.state_on_host ? on_host : optimizer_state; }
+  /// What training goes on with: current parameters and the optimizer's state, wherever they are.
+  Bytes lasting() const { return parameters + optimizer_state + on_host - passing; }
   Bytes total() const {
     return parameters + gradients + optimizer_state + activations + activation_gradients + workspace + reserve;
   }

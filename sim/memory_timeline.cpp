@@ -163,7 +163,9 @@ MemoryUse resident(const WorkloadTrace& trace, Optimizer optimizer, const StageR
     parameters += trace.layers[l].parameters;
     frozen += trace.layers[l].frozen;
   }
-  MemoryUse use{.parameters = parameters * stage.weight_versions + frozen, .gradients = parameters};
+  MemoryUse use{.parameters = parameters * stage.weight_versions + frozen,
+                .gradients = parameters,
+                .passing = parameters * (stage.weight_versions - 1)};
   use.state_of(trace) = parameters * optimizer_share(optimizer, trace);
   return use;
 }
@@ -196,6 +198,7 @@ std::vector<MemoryMoment> memory_timeline(const WorkloadTrace& trace, Optimizer 
     use.activations += buffer.bytes * (stage.in_flight - 1);
     if (!(trace.staging.value > 0) || buffer.layer == 0) continue;
     use.on_host += buffer.bytes * stage.in_flight;
+    use.passing += buffer.bytes * stage.in_flight;
     away += buffer.bytes * (stage.in_flight - 1);
     leaves[buffer.forward_last] += buffer.bytes;
     back[buffer.backward_first] += buffer.bytes;

@@ -9,6 +9,7 @@
 
 #include "strategies/partitioners/contiguous_split.hpp"
 #include "strategies/partitioners/unequal_split.hpp"
+#include "strategies/step/host_copies.hpp"
 #include "strategies/step/stage_memory.hpp"
 
 namespace epocast {
@@ -172,14 +173,25 @@ StageLayout split_by_time(MicroBatch& micro_batch, const StepPlan& plan, const s
   if (fastest.fits || plan.gradients == GradientPlace::one_processor) return fastest;
 
   const std::vector<ChunkNeed> needs = chunk_needs(plan, limits.optimizer, whole);
+  const std::vector<int> under_way = passes_under_way(plan);
   options.memory = *limits.memory * (1.0 / static_cast<double>(chunks_per_stage));
   options.memory_of = [&](const StagePosition& position) {
     const LayerSums& sums = micro_batch.sums(position.replicas);
-    const Bytes received = whole.staging.value > 0 ? Bytes(0) : sums.received(position.first);
-    return sums.frozen(position.first, position.last) + whole.staging +
-           needs[needs.size() - static_cast<std::size_t>(position.stages_from_here)](
-               sums.parameters(position.first, position.last), received + sums.kept(position.first, position.last),
-               sums.recomputed(position.first, position.last));
+    const std::size_t chunk = needs.size() - static_cast<std::size_t>(position.stages_from_here);
+    const Bytes received = sums.received(position.first);
+    Bytes kept = sums.kept(position.first, position.last), running = sums.recomputed(position.first, position.last);
+    if (whole.host_link.any()) {
+      const Bytes offloaded = sums.offloaded(position.first, position.last) + received;
+      const Bytes stays = stays_on_device(whole.host_link, offloaded, under_way[chunk % stages]);
+      const WorkloadTrace& share = micro_batch.share(position.replicas);
+      const Bytes staging = largest_neighbours(share, position.first, position.last, received);
+      kept += stays;
+      running += std::max(Bytes(0), staging - stays);
+    } else {
+      kept += received;
+    }
+    return sums.frozen(position.first, position.last) +
+           needs[chunk](sums.parameters(position.first, position.last), kept, running);
   };
   try {
     return layout_of(split());

@@ -7,6 +7,8 @@
 #include <map>
 #include <string>
 
+#include "strategies/step/host_copies.hpp"
+
 namespace epocast {
 namespace {
 
@@ -109,12 +111,19 @@ std::vector<ChunkNeed> chunk_needs(const StepPlan& plan, Optimizer optimizer, co
   return needs;
 }
 
+std::vector<int> passes_under_way(const StepPlan& plan) {
+  std::vector<int> most;
+  for (const StageProgram& program : programs_at_peak(plan)) most.push_back(peak_in_flight(program));
+  return most;
+}
+
 std::vector<DeviceMemory> pipeline_memory(const StepPlan& plan, Optimizer optimizer) {
   std::vector<DeviceMemory> memory;
   const std::vector<StageProgram> programs = programs_at_peak(plan);
   for (int s = 0; s < plan.stages(); ++s) {
     const auto stage = static_cast<std::size_t>(s);
     const WorkloadTrace& trace = plan.trace(s);
+    const int under_way = peak_in_flight(programs[stage]);
     Bytes parameters, frozen, peak, offloaded;
     for (const Chunk& chunk : plan.chunks)
       if (chunk.stage == s) {
@@ -125,25 +134,31 @@ std::vector<DeviceMemory> pipeline_memory(const StepPlan& plan, Optimizer optimi
       Bytes now, on_host;
       for (const auto& [c, own] : held) {
         const Chunk& chunk = plan.chunks[static_cast<std::size_t>(c)];
-        now += chunk.activations * own.passes + (chunk.recomputed + chunk.staging) * own.running;
+        const Bytes stays = stays_on_device(trace.host_link, chunk.offloaded, under_way);
+        const Bytes on_top = std::max(Bytes(0), chunk.staging - stays);
+        now += (chunk.activations + stays) * own.passes + (chunk.recomputed + on_top) * own.running;
         on_host += chunk.offloaded * own.passes;
       }
       peak = std::max(peak, now);
       offloaded = std::max(offloaded, on_host);
     });
+    const int versions = weight_versions(plan.schedule, plan.stages(), s);
     memory.push_back({name_of(plan, s),
                       plan.ranks[stage].devices,
-                      {.parameters = parameters * weight_versions(plan.schedule, plan.stages(), s) + frozen,
+                      {.parameters = parameters * versions + frozen,
                        .gradients = parameters,
                        .activations = peak,
-                       .on_host = offloaded}});
+                       .on_host = offloaded,
+                       .passing = offloaded + parameters * (versions - 1)}});
     memory.back().use.state_of(trace) += parameters * optimizer_share(optimizer, trace);
     if (plan.gradients != GradientPlace::one_processor || s + 1 < plan.stages()) continue;
     // The one that computes all gradients has a copy of all others' weights, and makes their gradients.
     MemoryUse& use = memory.back().use;
     for (int other = 0; other < s; ++other) {
-      use.parameters += plan.chunks[static_cast<std::size_t>(other)].parameters;
-      use.parameters += plan.chunks[static_cast<std::size_t>(other)].frozen;
+      const Bytes copy =
+          plan.chunks[static_cast<std::size_t>(other)].parameters + plan.chunks[static_cast<std::size_t>(other)].frozen;
+      use.parameters += copy;
+      use.passing += copy;
       use.gradients += plan.chunks[static_cast<std::size_t>(other)].parameters;
       use.activations += plan.chunks[static_cast<std::size_t>(other)].activations;
     }
@@ -163,6 +178,7 @@ void add_memory(std::vector<DeviceMemory>& memory, const DeviceMemory& more) {
     own.use.gradients += more.use.gradients;
     own.use.optimizer_state += more.use.optimizer_state;
     own.use.on_host += more.use.on_host;
+    own.use.passing += more.use.passing;
     std::erase(holder->devices, device);
     if (holder->devices.empty()) memory.erase(holder);
   }

@@ -33,6 +33,9 @@ class ChunkNeed {
 /// `trace`: any of the network.
 std::vector<ChunkNeed> chunk_needs(const StepPlan& plan, Optimizer optimizer, const WorkloadTrace& trace);
 
+/// By stage: passes of all its chunks, from forward to backward, that are under way at most.
+std::vector<int> passes_under_way(const StepPlan& plan);
+
 /// Of each stage, as the plan's schedule works.
 std::vector<DeviceMemory> pipeline_memory(const StepPlan& plan, Optimizer optimizer);
 

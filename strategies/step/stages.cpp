@@ -80,6 +80,7 @@ LayerSums::LayerSums(const WorkloadTrace& trace, bool at_once) {
     parameters_.push_back(parameters_.back() + layer.parameters);
     frozen_.push_back(frozen_.back() + layer.frozen);
     kept_.push_back(kept_.back() + layer.kept_activations);
+    offloaded_.push_back(offloaded_.back() + layer.offloaded);
     recomputed_.push_back(recomputed_.back() + layer.recomputed);
     const bool ends = l + 1 == trace.layers.size() || trace.layers[l + 1].segment != layer.segment;
     if (ends && !at_once && layer.segment >= 0) segment_ends_.push_back(l + 1);
@@ -99,6 +100,17 @@ void check_enough_layers(const WorkloadTrace& trace, int chunks) {
   if (const int timed = TimedLayers(trace).layers.back(); timed < chunks)
     throw SplitError(
         fmt::format("the network has {} that {} time", counted(timed, "layer"), timed == 1 ? "takes" : "take"));
+}
+
+Bytes largest_neighbours(const WorkloadTrace& trace, std::size_t first, std::size_t last, Bytes received) {
+  Bytes most = received, before = received;
+  for (std::size_t l = first; l < last; ++l) {
+    const Bytes own = trace.layers[l].offloaded;
+    if (!(own.value > 0)) continue;
+    most = std::max(most, before + own);
+    before = own;
+  }
+  return most;
 }
 
 std::vector<std::size_t> halve_layers(const WorkloadTrace& trace, int chunks) {
@@ -182,7 +194,6 @@ std::vector<Chunk> make_chunks(const std::vector<const WorkloadTrace*>& traces,
       chunk.backward_weights += times.backward_weights;
       chunk.recompute += times.recompute;
       chunk.update += times.update;
-      chunk.offloaded += traces[stage]->layers[l].offloaded;
     }
     chunk.parameters = sums[stage].parameters(chunk.first, chunk.last);
     chunk.frozen = sums[stage].frozen(chunk.first, chunk.last);
@@ -190,9 +201,12 @@ std::vector<Chunk> make_chunks(const std::vector<const WorkloadTrace*>& traces,
     chunk.sent = sums[stage].received(chunk.last);
     chunk.activations = sums[stage].kept(chunk.first, chunk.last);
     // What comes in is kept like the rest.
-    const bool offloads = traces[stage]->staging.value > 0;
-    (offloads ? chunk.offloaded : chunk.activations) += chunk.received;
-    if (offloads) chunk.staging = std::min(traces[stage]->staging, chunk.offloaded);
+    if (traces[stage]->host_link.any()) {
+      chunk.offloaded = sums[stage].offloaded(chunk.first, chunk.last) + chunk.received;
+      chunk.staging = largest_neighbours(*traces[stage], chunk.first, chunk.last, chunk.received);
+    } else {
+      chunk.activations += chunk.received;
+    }
     chunk.recomputed = sums[stage].recomputed(chunk.first, chunk.last);
     chunks.push_back(chunk);
   }

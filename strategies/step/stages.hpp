@@ -31,7 +31,7 @@ struct Chunk {
   Bytes activations;     ///< kept from the forward to the backward pass, what comes in included
   Bytes recomputed;      ///< on top of them while a forward or backward pass runs: see LayerSums::recomputed
   Bytes offloaded;       ///< kept likewise, but in the host's memory
-  Bytes staging;         ///< on the device while a pass runs: of what is offloaded, what is on its way
+  Bytes staging;         ///< of that, what is on the device at least while a pass runs
   Bytes received;        ///< activations from the chunk before
   Bytes sent;            ///< activations to the chunk after; as many bytes of gradients come back
 };
@@ -44,18 +44,23 @@ class LayerSums {
   LayerSums(const WorkloadTrace& trace, bool at_once);
   Bytes parameters(std::size_t first, std::size_t last) const { return parameters_[last] - parameters_[first]; }
   Bytes frozen(std::size_t first, std::size_t last) const { return frozen_[last] - frozen_[first]; }
-  /// Kept for the backward pass, without what comes in.
+  /// Kept for the backward pass, without what comes in: on the device, and in the host's memory.
   Bytes kept(std::size_t first, std::size_t last) const { return kept_[last] - kept_[first]; }
+  Bytes offloaded(std::size_t first, std::size_t last) const { return offloaded_[last] - offloaded_[first]; }
   /// What comes in.
   Bytes received(std::size_t first) const { return crossing_[first]; }
   /// Made again for the backward passes: by the largest segment, or all of them at once.
   Bytes recomputed(std::size_t first, std::size_t last) const;
 
  private:
-  std::vector<Bytes> parameters_{Bytes(0)}, frozen_{Bytes(0)}, kept_{Bytes(0)}, crossing_{Bytes(0)},
-      recomputed_{Bytes(0)};
+  std::vector<Bytes> parameters_{Bytes(0)}, frozen_{Bytes(0)}, kept_{Bytes(0)}, offloaded_{Bytes(0)},
+      crossing_{Bytes(0)}, recomputed_{Bytes(0)};
   std::vector<std::size_t> segment_ends_;  ///< ascending, one past the last layer of each; none if all are at once
 };
+
+/// Of what comes in and what layers [first, last) keep in the host's memory, the largest two neighbours: what is on the
+/// device while a layer reads one and writes the other.
+Bytes largest_neighbours(const WorkloadTrace& trace, std::size_t first, std::size_t last, Bytes received);
 
 /// Throws SplitError (contiguous_split.hpp) if there are fewer layers that take time than chunks.
 void check_enough_layers(const WorkloadTrace& trace, int chunks);
