@@ -178,6 +178,15 @@ PassTimes Fitted::times(const Layer& layer, std::int64_t batch, const Device& /*
   return times;
 }
 
+PassKernels Fitted::kernels(const Layer& layer, std::int64_t batch) const {
+  const auto count = [&](KernelPass pass) {
+    double sum = 0;
+    for (const LayerKernel& kernel : kernels_of(layer, batch, pass)) sum += kernel.started();
+    return sum;
+  };
+  return {count(KernelPass::forward), count(KernelPass::backward_data), count(KernelPass::backward_weights)};
+}
+
 std::string Fitted::basis() const {
   const std::string kernels = in_words(settings_.framework);
   return fmt::format(
@@ -194,7 +203,7 @@ std::vector<std::string> Fitted::caveats(std::int64_t batch) const {
         calibration_.expected_error ? fmt::format("expect errors of about {:.0f} %", 100 * *calibration_.expected_error)
                                     : "how large its errors are is not known"));
   const FlopPerSecond peak = device_.matrix_rate(calibration_.rates.precision);
-  const FlopPerSecond nominal = calibration_.rates.peak_rate / calibration_.efficiency;
+  const FlopPerSecond nominal = calibration_.rates.peak_rate / (calibration_.efficiency * calibration_.product_share);
   const double ratio = peak.value / nominal.value;
   if (ratio > 0 && std::abs(std::log(ratio)) > std::log(1.25))
     out.push_back(fmt::format("calibration '{}' is for {} ({}); the platform's device has {}", name_,
@@ -205,6 +214,11 @@ std::vector<std::string> Fitted::caveats(std::int64_t batch) const {
     out.push_back(fmt::format(
         "calibration '{}' is for memory of {}, the platform's device has {}; memory_rate: {:.3g} would say so", name_,
         to_string(memory), to_string(device_.memory_bandwidth), other));
+  if (calibration_.rates.precision == Precision::fp32 && device_.matrix_rate(Precision::tf32).value > 0)
+    out.push_back(
+        fmt::format("fp32 means the plain cores of {}; PyTorch's convolutions and all of TensorFlow's products are "
+                    "tf32 there unless told not to be, which precision: tf32 says",
+                    device_.model));
   const bool attends = std::ranges::any_of(model_.layers, [](const Layer& layer) {
     return layer.kind == LayerKind::attention && layer.backward_reads_output;  // fused
   });

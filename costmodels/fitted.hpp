@@ -38,6 +38,7 @@ class Fitted : public CostModel {
          const Device& device, UpdateKernels update_kernels = {}, FittedSettings settings = {});
 
   PassTimes times(const Layer& layer, std::int64_t batch, const Device& device) const override;
+  PassKernels kernels(const Layer& layer, std::int64_t batch) const override;
   std::string basis() const override;
   std::vector<std::string> caveats(std::int64_t batch) const override;
   /// Applying the gradients of all of the layer's parameters.

@@ -1,6 +1,7 @@
 #include "costmodels/host_launches.hpp"
 
 #include <algorithm>
+#include <vector>
 
 namespace epocast {
 namespace {
@@ -20,26 +21,19 @@ struct Clocks {
 
 }  // namespace
 
-double HostLaunches::kernels(const Layer& layer, std::int64_t batch, KernelPass pass, Precision precision) {
-  double sum = 0;
-  for (const LayerKernel& kernel : layer_kernels(layer, batch, pass, kernel_style(precision, true)))
-    sum += kernel.repeats;
-  return sum;
-}
-
-void HostLaunches::apply(WorkloadTrace& trace, const Model& model) const {
+void HostLaunches::apply(WorkloadTrace& trace, const Model& model, const CostModel& cost) const {
   if (!(launch_.value > 0)) return;
   const std::size_t n = trace.layers.size();
-  const auto kernels = [&](std::size_t l, KernelPass pass) {
-    return HostLaunches::kernels(model.layers[l], trace.batch, pass, trace.precision);
-  };
+  std::vector<PassKernels> kernels;
+  kernels.reserve(n);
+  for (std::size_t l = 0; l < n; ++l) kernels.push_back(cost.kernels(model.layers[l], trace.batch));
   Clocks clocks;
   const auto forward = [&](std::size_t l, DeviceTime& time) {
     if (model.layers[l].kind == LayerKind::softmax) clocks.host += kKernelsOfLoss * launch_.value;
-    time = Seconds(clocks.run(kernels(l, KernelPass::forward), time.longest().value, launch_.value));
+    time = Seconds(clocks.run(kernels[l].forward, time.longest().value, launch_.value));
   };
-  const auto backward = [&](std::size_t l, DeviceTime& time, KernelPass pass) {
-    time = Seconds(clocks.run(kernels(l, pass), time.longest().value, kBackwardShare * launch_.value));
+  const auto backward = [&](double count, DeviceTime& time) {
+    time = Seconds(clocks.run(count, time.longest().value, kBackwardShare * launch_.value));
   };
   clocks.host = kKernelsOfBatch * launch_.value;
   for (std::size_t l = 0; l < n; ++l) forward(l, trace.layers[l].times.forward);
@@ -51,8 +45,8 @@ void HostLaunches::apply(WorkloadTrace& trace, const Model& model) const {
       while (first > 0 && trace.layers[first - 1].segment == segment) --first;
       for (std::size_t again = first; again <= l; ++again) forward(again, trace.layers[again].times.recompute);
     }
-    backward(l, trace.layers[l].times.backward_data, KernelPass::backward_data);
-    backward(l, trace.layers[l].times.backward_weights, KernelPass::backward_weights);
+    backward(kernels[l].backward_data, trace.layers[l].times.backward_data);
+    backward(kernels[l].backward_weights, trace.layers[l].times.backward_weights);
   }
 }
 

@@ -14,16 +14,15 @@
 // each kernel, its engine of automatic differentiation runs backward passes, at 0.3 of that (assumed). Beside the
 // network's kernels, ten prepare each micro-batch (tokens, masks, positions), and ten work out its loss (assumed).
 //
-// Scope and limits: kernels as costmodels/layer_kernels.hpp counts them; all of a pass take equally long to start. The
-// device's queue has no end (CUDA's holds about a thousand kernels). Exchanges between devices count by their own time.
-// The two assumptions were chosen with the runs of experiments/reproduce/measured_runs/a100_gpt.csv in view.
+// Scope and limits: the kernels whose times the cost model gives (costmodels/layer_kernels.hpp); all of a pass take
+// equally long to start. The device's queue has no end (CUDA's holds about a thousand kernels). Exchanges between
+// devices count by their own time. The two assumptions were chosen with the runs of
+// experiments/reproduce/measured_runs/a100_gpt.csv in view.
 // Validation: tests/unit/host_launches_test.cpp (kernel by kernel), tests/published/transformer_steps_test.cpp.
 
-#include <cstdint>
 #include <optional>
 
-#include "costmodels/layer_kernels.hpp"
-#include "sim/workload_trace.hpp"
+#include "sim/cost_model.hpp"
 
 namespace epocast {
 
@@ -42,12 +41,9 @@ class HostLaunches {
   /// `launch`: s for each kernel of a forward pass; 0: the host is never in the way.
   explicit HostLaunches(Seconds launch = Seconds(0)) : launch_(launch) {}
 
-  /// Kernels of the network that a pass of a layer starts, in this precision.
-  static double kernels(const Layer& layer, std::int64_t batch, KernelPass pass, Precision precision);
-
-  /// Lengthens the passes of a trace of `model` on one device, whose times are the device's, to what they take.
-  /// Segments and their second forward passes are set already. REQUIRES: the trace has the model's layers.
-  void apply(WorkloadTrace& trace, const Model& model) const;
+  /// Lengthens the passes of a trace of `model` on one device, whose times are the device's by this cost model, to what
+  /// they take. Segments and their second forward passes are set already. REQUIRES: the trace has the model's layers.
+  void apply(WorkloadTrace& trace, const Model& model, const CostModel& cost) const;
 
  private:
   Seconds launch_;

@@ -114,7 +114,7 @@ KernelWork work_of(const AttentionShape& s, KernelPass pass) {
   KernelWork w;
   const bool backward = pass != KernelPass::forward;
   const double heads = real(s.batch * s.heads);
-  const double pairs = s.causal ? real(s.queries) * real(s.queries + 1) / 2 : real(s.queries) * real(s.keys);
+  const double pairs = real(s.queries) * (s.causal ? real(s.keys + 1) / 2 : real(s.keys));
   w.m = real(s.queries);
   w.n = real(s.keys);
   w.k = real(s.key_features);
@@ -208,7 +208,7 @@ decltype(KernelShape::of) parse_dimensions(std::string_view family, Fields& f) {
                            f.number("queries"),        f.number("keys"),  f.number("key_features"),
                            f.number("value_features"), f.flag("causal"),  f.flag_or("cached", false)};
     if (s.heads % s.kv_heads != 0) throw std::invalid_argument("kv_heads must divide heads");
-    if (s.causal && s.queries != s.keys) throw std::invalid_argument("causal=1 needs as many keys as queries");
+    if (s.causal && s.queries > s.keys) throw std::invalid_argument("causal=1 needs at least as many keys as queries");
     return s;
   }
   throw std::invalid_argument(fmt::format("unknown operator '{}'{}", family, name_hint(family, kernel_families())));

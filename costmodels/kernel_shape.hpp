@@ -57,7 +57,9 @@ struct MemoryShape {
 struct AttentionShape {
   std::int64_t batch = 1, heads = 1, kv_heads = 1, queries = 1, keys = 1;
   std::int64_t key_features = 1, value_features = 1;  ///< of one head
-  bool causal = false;                                ///< position i reads positions up to i only
+  /// Position i reads positions up to i only. Fewer queries than keys are a device's share of as many queries as keys,
+  /// dealt out so that all shares are equal in work: a query reads (keys + 1) / 2 positions on average.
+  bool causal = false;
   bool cached = false;  ///< writes keys and values once more, to an inference engine's cache, as some were measured
 };
 
@@ -82,7 +84,7 @@ struct KernelWork {
   double flop = 0;           ///< in total, by the direct algorithm; a multiply-add counts 2
   double bytes = 0;          ///< operands and result once each, fp32; narrower formats scale it
   double scores = 0;         ///< of attention: pairs of query and key, over all heads
-  double longest_row = 1;    ///< of attention: keys of the last query over those of a mean one; 2 if causal
+  double longest_row = 1;    ///< of attention: keys of the last query over those of a mean one; almost 2 if causal
   double copied_bytes = 0;   ///< moved before or after the rest, not at the same time; fp32
   std::string kernel_class;  ///< kernels that share code: "1x1", "3x3 stride 2", "tn", "lstm"
   double row_unit = 16;      ///< of products: each matrix's rows hold a multiple of so many values: 1, 2, 4, 8 or 16

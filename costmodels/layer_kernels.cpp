@@ -45,20 +45,25 @@ double loss_bytes(const KernelStyle& style, LossKernels kernels, bool forward) {
   return (forward ? 1 : 2) * style.value_bytes;
 }
 
-/// Bytes that are moved for each value of 0.5 x (1 + tanh(a (x + b x^3))) and its gradient, an operation after the
-/// other. Under autocast from the cube on in fp32 (w), but what is of x alone (n); the result is cast for the product
-/// behind it.
-double eager_gelu_bytes(const KernelStyle& style, bool forward) {
+struct Operations {
+  double bytes;  ///< moved for each value
+  int kernels;
+};
+
+/// Those of 0.5 x (1 + tanh(a (x + b x^3))) and its gradient, one after the other. Under autocast from the cube on in
+/// fp32 (w), but what is of x alone (n); the result is cast for the product behind it.
+Operations eager_gelu(const KernelStyle& style, bool forward) {
   const double n = style.value_bytes, w = wide_accesses(style) * n;
-  const double cast = w > n ? n + w : 0;
+  const bool narrow = w > n;
+  const double cast = narrow ? n + w : 0;
   if (forward) {
     const double cube = cast + 2 * w, scaled = 2 * w, sum = n + 2 * w, argument = 2 * w, tanh = 2 * w, one_more = 2 * w;
     const double half = 2 * n, product = n + 2 * w;
-    return cube + scaled + sum + argument + tanh + one_more + half + product + cast;
+    return {cube + scaled + sum + argument + tanh + one_more + half + product + cast, narrow ? 8 + 2 : 8};
   }
   const double to_half = 3 * w + cast + 2 * n, to_tanh = n + 2 * w, of_tanh = 3 * w, argument = 2 * w;
   const double to_sum = cast + 2 * w, of_cube = 2 * w + 2 * w + 3 * w + cast, three_added = 2 * 3 * n;
-  return cast + to_half + to_tanh + of_tanh + argument + to_sum + of_cube + three_added;
+  return {cast + to_half + to_tanh + of_tanh + argument + to_sum + of_cube + three_added, narrow ? 11 + 4 : 11};
 }
 
 /// Accesses of a value by the kernel that normalises, adds and rectifies. Forward: read for the statistics, read again
@@ -121,6 +126,10 @@ struct AttentionParts {
   }
 
   std::int64_t keys() const { return at_least_one(pairs / d(queries)); }
+  /// Positions among which a query's keys are: in causal attention twice as many, less one, as a mean query reads.
+  std::int64_t positions() const {
+    return causal ? std::max<std::int64_t>(1, std::llround(2 * pairs / d(queries)) - 1) : keys();
+  }
   /// keys x queries = (keys x features) (features x queries) per head, or a product of the same size.
   LayerKernel scores(std::int64_t batch, KernelPass pass) const {
     return {{GemmShape{keys(), queries, key_features / heads, true, false, batch * heads}, pass}, 1};
@@ -129,8 +138,9 @@ struct AttentionParts {
     return {{GemmShape{value_features / heads, queries, keys(), false, false, batch * heads}, pass}, 1};
   }
   /// Where positions have fewer before them than there are, samples are packed of sequences: as many of equal length.
+  /// Where they have more, a device has a share of the queries (context parallelism).
   LayerKernel whole(std::int64_t batch, KernelPass pass) const {
-    const std::int64_t seen = causal ? at_least_one(2 * pairs / d(queries)) : keys();
+    const std::int64_t seen = positions();
     const bool packed = causal && seen < queries;
     const double sequences = packed ? d(batch) * d(queries) / d(seen) : d(batch);
     return {{AttentionShape{.batch = at_least_one(sequences),
@@ -188,7 +198,7 @@ std::vector<LayerKernel> attention_by_operation(const AttentionParts& a, std::in
                                                 const KernelStyle& style) {
   const double scores = d(batch) * a.pairs * d(a.heads);
   const double softmax = wide_accesses(style);
-  const double keys = d(a.causal ? a.queries : a.keys());
+  const double keys = d(a.causal ? std::max(a.queries, a.positions()) : a.keys());
   std::vector<LayerKernel> out;
   const auto move = [&](const char* op, double accesses) { out.push_back(memory(op, accesses * scores, pass)); };
   const auto copy = [&](double values) { out.push_back(memory("rearrange", 2 * d(batch) * values, pass)); };
@@ -347,8 +357,12 @@ std::vector<LayerKernel> memory_kernels(const Layer& layer, std::int64_t batch, 
         const double turned = (layer.heads + layer.kv_heads) / (layer.heads + 2.0 * layer.kv_heads);
         return {memory("rotary", 2 * turned * outputs, pass)};
       }
-      if (layer.variant == "gelu" && style.framework.gelu == GeluKernels::eager)
-        return {memory("activation", eager_gelu_bytes(style, forward) / style.value_bytes * outputs, pass)};
+      if (layer.variant == "gelu" && style.framework.gelu == GeluKernels::eager) {
+        const Operations gelu = eager_gelu(style, forward);
+        LayerKernel together = memory("activation", gelu.bytes / style.value_bytes * outputs, pass);
+        together.launches = gelu.kernels;
+        return {together};
+      }
       return {memory(layer.variant == "swiglu" ? "swiglu" : "activation",
                      forward ? inputs + outputs : 2 * inputs + outputs, pass)};
     case LayerKind::dropout:

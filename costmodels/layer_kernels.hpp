@@ -19,8 +19,10 @@
 //
 // Scope and limits: products have the FLOP that the model's layer counts (tests/unit/layer_kernels_test.cpp); sums over
 // gates and the like are memory traffic, or contained in a measured recurrent kernel. Causal attention computes its
-// half only. Under autocast embeddings write fp32, which is not counted.
+// half only, and a device of a context axis its share of that. Under autocast embeddings write fp32, which is not
+// counted.
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -34,6 +36,10 @@ namespace epocast {
 struct LayerKernel {
   KernelShape shape;
   double repeats = 1;  ///< one after the other
+  int launches = 1;    ///< of each: kernels that only move data may be timed together, by all of their bytes
+
+  /// Kernels that the host starts; part of a repetition is a kernel of smaller size.
+  double started() const { return launches * std::max(1.0, repeats); }
 };
 
 enum class Traffic { layers, kernels };

@@ -13,6 +13,11 @@
 
 namespace epocast {
 
+/// Kernels that the passes of a layer start.
+struct PassKernels {
+  double forward = 0, backward_data = 0, backward_weights = 0;
+};
+
 /// Predicts how long one device takes for one layer.
 class CostModel {
  public:
@@ -21,6 +26,9 @@ class CostModel {
   /// Times for `batch` samples of `layer` on `device`.
   /// Throws ConfigError if the model has no data for this layer, batch or device.
   virtual PassTimes times(const Layer& layer, std::int64_t batch, const Device& device) const = 0;
+
+  /// How many kernels the passes consist of whose times it gives; none where it does not know kernels.
+  virtual PassKernels kernels(const Layer& /*layer*/, std::int64_t /*batch*/) const { return {}; }
 
   /// Whether it knows times of parts of layers, and not only of the network's layers by name.
   virtual bool knows_parts() const { return true; }

@@ -66,13 +66,6 @@ std::string row_of(const KernelShape& kernel, const std::string& kind, const std
                      l.padding_depth, l.neighbours, l.heads, l.steps, l.parameter_count());
 }
 
-/// As a program can run it: of a position and those before it, a step counts what the mean position sees.
-KernelShape runnable(KernelShape kernel) {
-  if (auto* attention = std::get_if<AttentionShape>(&kernel.of); attention != nullptr && attention->causal)
-    attention->keys = attention->queries;
-  return kernel;
-}
-
 /// What a kernel of a layer is, for the program that runs it: the layer's kind, or one of the kernels that a layer on
 /// matrix units consists of, whose shape tells all.
 std::string kind_of(const KernelShape& kernel, const Layer& layer) {
@@ -108,7 +101,7 @@ void write_kernel_list(std::ostream& out, const std::vector<Model>& models, cons
               const auto* memory = std::get_if<MemoryShape>(&part.shape.of);
               if (memory != nullptr && memory->op == "gradient_sum") continue;  // its own pass lists it
               const std::string row =
-                  row_of(runnable(part.shape), kind_of(part.shape, l), l.variant, l, batch, inputs, precision);
+                  row_of(part.shape, kind_of(part.shape, l), l.variant, l, batch, inputs, precision);
               if (seen.insert(row).second) out << row;
             }
             continue;

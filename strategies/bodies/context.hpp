@@ -7,9 +7,9 @@
 // models", section 3.3.2), and again for the backward pass, behind which their gradients are summed. Every other layer
 // works position by position. All devices have all parameters.
 //
-// Limits: causal attention is taken to be balanced, each device having early and late positions; the gradients of the
-// last block make one hop more than is counted; layers that read several positions at once, other than attention, are
-// refused.
+// Limits: causal attention is taken to be balanced, each device having early and late positions, so that all have equal
+// shares of the pairs; it is timed as one kernel over all keys, not one for each block; the gradients of the last block
+// make one hop more than is counted; layers that read several positions at once, other than attention, are refused.
 
 #include "strategies/bodies/body.hpp"
 

@@ -67,11 +67,28 @@ class TensorDivision {
     if (std::ranges::find(divided_.notes, note) == divided_.notes.end()) divided_.notes.push_back(std::move(note));
   }
 
-  /// Of the columns of a product: where an attention reads them, directly or through others, its heads are padded.
+  /// Heads of an attention: of queries, and of keys or values.
+  struct Heads {
+    std::int64_t queries, shared;
+    explicit Heads(const Layer& layer)
+        : queries(std::max(layer.heads, 1)), shared(layer.kv_heads > 0 ? layer.kv_heads : queries) {}
+    Heads(std::int64_t of_queries, std::int64_t of_others) : queries(of_queries), shared(of_others) {}
+    /// In its only input.
+    std::int64_t stacked() const { return queries + 2 * shared; }
+  };
+  /// Of a device: padded, and of keys and values at least one, so that fewer than devices are copied.
+  Heads share(const Heads& heads) const { return {share(heads.queries), share(heads.shared)}; }
+
+  /// Of the columns of a product: where an attention reads them, directly or through others, whole heads are.
   double column_padding(std::size_t l) const {
     for (const std::size_t reader : readers_[l]) {
       const Layer& layer = whole(reader);
-      if (layer.kind == LayerKind::attention) return static_cast<double>(share(layer.heads)) * parts_ / layer.heads;
+      if (layer.kind == LayerKind::attention) {
+        const Heads all(layer), own = share(all);
+        if (layer.inputs.size() == 1) return ratio(parts_ * own.stacked(), all.stacked());
+        return at(layer.inputs.front()) == l ? ratio(parts_ * own.queries, all.queries)
+                                             : ratio(parts_ * own.shared, all.shared);
+      }
       const bool passes_on = goes_by_channel(layer) || adds_adapter(layer);
       if (const double padding = passes_on ? column_padding(reader) : 1; padding != 1) return padding;
     }
@@ -262,13 +279,29 @@ class TensorDivision {
       throw place_.error(fmt::format("a tensor axis of {} is more than the {} heads of '{}'; use a divisor of them",
                                      parts_, layer.heads, layer.name));
     note_padding(layer.heads, "heads");
-    by_channels(l);
+    const Heads all(layer), of_device = share(all);
+    divide_exchanges(l, ratio(all.shared, of_device.shared));  // of keys and values, along the context axis
+    padding_[l] = ratio(parts_ * of_device.queries, all.queries);
+    Layer& own = part(l);
+    own.input.channels = part(at(layer.inputs.front())).output.channels;
+    own.input_values = 0;
+    for (const int input : layer.inputs) own.input_values += part(at(input)).output.values();
+    for (std::int64_t* n : {&own.output.channels, &own.inner_values, &own.mask_values}) *n = share(*n, padding_[l]);
+    have_heads(own, of_device);
+    scale_work(own, ratio(of_device.queries, all.queries));
+    spread_[l] = Spread::channels;
+  }
+
+  static void have_heads(Layer& layer, const Heads& heads) {
+    layer.heads = static_cast<int>(heads.queries);
+    layer.kv_heads = static_cast<int>(heads.shared);
   }
 
   /// What others exchange around a layer of which each device has a part.
-  void divide_exchanges(std::size_t l) {
+  void divide_exchanges(std::size_t l) { divide_exchanges(l, parts_); }
+  void divide_exchanges(std::size_t l, double by) {
     exchanges_[l].for_each([&](SampleExchange& exchange) {
-      if (exchange.axis != &StageRanks::tensor) exchange.values /= parts_;
+      if (exchange.axis != &StageRanks::tensor) exchange.values /= by;
     });
   }
 
@@ -280,10 +313,13 @@ class TensorDivision {
     for (std::int64_t* n :
          {&own.input.channels, &own.output.channels, &own.input_values, &own.inner_values, &own.mask_values})
       *n = share(*n, padding);
-    // Heads of keys and values that are fewer than devices are copied.
-    own.heads = static_cast<int>(share(own.heads));
-    own.kv_heads = static_cast<int>(share(own.kv_heads));
-    scale_work(own, padding / parts_);
+    double work = padding / parts_;
+    if (own.variant == "rotary") {  // turns the heads of queries and keys
+      const Heads all(own), of_device = share(all);
+      work = ratio(of_device.queries + of_device.shared, all.queries + all.shared);
+      have_heads(own, of_device);
+    }
+    scale_work(own, work);
     spread_[l] = Spread::channels;
   }
 

@@ -15,8 +15,13 @@
 // Backward, as in Megatron-LM, the sum of the gradients of a column-parallel layer's input hides behind the gradients
 // of its weights, and what is gathered again behind those of its input.
 //
-// Limits: dimensions that do not divide are rounded up, as if padded; heads must divide. Positions are divided along
-// the width. The small all-reduces of norms' gradients under sequence parallelism are left out.
+// Heads of keys and values that are fewer than devices are copied: each device has one, with its weights, their
+// gradients and its product.
+//
+// Limits: dimensions and heads that do not divide are rounded up, as if padded; devices must not outnumber heads of
+// queries. Positions are divided along the width. The small all-reduces of norms' gradients under sequence parallelism
+// are left out, and so are those of the weights' gradients of copied heads over the devices that have the same, once
+// a step: of hidden x head size values for keys and as many for values.
 
 #include "strategies/bodies/body.hpp"
 

@@ -52,7 +52,7 @@ double forecast_ms(const Run& run, const std::string& launch) {
   apply_recompute(trace, {.segments = Recompute::Segments::blocks});
   load_stack(ConfigNode::load_text("stack: megatron", "study.yaml").at("stack"), EPOCAST_SOURCE_DIR)
       .add_update_traffic(trace, SoftwareStack::streaming_time(device));
-  HostLaunches(compute.at("launch").as_seconds()).apply(trace, model);
+  HostLaunches(compute.at("launch").as_seconds()).apply(trace, model, *cost);
   double of_micro_batch = 0, update = 0;
   for (const LayerTrace& layer : trace.layers) {
     of_micro_batch += (layer.times.forward + layer.times.backward()).longest().value;
