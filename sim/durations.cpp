@@ -43,6 +43,10 @@ double Durations::usual(Instance i) const {
 
 double Durations::work(Instance i, std::int64_t iteration) const {
   const double time = usual(i);
+  const double parts = std::get<Compute>(graph_.task(i.task).work).parts;
+  if (compute_noise_ && parts > 1 && options_.noise.scope == NoiseScope::task)  // a mean of independent factors
+    return time *
+           NoiseDraws(options_.noise, options_.noise.compute_cv / std::sqrt(parts)).draw(i.task, i.rank, iteration);
   if (compute_noise_) return time * compute_noise_->draw(i.task, i.rank, iteration);
   return options_.noise.any() ? time * options_.noise.factor(i.task, i.rank, iteration) : time;
 }

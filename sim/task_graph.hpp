@@ -78,6 +78,7 @@ struct Label {
 /// Work on a device for a time that is fixed for the device.
 struct Compute {
   DeviceTime duration;  ///< known for every device that does it: the queue's, or else the rank's
+  double parts = 1;     ///< of equal length, each of which varies by itself under noise
 };
 
 /// How long a message takes that is alone, as measured on a real machine; nothing where it was not.
@@ -199,6 +200,8 @@ class CyclicTaskGraph {
     ordered_.reset();
   }
   void set_priority(TaskId task, int priority) { tasks_[index(task)].priority = priority; }
+  /// See Compute. REQUIRES: the task is a computation; at least one part.
+  void set_parts(TaskId task, double parts) { std::get<Compute>(tasks_[index(task)].work).parts = parts; }
   /// Sets what follows from a collective's size and from the devices of a team: now for all of the graph by their first
   /// team, later for other teams and for those that run as one. Setting it again must change nothing.
   void tune_collectives(std::function<void(Collective&, const Group&)> tuning);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -15,13 +16,19 @@ class GradientWriter {
  public:
   GradientWriter(const StrategyContext& context, const LayerwisePlan& plan, const LayerwiseSettings& settings,
                  PassWriter& passes, CyclicTaskGraph& graph)
-      : context_(context), plan_(plan), settings_(settings), passes_(passes), graph_(graph) {}
+      : context_(context),
+        plan_(plan),
+        settings_(settings),
+        passes_(passes),
+        graph_(graph),
+        gradients_(passes.gradients()) {}
 
   void write() {
+    add_up_tables();
     std::vector<std::vector<TaskId>> arrivals(passes_.devices().size());
     std::vector<std::pair<TaskId, const MadeGradients*>> reduced;
     std::vector<Bytes> load(passes_.devices().size());
-    for (const MadeGradients& made : passes_.gradients()) {
+    for (const MadeGradients& made : gradients_) {
       if (made.shard.places.size() < 2) continue;
       switch (settings_.exchange) {
         case GradientExchange::all_reduce: reduced.emplace_back(all_reduce(made), &made); break;
@@ -38,14 +45,15 @@ class GradientWriter {
     // In the order of the backward pass, on each device.
     std::size_t r = 0;
     std::map<std::pair<std::size_t, std::size_t>, TaskId> updates;  // by layer and device: of all its shards
-    for (const MadeGradients& made : passes_.gradients()) {
+    for (const MadeGradients& made : gradients_) {
       const bool is_shared = made.shard.places.size() > 1;
       const std::optional<TaskId> sum = is_shared && settings_.exchange == GradientExchange::all_reduce
                                             ? std::optional(reduced[r++].first)
                                             : std::nullopt;
       if (is_shared && !sum) continue;  // a server updates it
       const Division& of = plan_.divisions[made.op];
-      for (const std::size_t p : made.shard.places) {
+      for (std::size_t i = 0; i < made.shard.places.size(); ++i) {
+        const std::size_t p = made.shard.places[i];
         const auto d = static_cast<std::size_t>(of.device(p));
         const auto [known, is_new] = updates.try_emplace({made.shard.layer, d}, TaskId{});
         if (is_new) {
@@ -56,17 +64,51 @@ class GradientWriter {
             for (const TaskId arrival : arrivals[d]) graph_.after(arrival, known->second);
         }
         if (sum && settings_.overlap) graph_.after(*sum, known->second);
+        if (sums_.contains(made.after[i])) graph_.after(made.after[i], known->second);
       }
     }
   }
 
  private:
-  /// Devices of a group do one collective at a time.
+  /// Those of tables that stages share, before the places of a stage add up theirs: it is these sums that are made
+  /// then.
+  void add_up_tables() {
+    for (const TableTeam& table : table_teams(plan_)) {
+      std::vector<DeviceId> devices;
+      std::vector<TaskId*> made;
+      for (const TableTeam::Member& member : table.members) {
+        devices.push_back(worker(plan_.divisions[member.op], member.place));
+        for (MadeGradients& of : gradients_)
+          for (std::size_t i = 0; i < of.after.size(); ++i)
+            if (of.op == member.op && of.shard.layer == member.layer && of.shard.places[i] == member.place)
+              made.push_back(&of.after[i]);
+      }
+      const auto [group, queue] = team(std::move(devices));
+      const std::string& name = passes_.layer_name(table.members.front().layer);
+      const TaskId sum =
+          graph_.collective(queue, context_.collective.all_reduce(Bytes(table.values * plan_.gradient_bytes), group),
+                            {"all-reduce", "gradients of " + name});
+      sums_.insert(sum);
+      for (const TableTeam::Member& member : table.members) wait_for_backward(sum, member.op);
+      for (TaskId* const one : made) {
+        graph_.after(*one, sum);
+        *one = sum;
+      }
+    }
+  }
+
+  DeviceId worker(const Division& of, std::size_t place) const {
+    return context_.workers[static_cast<std::size_t>(of.device(place))];
+  }
+
   std::pair<GroupId, QueueId> team(const MadeGradients& made) {
-    const Division& of = plan_.divisions[made.op];
     std::vector<DeviceId> devices;
-    for (const std::size_t p : made.shard.places)
-      devices.push_back(context_.workers[static_cast<std::size_t>(of.device(p))]);
+    for (const std::size_t p : made.shard.places) devices.push_back(worker(plan_.divisions[made.op], p));
+    return team(std::move(devices));
+  }
+
+  /// Devices of a group do one collective at a time.
+  std::pair<GroupId, QueueId> team(std::vector<DeviceId> devices) {
     const auto found = teams_.find(devices);
     if (found != teams_.end()) return found->second;
     const GroupId group = graph_.add_group(fmt::format("team {}", teams_.size()), devices);
@@ -86,7 +128,7 @@ class GradientWriter {
 
   TaskId all_reduce(const MadeGradients& made) {
     const auto [group, queue] = team(made);
-    const Bytes bytes(made.shard.values * plan_.value_bytes);
+    const Bytes bytes(made.shard.values * plan_.gradient_bytes);
     const TaskId task =
         graph_.collective(queue, context_.collective.all_reduce(bytes, group), {"all-reduce", layer_name(made)});
     for (const TaskId after : made.after) graph_.after(after, task);
@@ -138,6 +180,7 @@ class GradientWriter {
   void device_server(const MadeGradients& made, std::vector<Bytes>& load) {
     const Division& of = plan_.divisions[made.op];
     const Bytes bytes(made.shard.values * plan_.value_bytes);
+    const Bytes gradients(made.shard.values * plan_.gradient_bytes);
     const auto load_of = [&](std::size_t p) { return load[static_cast<std::size_t>(of.device(p))]; };
     const std::size_t server = *std::ranges::min_element(made.shard.places, {}, load_of);
     load[static_cast<std::size_t>(of.device(server))] += bytes;
@@ -152,7 +195,7 @@ class GradientWriter {
       }
       LayerwiseDevice& here = passes_.device(of, p);
       const std::string name = passes_.name_of(of, layer_name(made), p);
-      const TaskId push = passes_.send(queue_of(here.pushes, here, " pushes"), here, there, bytes, {"push", name});
+      const TaskId push = passes_.send(queue_of(here.pushes, here, " pushes"), here, there, gradients, {"push", name});
       graph_.after(made.after[i], push);
       wait_for_backward(push, made.op);
       graph_.after(push, update);
@@ -167,7 +210,7 @@ class GradientWriter {
 
   std::vector<Together> by_operator() const {
     std::vector<Together> out;
-    for (const MadeGradients& made : passes_.gradients()) {
+    for (const MadeGradients& made : gradients_) {
       if (made.shard.places.size() < 2) continue;
       auto same = out.rbegin();
       while (same != out.rend() && same->front()->op == made.op && same->front()->shard.places != made.shard.places)
@@ -187,21 +230,21 @@ class GradientWriter {
     double values = 0;
     for (const MadeGradients* each : together) values += each->shard.values;
     const auto [group, queue] = team(made);
-    const auto exchange = [&, group = group, queue = queue](CollectiveOp op, const char* what) {
+    const auto exchange = [&, group = group, queue = queue](CollectiveOp op, double value_bytes, const char* what) {
       return graph_.collective(queue,
                                {.op = op,
                                 .algorithm = CollectiveAlgorithm::pairwise,
                                 .level = context_.collective.level,
                                 .group = group,
-                                .bytes = Bytes(values * plan_.value_bytes),
+                                .bytes = Bytes(values * value_bytes),
                                 .gamma = context_.collective.gamma},
                                {what, of.op().name});
     };
-    const TaskId push = exchange(CollectiveOp::reduce_scatter, "push");
+    const TaskId push = exchange(CollectiveOp::reduce_scatter, plan_.gradient_bytes, "push");
     for (const MadeGradients* each : together)
       for (const TaskId after : each->after) graph_.after(after, push);
     wait_for_backward(push, made.op);
-    const TaskId pull = exchange(CollectiveOp::all_gather, "pull");
+    const TaskId pull = exchange(CollectiveOp::all_gather, plan_.value_bytes, "pull");
     const double share = 1 / static_cast<double>(made.shard.places.size());
     for (const std::size_t p : made.shard.places) {
       DeviceTime time;
@@ -219,6 +262,8 @@ class GradientWriter {
   const LayerwiseSettings& settings_;
   PassWriter& passes_;
   CyclicTaskGraph& graph_;
+  std::vector<MadeGradients> gradients_;  ///< in the order of the backward pass
+  std::set<TaskId> sums_;                 ///< of tables
   std::map<std::vector<DeviceId>, std::pair<GroupId, QueueId>> teams_;
   std::optional<QueueId> server_;
 };

@@ -281,7 +281,7 @@ Model model_of(const WorkloadTrace& trace) {
     layer.output.channels = std::max<std::int64_t>(1, static_cast<std::int64_t>(values + 0.5));
     layer.needs_gradient = of.needs_gradient;
     for (const GradientTensor& tensor : of.gradients)
-      layer.parameters.push_back({tensor.name, std::llround(tensor.bytes.value / bytes_per_value(trace.precision))});
+      layer.parameters.push_back({tensor.name, std::llround(tensor.bytes.value / trace.gradient_value_bytes())});
   }
   return model;
 }

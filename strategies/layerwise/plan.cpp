@@ -1,5 +1,8 @@
 #include "strategies/layerwise/plan.hpp"
 
+#include <algorithm>
+#include <utility>
+
 namespace epocast {
 
 const char* to_string(GradientExchange exchange) {
@@ -40,7 +43,12 @@ std::size_t LayerwisePipeline::stage_of_worker(std::size_t worker) const {
 LayerwisePlan make_plan(std::shared_ptr<const OperatorNetwork> network,
                         const std::vector<Configuration>& configurations, std::int64_t batch, double value_bytes,
                         const LayerwisePipeline& pipeline, PlaceRule rule) {
-  LayerwisePlan plan{std::move(network), {}, pipeline, value_bytes};
+  std::vector<SharedTable> tables = shared_tables(network->model(), [&](std::size_t layer) {
+    const int op = network->operator_of(layer);
+    return pipeline.stage_of_operator(static_cast<std::size_t>(std::max(0, op)));
+  });
+  if (!tables.empty()) network = std::make_shared<OperatorNetwork>(with_tables(network->model(), tables));
+  LayerwisePlan plan{std::move(network), std::move(tables), {}, pipeline, value_bytes, value_bytes};
   plan.divisions.reserve(configurations.size());
   for (std::size_t op = 0; op < configurations.size(); ++op) {
     const Configuration& of = configurations[op];
@@ -81,8 +89,44 @@ PlanTraffic traffic_of(const LayerwisePlan& plan, std::size_t op, GradientExchan
   return out;
 }
 
+std::vector<TableTeam> table_teams(const LayerwisePlan& plan) {
+  std::vector<TableTeam> teams;
+  for (const SharedTable& table : plan.tables) {
+    if (plan.network->model().layers[table.layer].parameter_count() == 0) continue;  // frozen
+    std::vector<std::size_t> holders{table.layer};
+    holders.insert(holders.end(), table.readers.begin(), table.readers.end());
+    const auto division = [&](std::size_t layer) -> const Division& {
+      return plan.divisions[static_cast<std::size_t>(plan.network->operator_of(layer))];
+    };
+    const auto parts = [&](std::size_t layer) {
+      return division(layer).degrees()[Dimension::c] * division(layer).degrees()[Dimension::k];
+    };
+    const std::size_t places = division(table.layer).places();
+    std::vector<double> values(places, 0);
+    for (const ParameterShard& shard : division(table.layer).shards())
+      for (const std::size_t place : shard.places)
+        if (shard.layer == table.layer) values[place] = std::max(values[place], shard.values);
+    const bool alike = std::ranges::all_of(holders, [&](std::size_t layer) {
+      return division(layer).places() == places && parts(layer) == parts(table.layer);
+    });
+    const std::size_t first = teams.size();
+    teams.resize(first + (alike ? places : 1));
+    for (const std::size_t layer : holders)
+      for (std::size_t place = 0; place < division(layer).places(); ++place)
+        teams[first + (alike ? place : 0)].members.push_back({division(layer).number(), layer, place});
+    for (std::size_t place = 0; place < places; ++place) {
+      double& of = teams[first + (alike ? place : 0)].values;
+      of = std::max(of, values[place]);
+    }
+  }
+  return teams;
+}
+
 PlanTraffic traffic(const LayerwisePlan& plan, GradientExchange exchange) {
   PlanTraffic out;
+  for (const TableTeam& team : table_teams(plan))
+    out.gradients +=
+        exchanged(GradientExchange::all_reduce, Bytes(team.values * plan.value_bytes), team.members.size());
   for (std::size_t op = 0; op < plan.divisions.size(); ++op) {
     const PlanTraffic own = traffic_of(plan, op, exchange);
     out.forward += own.forward;

@@ -9,6 +9,7 @@
 #include "sim/quantity.hpp"
 #include "strategies/layerwise/division.hpp"
 #include "strategies/schedules/schedule.hpp"
+#include "strategies/step/shared_table.hpp"
 
 namespace epocast {
 
@@ -60,10 +61,12 @@ struct LayerwisePipeline {
 };
 
 struct LayerwisePlan {
-  std::shared_ptr<const OperatorNetwork> network;
+  std::shared_ptr<const OperatorNetwork> network;  ///< in which stages that share a table have copies of their own
+  std::vector<SharedTable> tables = {};
   std::vector<Division> divisions;  ///< by operator, of a micro-batch
   LayerwisePipeline pipeline;
-  double value_bytes = 4;  ///< of an activation, gradient or parameter
+  double value_bytes = 4;     ///< of an activation or parameter
+  double gradient_bytes = 4;  ///< of a parameter's gradient as it travels
 
   Bytes bytes_of(const Piece& piece) const { return Bytes(static_cast<double>(piece.values) * value_bytes); }
 };
@@ -73,6 +76,19 @@ struct LayerwisePlan {
 LayerwisePlan make_plan(std::shared_ptr<const OperatorNetwork> network,
                         const std::vector<Configuration>& configurations, std::int64_t batch, double value_bytes,
                         const LayerwisePipeline& pipeline, PlaceRule rule);
+
+/// Places that add up their gradients of the same part of a table, each on a stage of its own.
+struct TableTeam {
+  struct Member {
+    std::size_t op = 0, layer = 0, place = 0;
+  };
+  std::vector<Member> members;
+  double values = 0;  ///< of the part
+};
+
+/// Where copies are divided like the original, each place with its counterparts; else all places with a table, its
+/// largest part: an assumption.
+std::vector<TableTeam> table_teams(const LayerwisePlan& plan);
 
 /// Bytes between different devices in one step. Of gradients: messages of all-reduces by ring or halving and doubling,
 /// or to and from servers.

@@ -48,11 +48,10 @@ MemoryUse memory_of(int device, const LayerwisePlan& plan, TileTimes& times, Opt
   return use;
 }
 
-}  // namespace
-
-TrainingStep layerwise_step(const StrategyContext& context, const LayerwisePlan& plan, TileTimes& times,
-                            const LayerwiseSettings& settings) {
+TrainingStep step_of(const StrategyContext& context, const LayerwisePlan& plan, TileTimes& times,
+                     const LayerwiseSettings& settings) {
   TrainingStep step;
+  step.input_shares = plan.divisions.front().degrees()[Dimension::n];
   PassWriter passes(context, plan, times, step.graph);
   passes.write();
   write_exchange(context, plan, settings, passes, step.graph);
@@ -69,6 +68,17 @@ TrainingStep layerwise_step(const StrategyContext& context, const LayerwisePlan&
       step.memory.push_back({fmt::format("device {}", d), {context.workers[d]}, use});
   }
   return step;
+}
+
+}  // namespace
+
+TrainingStep layerwise_step(const StrategyContext& context, const LayerwisePlan& plan, TileTimes& times,
+                            const LayerwiseSettings& settings) {
+  if (plan.tables.empty()) return step_of(context, plan, times, settings);
+  StrategyContext own = context;
+  own.trace = traces_with_tables(context, plan.tables);
+  TileTimes of_copies(own, *plan.network);
+  return step_of(own, plan, of_copies, settings);
 }
 
 }  // namespace epocast

@@ -1,23 +1,39 @@
 #pragma once
 // Tables that one stage looks up and another multiplies by (Shoeybi et al. 2019: word embeddings on the first and the
-// last stage of GPT): the second has a copy.
+// last stage of GPT): each other stage has a copy, which is a parameter of the first of its layers that reads it. The
+// copies' gradients are summed with the original's once replicas have summed their own (Megatron-LM,
+// core/distributed/finalize_model_grads.py), shard by shard where replicas have shards of them.
 
+#include <cstddef>
+#include <functional>
+#include <map>
 #include <vector>
 
-#include "strategies/step/step_graph.hpp"
+#include "sim/model.hpp"
+#include "sim/strategy.hpp"
+#include "sim/workload_trace.hpp"
 
 namespace epocast {
 
+struct StepPlan;
+
 struct SharedTable {
-  int original = 0, copy = 0;  ///< chunks
-  std::size_t layer = 0;       ///< whose table it is
+  std::size_t layer = 0;             ///< whose table it is
+  std::vector<std::size_t> readers;  ///< layers with a copy, one on each other stage that needs it; ascending
 };
 
-/// Those of a network that are on two stages. None where the network is not known (null), or where replicas of stages
-/// are unequally many, so that a copy has no counterpart.
-std::vector<SharedTable> shared_tables(const StepPlan& plan, const Model* model);
+/// Those of a network whose layers are on these stages.
+std::vector<SharedTable> shared_tables(const Model& model, const std::function<std::size_t(std::size_t)>& stage_of);
 
-/// Adds what the copies need, with gradients and optimizer state. `memory`: by stage.
-void count_shared_tables(const StepPlan& plan, const StrategyContext& context, std::vector<DeviceMemory>& memory);
+/// The network, its trace, or those that a context makes, where copies are parameters of the layers that have them.
+Model with_tables(Model model, const std::vector<SharedTable>& tables);
+WorkloadTrace with_tables(WorkloadTrace trace, const std::vector<SharedTable>& tables);
+TraceSource traces_with_tables(const StrategyContext& context, const std::vector<SharedTable>& tables);
+
+/// Finds the tables that stages of the plan share, and adds their copies to its traces and to those that the context
+/// makes from now on. `boundaries`: first layers of the plan's chunks. Returns the traces that the plan refers to then,
+/// by what it referred to before.
+std::map<const WorkloadTrace*, WorkloadTrace> share_tables(StepPlan& plan, const std::vector<std::size_t>& boundaries,
+                                                           StrategyContext& context);
 
 }  // namespace epocast

@@ -11,9 +11,9 @@
 #include "strategies/step/message.hpp"
 #include "strategies/step/message_stops.hpp"
 #include "strategies/step/parameter_part.hpp"
-#include "strategies/step/shared_table.hpp"
 #include "strategies/step/stage_memory.hpp"
 #include "strategies/step/stage_writer.hpp"
+#include "strategies/step/table_sum.hpp"
 
 namespace epocast {
 namespace {
@@ -43,12 +43,12 @@ class StepBuilder {
       add_computations();
       add_activations();
       add_updates();
-      add_up_shared_tables();
+      tables_.note(gradient_, update_);
     }
-    count_shared_tables(plan_, context_, memory);
     for (StageWriter& stage : stages_) stage.close();
     for (Places& places : places_)
       for (const auto& place : places) place->tie();
+    tables_.write(stages_, places_);
     if (!flushes(plan_.schedule)) limit_in_flight();
     for (const Places& places : places_)
       for (const auto& place : places)
@@ -114,14 +114,24 @@ class StepBuilder {
     return graph_.add_queue(name, devices, QueueRole::communication, Discipline::fifo);
   }
 
-  /// Steps during which nobody talks, as one computation.
+  /// Steps during which nobody talks, as one computation, which varies as those of all their layers would. Of n alike
+  /// the mean varies as 1/n of their variance; of others, as n = (sum of times)^2 / (sum of squares) that are alike.
   void add_local_steps() {
-    DeviceTime passes, update;
+    DeviceTime step;
+    double squares = 0;
+    const auto add = [&](const DeviceTime& time, int times) {
+      step += time * times;
+      squares += times * time.longest().value * time.longest().value;
+    };
     for (const LayerTrace& layer : layers(0)) {
-      passes += layer.times.forward + layer.times.backward();
-      update += layer.times.update;
+      add(layer.times.forward, plan_.micro_batches);
+      if (computes_again(0, chunk(0), layer.segment)) add(layer.times.recompute, plan_.micro_batches);
+      add(layer.times.backward_data + layer.times.backward_weights, plan_.micro_batches);
+      add(layer.times.update, 1);
     }
-    stage(0).task((passes * plan_.micro_batches + update) * written_as_one_, {"local steps", ""});
+    const double alike = squares > 0 ? step.longest().value * step.longest().value / squares : 1;
+    for (const TaskId task : stage(0).task(step * written_as_one_, {"local steps", ""}))
+      graph_.set_parts(task, std::max(1.0, alike * written_as_one_));
   }
 
   void add_computations() {
@@ -208,7 +218,7 @@ class StepBuilder {
                            : data          ? "backward data"
                                            : "backward weights",
                            work, kBackward));
-    if (data) gather(s, work.chunk, &ChunkGathers::backward);
+    if (data && returns_gradients(work.chunk)) gather(s, work.chunk, &ChunkGathers::backward);
     for (std::size_t l = own.last; l-- > own.first;) {
       if (data) {
         tell(work.chunk, &PlaceSynchronisation::before_backward, l, turn);
@@ -259,9 +269,16 @@ class StepBuilder {
     if (data) exchange<&LayerExchanges::beside_backward_weights>(s, l);
   }
 
+  /// Whether a backward pass needs what a segment's layers in a chunk forgot: something at or before them is trained.
+  bool computes_again(int s, const Chunk& own, int segment) const {
+    for (std::size_t l = own.first; segment >= 0 && l < own.last; ++l)
+      if (layers(s)[l].segment == segment && layers(s)[l].needs_gradient) return true;
+    return false;
+  }
+
   /// A segment's layers that forgot their activations are computed again where backward reaches the last of them.
   void add_recompute(int s, const Chunk& own, int segment) {
-    if (segment < 0) return;
+    if (!computes_again(s, own, segment)) return;
     for (std::size_t l = own.first; l < own.last; ++l) {
       if (layers(s)[l].segment != segment) continue;
       exchange<&LayerExchanges::before_forward>(s, l);
@@ -362,36 +379,6 @@ class StepBuilder {
     }
   }
 
-  /// A layer that multiplies by another stage's table has a copy of it, whose gradient is summed with the original's
-  /// before both are updated (Shoeybi et al. 2019: word embeddings on the first and the last stage).
-  void add_up_shared_tables() {
-    for (const auto& [original, copy, layer] : shared_tables(plan_, context_.model)) {
-      const int first = chunk(original).stage, last = chunk(copy).stage;
-      const LayerTrace& table = layers(first)[layer];
-      if (!(table.parameters.value > 0)) continue;  // frozen
-      std::vector<DeviceId> devices = plan_.ranks[at(first)].devices;
-      const auto ranks = static_cast<std::uint32_t>(devices.size());
-      devices.insert(devices.end(), plan_.ranks[at(last)].devices.begin(), plan_.ranks[at(last)].devices.end());
-      const auto [known, is_new] = sums_.try_emplace(layer);
-      if (is_new)
-        known->second = communication("sum of " + table.name, graph_.add_group("both of " + table.name, devices));
-      const QueueId queue = known->second;
-      const GroupId both = graph_.queue(queue).group;
-      const TaskId sum = graph_.collective_along({.stride = ranks, .extent = 2}, queue,
-                                                 context_.collective.all_reduce(table.parameters, both),
-                                                 {"all-reduce", "gradients of " + table.name});
-      for (const int c : {original, copy}) {
-        const TaskId made = instant("gradients of " + table.name, chunk(c).stage);
-        for (const Lanes& gradient : gradient_[at(c)]) after(gradient, {made});
-        graph_.after(made, sum);
-        const TaskId summed = instant("sum of " + table.name, chunk(c).stage);
-        graph_.after(sum, summed);
-        for (const Lanes& updates : update_[at(c)])
-          for (const TaskId update : updates) graph_.after(summed, update);
-      }
-    }
-  }
-
   /// A moment of every rank of a stage.
   TaskId instant(const std::string& name, int s) {
     return graph_.compute_for(stage(s).group(), QueueId::none, Seconds(0), {"wait", name});
@@ -452,13 +439,13 @@ class StepBuilder {
   CyclicTaskGraph graph_;
   std::deque<StageWriter> stages_;
   std::map<GroupId, QueueId> activations_, gradients_;  ///< queues of messages, by lane
-  std::map<std::size_t, QueueId> sums_;                 ///< of shared tables' gradients, by layer
-  std::deque<ParameterPart> parts_;                     ///< what places refer to
-  std::vector<Places> places_;                          ///< by chunk
-  PassesOf<PassTasks> forward_, backward_;              ///< backward: of data
-  PassesOf<Lanes> gradient_;                            ///< of weights is complete
-  std::vector<int> last_;                               ///< by chunk: micro-batch that makes its last gradient
-  std::vector<std::vector<Lanes>> update_;              ///< by chunk and place
+  TableSums tables_{plan_, context_, graph_};
+  std::deque<ParameterPart> parts_;         ///< what places refer to
+  std::vector<Places> places_;              ///< by chunk
+  PassesOf<PassTasks> forward_, backward_;  ///< backward: of data
+  PassesOf<Lanes> gradient_;                ///< of weights is complete
+  std::vector<int> last_;                   ///< by chunk: micro-batch that makes its last gradient
+  std::vector<std::vector<Lanes>> update_;  ///< by chunk and place
 };
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "sim/task_graph.hpp"
 #include "strategies/schedules/schedule.hpp"
 #include "strategies/step/exchange.hpp"
+#include "strategies/step/shared_table.hpp"
 #include "strategies/step/stages.hpp"
 #include "strategies/step/synchronisation.hpp"
 
@@ -38,6 +39,7 @@ struct StepPlan {
   std::vector<LayerExchanges> exchanges;  ///< by layer; none where each device has all of a layer
   std::vector<ChunkGathers> gathers;      ///< by chunk; may be empty
   std::vector<bool> experts;              ///< by layer: its first tensor of parameters is of experts; may be empty
+  std::vector<SharedTable> tables;        ///< whose copies are in the traces and chunks
   int micro_batches = 1;
   int left_out = 0;       ///< micro-batches between the first half of these and the second, which the graph lacks
   int in_flight = 1;      ///< batches, of the threaded schedule

@@ -49,6 +49,7 @@ struct TransformerSetting {
   CollectiveSettings collective = {};
   bool recompute = false;
   StepLength length = {};
+  Optimizer optimizer = Optimizer::sgd;
 };
 
 /// What a strategy makes of it on the first devices of a cluster.
@@ -71,6 +72,7 @@ inline TrainingStep compile_transformer(const Cluster& cluster, int workers, con
   context.model = setting.model.get();
   context.trace_of = source;
   context.length = setting.length;
+  context.optimizer = setting.optimizer;
   return made->compile(context);
 }
 

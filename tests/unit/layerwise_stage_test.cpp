@@ -149,6 +149,34 @@ TEST_CASE("one worker a stage is the pipeline strategy", "[layerwise]") {
   CHECK(more <= 2 * 4 * 2 * 64 * 224 * 224);
 }
 
+TEST_CASE("a table that stages share is on both, as in the pipeline strategy", "[layerwise]") {
+  const testing::LayerwiseSetting setting(
+      testing::shipped_model("{name: gpt2, layers: 2, width: 64, heads: 4, sequence: 16, vocabulary: 96}"),
+      testing::cluster_of(2), 2, 8);
+  const TrainingStep pipeline = setting.compile("{first_layers: [lm_head], micro_batches: 4}", "pipeline");
+  const TrainingStep layerwise = setting.compile(
+      "{schedule: {name: 1f1b, micro_batches: 4}, stages: [{workers: 1}, {from: lm_head, workers: 1}], configuration: "
+      "image}");
+  REQUIRE(pipeline.memory.size() == 2);
+  REQUIRE(layerwise.memory.size() == 2);
+  CHECK(layerwise.memory[1].use.parameters.value == 4 * 64 * 96);  // nothing but the table
+  for (std::size_t s = 0; s < 2; ++s) {
+    CHECK(layerwise.memory[s].use.parameters.value == Approx(pipeline.memory[s].use.parameters.value).epsilon(1e-12));
+    CHECK(layerwise.memory[s].use.gradients.value == Approx(pipeline.memory[s].use.gradients.value).epsilon(1e-12));
+  }
+  const auto compute = [](const TrainingStep& step) {
+    double sum = 0;
+    for (const Task& task : step.graph.tasks())
+      if (const auto* work = std::get_if<Compute>(&task.work)) sum += work->duration.longest().value;
+    return sum;
+  };
+  CHECK(compute(layerwise) == Approx(compute(pipeline)).epsilon(1e-9));
+  const auto sent = [](const TrainingStep& step) {
+    return testing::sum(testing::bytes_sent_per_iteration(step.graph, 2));
+  };
+  CHECK(sent(layerwise) == Approx(sent(pipeline)).epsilon(1e-9));
+}
+
 TEST_CASE("micro-batches on one stage: the same work, gradients exchanged once", "[layerwise]") {
   // With a cost per FLOP passes take as long in parts as whole; what is done once a step does not change.
   const testing::LayerwiseSetting setting(testing::shipped_model("vgg16"), testing::cluster_of(4), 4, 16);
