@@ -7,6 +7,7 @@
 #include "costmodels/framework_kernels.hpp"
 #include "sim/config_word.hpp"
 #include "sim/data_file.hpp"
+#include "sim/text.hpp"
 
 namespace epocast {
 namespace {
@@ -200,9 +201,13 @@ SoftwareStack load_stack(const ConfigNode& value, const std::filesystem::path& d
   for (const std::string& key : value.keys())
     if (key != "name") root = root.with(key, value.at(key));
   std::string name = root.at("stack").as_string();
-  for (const std::string& key : value.keys())
-    if (key != "name") name += " " + key + "=" + value.at(key).flow_text();  // changes must show in results
-  SoftwareStack stack(root.with("stack", ConfigNode::load_text("\"" + name + "\"", root.where().file)));
+  for (const std::string& key : value.keys()) {  // changes must show in results
+    const ConfigNode changed = value.at(key);
+    if (key != "name") name += " " + key + "=" + (changed.is_scalar() ? changed.as_string() : changed.flow_text());
+  }
+  std::string quoted;  // as YAML writes a text that holds anything
+  for (const char c : printable(name)) quoted += c == '"' || c == '\\' ? std::string{'\\', c} : std::string{c};
+  SoftwareStack stack(root.with("stack", ConfigNode::load_text('"' + quoted + '"', root.where().file)));
   value.mark_all_read();
   return stack;
 }

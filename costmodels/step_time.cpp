@@ -12,13 +12,19 @@ StepTimeAnchored::StepTimeAnchored(std::unique_ptr<CostModel> inner, const Model
   factor(static_cast<std::int64_t>(steps_.begin()->first));  // fails early
 }
 
+/// By the inner model.
+StepTimeAnchored::Sums StepTimeAnchored::sums(std::int64_t batch) const {
+  Sums out;
+  for (const LayerTrace& layer : make_trace(model_, *inner_, batch, device_).layers) {
+    out.update += layer.times.update.longest();
+    out.passes += layer.times.total().longest() - layer.times.update.longest();
+  }
+  return out;
+}
+
 /// On the passes of a batch, so that with the updates they take `step` seconds.
 double StepTimeAnchored::factor(std::int64_t batch, double step) const {
-  Seconds update, passes;
-  for (const LayerTrace& layer : make_trace(model_, *inner_, batch, device_).layers) {
-    update += layer.times.update.longest();
-    passes += layer.times.total().longest() - layer.times.update.longest();
-  }
+  const auto [update, passes] = sums(batch);
   if (!(passes.value > 0))
     throw ConfigError("step_time cannot be split among the layers of '" + model_.name +
                       "': the cost model gives their passes no time at all");
@@ -34,8 +40,11 @@ double StepTimeAnchored::factor(std::int64_t batch) const {
   const std::lock_guard lock(mutex_);
   if (const auto found = factors_.find(batch); found != factors_.end()) return found->second;
   const auto& [anchor, step] = *steps_.begin();
-  return factors_[batch] = steps_.size() == 1 ? factor(static_cast<std::int64_t>(anchor), step)
-                                              : factor(batch, time_at(steps_, static_cast<double>(batch)));
+  if (steps_.size() > 1) return factors_[batch] = factor(batch, time_at(steps_, static_cast<double>(batch)));
+  const auto measured = static_cast<std::int64_t>(anchor);
+  double scale = factor(measured, step);
+  if (model_.opaque) scale *= sums(measured).passes / sums(batch).passes * (static_cast<double>(batch) / anchor);
+  return factors_[batch] = scale;
 }
 
 PassTimes StepTimeAnchored::times(const Layer& layer, std::int64_t batch, const Device& device) const {

@@ -6,9 +6,10 @@
 // it runs: a parameter server that takes it over takes that much from the worker's step, and no part of what frameworks
 // add to passes. The inner model's shares of layers and passes are kept. With one point the factor is the same at every
 // batch size. With several, the step time is linear in the batch between points and
-// extrapolated outside (see interpolation.hpp), and each batch size has its own factor. The same factors apply on every
-// device, with a caveat on those that are not of the anchored kind. Validation: the trace's compute time at an anchored
-// batch size equals the given time (tests/unit/cost_model_test.cpp).
+// extrapolated outside (see interpolation.hpp), and each batch size has its own factor. Of a network
+// whose layers are not known, passes take in proportion to the samples what they take at one point. The same factors
+// apply on every device, with a caveat on those that are not of the anchored kind. Validation: the trace's compute time
+// at an anchored batch size equals the given time (tests/unit/cost_model_test.cpp).
 
 #include <map>
 #include <memory>
@@ -30,12 +31,17 @@ class StepTimeAnchored : public CostModel {
   StepTimeAnchored(std::unique_ptr<CostModel> inner, const Model& model, const Device& device, TimeByBatch steps);
 
   PassTimes times(const Layer& layer, std::int64_t batch, const Device& device) const override;
+  PassKernels kernels(const Layer& layer, std::int64_t batch) const override { return inner_->kernels(layer, batch); }
   bool knows_parts() const override { return inner_->knows_parts(); }
   std::string basis() const override { return inner_->basis(); }
   std::vector<std::string> caveats(std::int64_t batch) const override;
   std::vector<std::string> device_caveats(const Device& device) const override;
 
  private:
+  struct Sums {
+    Seconds update, passes;
+  };
+  Sums sums(std::int64_t batch) const;
   double factor(std::int64_t batch) const;
   double factor(std::int64_t batch, double step) const;
 

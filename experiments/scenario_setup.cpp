@@ -39,7 +39,7 @@ WorkloadTrace ScenarioSetup::trace(const Model& of, DeviceId device, std::int64_
   if (!(on.matrix_rate(precision).value > 0)) on.other_rates[precision] = on.peak_rate;
   WorkloadTrace out = make_trace(of, *cost_model, batch, on, precision);
   settings.apply(out);
-  if (launches.count) HostLaunches(launches.each.value_or(stack.launch())).apply(out, of);
+  if (launches.count) HostLaunches(launches.each.value_or(stack.launch())).apply(out, of, *cost_model);
   if (computes_updates) stack.add_update_traffic(out, SoftwareStack::streaming_time(on));
   return out;
 }
@@ -147,6 +147,7 @@ StrategyContext ScenarioSetup::context(const PhaseSettings& phase, const MemoryS
           .trace = TraceSource(kinds, on_device),
           .collective = collective,
           .optimizer = optimizer,
+          .update_accesses = update_accesses,
           .memory_reserve = memory.reserve,
           .memory_reserve_share = memory.reserve_share,
           .kinds = kinds,
@@ -172,7 +173,12 @@ TrainingStep ScenarioSetup::compile(const PhaseSettings& phase, std::set<AskedTr
   StrategyContext seen = context(phase, asked);
   seen.length = length;
   TrainingStep step = compile(seen);
-  if (stack.input_rate(1)) add_input(step.graph, stack, seen);
+  if (stack.input_rate(1)) {
+    const std::int64_t replicas = strategy->batch_divisor(static_cast<std::int64_t>(phase.workers.size()));
+    if (!add_input(step, stack, seen, replicas) && strategy->needs_model())
+      step.notes.push_back(fmt::format(
+          "the stack's input rate is left out: {} has no forward passes that samples are loaded for", strategy_name));
+  }
   step.graph.tune_collectives([this](Collective& work, const Group& group) { tune(work, group); });
   if (!measured_collectives.empty())
     step.graph.measure_messages([this](Bytes bytes) { return measured_message(bytes); });

@@ -48,6 +48,7 @@ class ConfigNode {
   // Typed scalars. Each throws ConfigError at this node's place when the text is of another type or out of range.
   std::string as_string() const;
   bool as_bool() const;
+  /// 1200000 or 1.2e6, but not 4.0.
   std::int64_t as_int(Range range = {}) const;
   double as_double(Range range = {}) const;
   Seconds as_seconds(Range range = {0}) const;
@@ -100,7 +101,8 @@ class ConfigNode {
 /// The candidate nearest to `name` by edit distance if it is near enough to be a typo, else "".
 std::string nearest_name(std::string_view name, const std::vector<std::string>& candidates);
 
-/// " (did you mean 'x'?)" or " (valid: a, b, c)": what to append to a message about an unknown name.
+/// " (did you mean 'x'?)", where names are near or hold this one, or " (valid: a, b, c)": what to append to a message
+/// about an unknown name.
 std::string name_hint(std::string_view name, const std::vector<std::string>& candidates);
 
 }  // namespace epocast

@@ -33,6 +33,14 @@ std::size_t max_ranks(const CyclicTaskGraph& graph) {
   return most;
 }
 
+std::vector<bool> devices_that_compute(const CyclicTaskGraph& graph, std::size_t devices) {
+  std::vector<bool> out(devices, false);
+  for (const Queue& queue : graph.queues())
+    if (queue.role == QueueRole::compute)
+      for (const DeviceId device : graph.group(queue.group).devices) out[static_cast<std::size_t>(device)] = true;
+  return out;
+}
+
 }  // namespace
 
 GraphRun::GraphRun(const CyclicTaskGraph& graph, const Cluster& cluster, SimEngine& engine, const NetworkPlan& network,
@@ -56,6 +64,7 @@ GraphRun::GraphRun(const CyclicTaskGraph& graph, const Cluster& cluster, SimEngi
       observer_(activity_.accounts(), activity_.workers(cluster.devices.size()), engine.now()),
       service_order_(compiled_),
       durations_(compiled_, options, cluster.devices.size(), engine.now()),
+      computing_(devices_that_compute(graph, cluster.devices.size())),
       interference_(compiled_, durations_, options.costs.slows_computation(), cluster.devices.size()),
       start_(engine.now()),
       last_end_(engine.now()),
@@ -186,12 +195,14 @@ double GraphRun::processor_work(Instance i) const {
 }
 
 /// Whether kernels of the devices move the bytes: all but messages to and from the memory of a node's processors, which
-/// copy engines move.
+/// copy engines move. In such memory is also what servers hold on hosts that train nothing.
 bool GraphRun::takes_kernels(Instance i) const {
   const auto* transfer = std::get_if<Transfer>(&compiled_.task(i.task).work);
   if (transfer == nullptr) return true;
   const auto [from, to] = network_.ends(*transfer, i.rank);
-  const auto trains = [&](DeviceId device) { return cluster_.devices[static_cast<std::size_t>(device)].trains; };
+  const auto trains = [&](DeviceId device) {
+    return cluster_.devices[static_cast<std::size_t>(device)].trains && computing_[static_cast<std::size_t>(device)];
+  };
   return trains(from) && trains(to);
 }
 

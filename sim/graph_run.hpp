@@ -120,6 +120,7 @@ class GraphRun final : SimEngine::Listener {
   std::optional<StepClock> clock_;  ///< of a step that may stand for a longer one
   ServiceOrder service_order_;
   Durations durations_;
+  std::vector<bool> computing_;  ///< by device
   Interference interference_;
   std::map<std::uint64_t, StartingCollective> starting_;  ///< by instance
   std::optional<BarrierAccounts> barriers_;

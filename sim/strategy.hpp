@@ -57,6 +57,7 @@ struct StrategyContext {
   TraceSource trace;              ///< the network's layer-wise trace on the workers or any device, at any batch size
   CollectiveSettings collective;
   Optimizer optimizer = Optimizer::sgd;
+  int update_accesses = 0;          ///< of each parameter's values, in fp32; 0: as few as a fused update makes
   Bytes memory_reserve = {};        ///< of each device's memory, not for training
   double memory_reserve_share = 0;  ///< the same, as a share of it, on top
   std::shared_ptr<const DeviceKinds> kinds = std::make_shared<const DeviceKinds>(cluster, workers);  ///< of the workers
@@ -86,6 +87,11 @@ struct StrategyContext {
   /// workers.
   std::int64_t worker_batch() const {
     return std::max<std::int64_t>(1, global_batch / static_cast<std::int64_t>(workers.size()));
+  }
+  /// What an update of parameters of a precision reads and writes.
+  Bytes update_bytes(Bytes parameters, Precision precision) const {
+    const int accesses = update_accesses > 0 ? update_accesses : optimizer_accesses(optimizer);
+    return parameters * (bytes_per_value(Precision::fp32) / bytes_per_value(precision) * accesses);
   }
   const Device& device(DeviceId id) const { return cluster.devices[static_cast<std::size_t>(id)]; }
   /// A time that follows from the figures of a worker's device.
@@ -119,8 +125,10 @@ struct ShortenedStep {
 struct TrainingStep {
   CyclicTaskGraph graph;
   std::vector<DeviceMemory> memory;  ///< at least of the devices that need the most
-  std::int64_t steps = 1;        ///< of every worker in one iteration of the graph, each of them global_batch samples
-  std::string composition = {};  ///< what it was put together from, for people; empty if nothing was
+  std::int64_t steps = 1;         ///< of every worker in one iteration of the graph, each of them global_batch samples
+  std::int64_t input_shares = 0;  ///< among how many of those that read the network's input the batch is divided, all
+                                  ///< others reading the same again; 0: Strategy::batch_divisor()
+  std::string composition = {};   ///< what it was put together from, for people; empty if nothing was
   std::vector<std::string> notes = {};          ///< what is not quite as the study says, such as padding
   std::optional<ShortenedStep> shortened = {};  ///< if `graph` is not the whole step; everything else is of the whole
 };

@@ -1,6 +1,25 @@
 #include "sim/workload_trace.hpp"
 
+#include <algorithm>
+
 namespace epocast {
+
+Bytes LayerTrace::gradient_bytes() const {
+  Bytes sum;
+  for (const GradientTensor& tensor : gradients) sum += tensor.bytes;
+  return sum;
+}
+
+Bytes WorkloadTrace::gradient_bytes() const {
+  Bytes sum;
+  for (const auto& layer : layers) sum += layer.gradient_bytes();
+  return sum;
+}
+
+double WorkloadTrace::gradient_value_bytes() const {
+  const Bytes parameters = parameter_bytes();
+  return bytes_per_value(precision) * (parameters.value > 0 ? gradient_bytes() / parameters : 1);
+}
 
 Bytes WorkloadTrace::parameter_bytes() const {
   Bytes sum;
@@ -12,6 +31,10 @@ Bytes WorkloadTrace::kept_activation_bytes() const {
   Bytes sum;
   for (const auto& layer : layers) sum += layer.kept_activations;
   return sum;
+}
+
+bool WorkloadTrace::goes_back() const {
+  return std::ranges::any_of(layers, [](const LayerTrace& layer) { return layer.needs_gradient; });
 }
 
 DeviceTime WorkloadTrace::compute_time() const {

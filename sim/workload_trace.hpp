@@ -26,13 +26,17 @@ struct BasicPassTimes {
   Time backward_weights;
   Time update;          ///< applying the gradient to all of the layer's parameters
   Time recompute = {};  ///< a second forward pass, before backward, if it is in a segment (sim/recompute.hpp)
+  Time once = {};       ///< the part of `forward` that a second forward pass does not take again
+  Time copy_out = {};   ///< the part of `forward` that only waits for the link to the host
+  Time copy_in = {};    ///< the part of `backward_data` that does
 
+  Time forward_again() const { return forward - once; }
   Time backward() const { return recompute + backward_data + backward_weights; }
   Time total() const { return forward + backward() + update; }
 
   operator BasicPassTimes<DeviceTime>() const  // NOLINT(google-explicit-constructor)
       requires std::same_as<Time, Seconds> {
-    return {forward, backward_data, backward_weights, update, recompute};
+    return {forward, backward_data, backward_weights, update, recompute, once, copy_out, copy_in};
   }
 };
 
@@ -42,8 +46,9 @@ using LayerTimes = BasicPassTimes<DeviceTime>;  ///< on each kind of device
 /// Each pass's time of its own; `of` gives it: of(&LayerTimes::forward), ...
 template <class Of>
 LayerTimes each_pass(Of of) {
-  return {of(&LayerTimes::forward), of(&LayerTimes::backward_data), of(&LayerTimes::backward_weights),
-          of(&LayerTimes::update), of(&LayerTimes::recompute)};
+  return {of(&LayerTimes::forward),  of(&LayerTimes::backward_data), of(&LayerTimes::backward_weights),
+          of(&LayerTimes::update),   of(&LayerTimes::recompute),     of(&LayerTimes::once),
+          of(&LayerTimes::copy_out), of(&LayerTimes::copy_in)};
 }
 
 /// One gradient (= one parameter tensor) in bytes.
@@ -76,6 +81,16 @@ struct LayerTrace {
   Bytes frozen = {};      ///< parameters that training leaves as they are
   Bytes offloaded = {};   ///< kept for backward in the host's memory; not part of kept_activations
   int segment = -1;  ///< of layers that forget activations and compute them again, one after the other; -1: keeps them
+
+  Bytes gradient_bytes() const;  ///< of all gradients as they travel
+};
+
+/// How a device reaches the activations that it keeps in its host's memory.
+struct HostLink {
+  BytesPerSecond rate;   ///< each way; 0: all activations are on the device
+  Bytes buffer = {};     ///< of all passes under way together: what need not have left the device
+  bool overlaps = true;  ///< copies go on beside computing
+  bool any() const { return rate.value > 0; }
 };
 
 /// A whole network at one batch size.
@@ -85,10 +100,17 @@ struct WorkloadTrace {
   std::vector<LayerTrace> layers;  ///< same order and indices as Model::layers; the input layer takes no time
   Precision precision = Precision::fp32;
   bool state_on_host = false;  ///< the optimizer's state is in the host's memory, and so are updates
-  Bytes staging = {};          ///< of a device: offloaded activations on their way to the host or back
+  HostLink host_link = {};     ///< over which activations are offloaded
+  /// Of offloaded activations, what is on the device where it holds the network and has one pass under way. The times
+  /// of layers wait for the link as they do there.
+  Bytes staging = {};
 
   Bytes parameter_bytes() const;  ///< of those that are trained
+  Bytes gradient_bytes() const;   ///< of all gradients as they travel
+  /// Bytes of one gradient's value as it travels; a weight's in a network without parameters that are trained.
+  double gradient_value_bytes() const;
   Bytes kept_activation_bytes() const;
+  bool goes_back() const;           ///< whether something is trained, so that there are backward passes
   DeviceTime compute_time() const;  ///< sum over layers and passes
 };
 

@@ -13,8 +13,10 @@
 #include "strategies/bodies/mpmd_body.hpp"
 #include "strategies/partitioners/contiguous_split.hpp"
 #include "strategies/step/composition_text.hpp"
+#include "strategies/step/host_copies.hpp"
 #include "strategies/step/options.hpp"
 #include "strategies/step/part.hpp"
+#include "strategies/step/shared_table.hpp"
 #include "strategies/step/stage_memory.hpp"
 #include "strategies/synchronisation/all_reduce.hpp"
 
@@ -22,10 +24,6 @@ namespace epocast {
 namespace {
 
 constexpr double kMost = 1e5;  // stages, micro-batches
-
-bool offloads_activations(const WorkloadTrace& trace) {
-  return std::ranges::any_of(trace.layers, [](const LayerTrace& layer) { return layer.offloaded.value > 0; });
-}
 
 std::optional<int> count(const ConfigNode& options, const char* key) {
   if (!options.has(key)) return std::nullopt;
@@ -189,18 +187,26 @@ StepPlan Composition::plan_for(int stages, int micro_batches) const {
   return plan;
 }
 
-std::unique_ptr<MicroBatch> Composition::micro_batch_of(const StrategyContext& context, int micro_batches) const {
-  TraceSource source = context.micro_batch_trace(micro_batches);
-  if (recompute_)
+/// Whether copies to the host are reckoned by pass of a stage. A trace knows by layer how long it waits for them, but
+/// only where all of its layers are on one device, with one pass under way.
+bool Composition::copies_by_pass(const StepPlan& plan) const {
+  return recompute_ || plan.stages() > 1 || passes_under_way(plan).front() > 1;
+}
+
+std::unique_ptr<MicroBatch> Composition::micro_batch_of(const StrategyContext& context, const StepPlan& plan) const {
+  TraceSource source = context.micro_batch_trace(plan.micro_batches);
+  if (copies_by_pass(plan))
     source = [this, made = source](std::int64_t batch) {
       WorkloadTrace trace = made(batch);
+      take_out_copies(trace);
+      if (!recompute_) return trace;
       if (forgets(trace))
         throw options_.at("recompute")
             .error("memory.recompute already says what is forgotten and computed again; leave out one of the two");
       forget_everything(trace);
       return trace;
     };
-  return std::make_unique<MicroBatch>(std::move(source), context.global_batch / micro_batches,
+  return std::make_unique<MicroBatch>(std::move(source), context.global_batch / plan.micro_batches,
                                       splits_backward(schedule_));
 }
 
@@ -304,19 +310,25 @@ TrainingStep Composition::compile(const StrategyContext& whole) const {
       throw options_.at("gradients").error("one processor for all gradients and replicas of stages do not go together");
     const int stages = static_cast<int>(replicas.size());
     const int micro_batches = micro_batches_of(context.global_batch, stages, common_multiple(replicas));
-    Choice given{plan_for(stages, micro_batches), micro_batch_of(context, micro_batches), {}};
+    Choice given{plan_for(stages, micro_batches), {}, {}};
+    given.micro_batch = micro_batch_of(context, given.plan);
     given.plan.ranks = place_stages(context.workers, replicas);
     given.layout = given_layout(context, *given.micro_batch, given.plan, replicas);
     return given;
   };
   auto [plan, micro_batch, layout] = chosen();
   for (const int replicas : layout.replicas) plan.traces.push_back(&micro_batch->share(replicas));
-  if (gradients_ == GradientPlace::one_processor && offloads_activations(*plan.traces.front()))
+  const auto traces = share_tables(plan, layout.boundaries, context);  // which the plan refers to
+  if (gradients_ == GradientPlace::one_processor && plan.traces.front()->host_link.any())
     throw options_.at("gradients")
         .error(
             "one processor for all gradients is sent the activations, so that they cannot be in the host's memory; "
             "leave activations out of memory.offload");
+  // Nobody is sent activations for gradients that there are none of.
+  if (!plan.traces.front()->goes_back()) plan.gradients = GradientPlace::collocated;
   plan.chunks = make_chunks(plan.traces, layout.boundaries, splits_backward(schedule_));
+  std::vector<WorkloadTrace> with_copies;
+  if (plan.traces.front()->host_link.any() && copies_by_pass(plan)) with_copies = wait_for_copies(plan, context);
   plan.ranks = place_stages(context.workers, layout.replicas);
   plan.by_layer = mesh_ && plan.stages() == 1 && schedule_ == PipelineSchedule::one_f_one_b;
   if (divided) {
@@ -329,6 +341,7 @@ TrainingStep Composition::compile(const StrategyContext& whole) const {
   TrainingStep step;
   if (divided) step.notes = divided->notes;
   step.steps = round.steps;
+  step.input_shares = layout.replicas.front();
   step.composition = text(plan);
   if (plan.by_layer)
     step.memory = {{"worker", context.workers, replica_memory(*plan.traces.front(), context.optimizer)}};

@@ -74,8 +74,9 @@ class Composition final : public Strategy {
   int micro_batches_of(std::int64_t batch, int stages, int shares) const;
   std::vector<std::size_t> named_boundaries(const WorkloadTrace& trace, int chunks) const;
   StepPlan plan_for(int stages, int micro_batches) const;
-  /// Whose traces forget what a stage does not receive, if `recompute` is set.
-  std::unique_ptr<MicroBatch> micro_batch_of(const StrategyContext& context, int micro_batches) const;
+  bool copies_by_pass(const StepPlan& plan) const;
+  /// Whose traces forget what a stage does not receive, if `recompute` is set, and wait for no copies if stages do.
+  std::unique_ptr<MicroBatch> micro_batch_of(const StrategyContext& context, const StepPlan& plan) const;
   SplitLimits limits(const StrategyContext& context) const;
   bool splits_blocks(const WorkloadTrace& passes, int chunks) const;
   StageLayout given_layout(const StrategyContext& context, MicroBatch& micro_batch, const StepPlan& plan,

@@ -196,7 +196,8 @@ Composition::Choice Composition::best_layout(const StrategyContext& context) con
   for (int stages = stages_.value_or(1); stages <= most; ++stages)
     for (const int micro_batches : micro_batches_to_try(context.global_batch, stages)) {
       const std::int64_t samples = context.global_batch / micro_batches;
-      Choice choice{plan_for(stages, micro_batches), micro_batch_of(context, micro_batches), {}};
+      Choice choice{plan_for(stages, micro_batches), {}, {}};
+      choice.micro_batch = micro_batch_of(context, choice.plan);
       try {
         check_enough_layers(choice.micro_batch->share(1), stages);
         choice.layout = split_and_replicate(*choice.micro_batch, choice.plan, workers, limits(context));

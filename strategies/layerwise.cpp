@@ -324,8 +324,9 @@ TrainingStep Layerwise::compile(const StrategyContext& context) const {
   const std::shared_ptr<const OperatorNetwork> network = network_of(context, trace);
   TileTimes times(context, *network);
   const LayerwisePipeline stages = pipeline(context, *network);
-  const LayerwisePlan plan = make_plan(network, configurations(context, *network, times, stages), context.global_batch,
-                                       bytes_per_value(trace.precision), stages, search_.places);
+  LayerwisePlan plan = make_plan(network, configurations(context, *network, times, stages), context.global_batch,
+                                 bytes_per_value(trace.precision), stages, search_.places);
+  plan.gradient_bytes = trace.gradient_value_bytes();
   TrainingStep step = layerwise_step(context, plan, times, replay_);
   step.composition = text_of({.mesh = axes_of(stages, static_cast<int>(context.workers.size())),
                               .schedule = stages.schedule == PipelineSchedule::gpipe ? "gpipe" : "1f1b",

@@ -45,9 +45,15 @@ EntryInfo Encoding::added_to(EntryInfo info) {
   return info;
 }
 
-Encoding Encoding::of(Precision precision) const {
+Encoding Encoding::of(Precision precision) const { return of_values(bytes_per_value(precision), precision); }
+
+Encoding Encoding::of_gradients(const WorkloadTrace& trace) const {
+  return of_values(trace.gradient_value_bytes(), trace.precision);
+}
+
+Encoding Encoding::of_values(double bytes, Precision precision) const {
   Encoding out = *this;
-  out.value_bytes_ = bytes_per_value(precision);
+  out.value_bytes_ = bytes;
   if (method_ == Method::fp16 && out.value_bytes_ <= kHalf)
     throw options_->at("compression")
         .error(std::string("gradients of precision ") + to_string(precision) +

@@ -29,8 +29,10 @@ class Encoding {
   /// Adds them to those of a synchronisation.
   static EntryInfo added_to(EntryInfo info);
 
-  /// The same for gradients in another precision than fp32. Throws ConfigError if they are no larger than fp16.
+  /// The same for parameters of this precision, or for what replicas send of this trace's gradients, instead of fp32.
+  /// Throws ConfigError if they are no larger than fp16.
   Encoding of(Precision precision) const;
+  Encoding of_gradients(const WorkloadTrace& trace) const;
 
   bool any() const { return method_ != Method::none; }
   /// Whether codes can be summed on the way; else everybody gets those of all others and sums them.
@@ -49,12 +51,13 @@ class Encoding {
   Seconds decode_share_time(Bytes gradients, const Device& device, int workers) const;
 
  private:
+  Encoding of_values(double bytes, Precision precision) const;
   bool keeps_rest() const { return method_ == Method::one_bit || method_ == Method::top_k; }
 
   std::optional<ConfigNode> options_;  ///< none without compression
   Method method_ = Method::none;
   double share_ = 0;                                       ///< of the values that top_k sends
-  double value_bytes_ = bytes_per_value(Precision::fp32);  ///< of a gradient
+  double value_bytes_ = bytes_per_value(Precision::fp32);  ///< of what travels
 };
 
 }  // namespace epocast

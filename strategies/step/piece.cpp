@@ -28,7 +28,8 @@ class Filling {
       pieces_.push_back({.name = travels_alone() ? tensor.name : first_, .layers = {}});
     }
     ParameterPiece& piece = pieces_.back();
-    piece.bytes += tensor.bytes;
+    piece.gradients += tensor.bytes;
+    piece.bytes += layer.parameters * (tensor.bytes / layer.gradient_bytes());
     if (piece.layers.empty() || piece.layers.front() != l) {
       piece.layers.insert(piece.layers.begin(), l);
       piece.update += layer.times.update;
@@ -55,7 +56,7 @@ class Filling {
 
   bool opens_another(std::size_t l) const {
     if (pieces_.empty()) return true;
-    const Bytes filled = pieces_.back().bytes;
+    const Bytes filled = pieces_.back().gradients;
     const std::size_t before = pieces_.back().layers.front();
     switch (rule_.granularity) {
       case Granularity::tensor:
@@ -96,6 +97,7 @@ std::vector<ParameterPiece> pieces_of_layers(const WorkloadTrace& trace, Bytes s
     ParameterPiece& piece = pieces.back();
     piece.layers.push_back(l);
     piece.bytes += layer.parameters;
+    piece.gradients += layer.gradient_bytes();
     piece.frozen += layer.frozen;
     piece.update += layer.times.update;
     if (const std::string& first = trace.layers[piece.layers.front()].name; first != layer.name)

@@ -14,7 +14,8 @@ struct ParameterPiece {
   std::string name;                 ///< of the tensor or layer, of the first and last layer, or of a server's part
   std::vector<std::size_t> layers;  ///< with something in it, ascending: after the backward pass of the first of them
                                     ///< all gradients are there, and its forward pass is the first to need parameters
-  Bytes bytes = {};                 ///< of parameters that are trained, and as many of gradients
+  Bytes bytes = {};                 ///< of parameters that are trained
+  Bytes gradients = {};             ///< of their gradients as they travel, which may be in another precision
   Bytes frozen = {};                ///< of those that are not; of whole layers only
   DeviceTime update = {};           ///< of all parameters of these layers
   int server = 0;                   ///< that holds it
@@ -47,7 +48,8 @@ struct PieceRule {
 /// uninterrupted backward pass.
 std::vector<ParameterPiece> make_pieces(const WorkloadTrace& trace, const PieceRule& rule);
 
-/// Pieces of whole layers, of at least `size` bytes with frozen ones but for the last, in the model's order.
+/// Pieces of whole layers, of at least `size` bytes of parameters with frozen ones but for the last, in the model's
+/// order.
 std::vector<ParameterPiece> pieces_of_layers(const WorkloadTrace& trace, Bytes size);
 
 }  // namespace epocast

@@ -76,6 +76,13 @@ struct TrainingRound {
   bool own_versions = false;  ///< versions of parameters are counted by the synchronisation, where steps have an end
 };
 
+/// Where a layer's gradients may be summed with those that other stages have made of the same parameters.
+struct StageSum {
+  std::vector<TaskId> after = {};   ///< the replicas' own sums; none: as soon as the gradients are made
+  std::vector<TaskId> before = {};  ///< what takes the gradients, besides the update
+  int shares = 1;                   ///< of which each replica has one
+};
+
 /// One place's part of the synchronisation. Told what the place's program does while it is written, it adds its own
 /// tasks to it and remembers where; it ties them together at the end.
 class PlaceSynchronisation {
@@ -96,6 +103,8 @@ class PlaceSynchronisation {
   virtual Lanes update(int step) = 0;
   /// When all programs are complete.
   virtual void tie() {}
+  /// Of the round's last step. Asked for when all is tied.
+  virtual StageSum stage_sum(std::size_t /*layer*/) const { return {}; }
   /// What one device of the place needs more or less than one that keeps everything to itself.
   virtual void change(MemoryUse& /*use*/) const {}
   /// What it keeps elsewhere, such as on servers; on devices that train, on top of what they hold.

@@ -57,7 +57,7 @@ class ReducedPlace final : public PlaceSynchronisation {
         place_(place),
         graph_(place.stage.graph()),
         trace_(place.own_trace()),
-        compression_(compression.of(trace_.precision)),
+        compression_(place.replicas() > 1 ? compression.of_gradients(trace_) : compression),
         updates_(trace_.layers.size()) {
     if (place.replicas() > 1) buckets_ = make_pieces(trace_, settings.rule);
     made_.resize(buckets_.size());
@@ -79,9 +79,10 @@ class ReducedPlace final : public PlaceSynchronisation {
     for (std::size_t b = 0; b < buckets_.size(); ++b) {
       if (buckets_[b].layers.front() != layer) continue;
       if (compression_.any()) {
-        made_[b] = place_.stage.task_behind(
-            buckets_[b].name, on_each([&](const Device& d) { return compression_.encode_time(buckets_[b].bytes, d); }),
-            {"encode", place_.name() + buckets_[b].name});
+        made_[b] = place_.stage.task_behind(buckets_[b].name, on_each([&](const Device& d) {
+                                              return compression_.encode_time(buckets_[b].gradients, d);
+                                            }),
+                                            {"encode", place_.name() + buckets_[b].name});
       } else if (settings_.overlap) {
         made_[b] = place_.stage.cut(buckets_[b].name);
       }
@@ -95,7 +96,7 @@ class ReducedPlace final : public PlaceSynchronisation {
       const ParameterPiece& bucket = buckets_[b];
       if (made_[b].empty()) made_[b] = end;
       Collective sum =
-          compression_.sum(bucket.bytes, place_.context.collective, place_.stage.group(), place_.replicas());
+          compression_.sum(bucket.gradients, place_.context.collective, place_.stage.group(), place_.replicas());
       const TaskId reduced = graph_.collective_along(
           place_.along, communication_[b % communication_.size()], sum,
           {sum.op == CollectiveOp::all_reduce ? "all-reduce" : "all-gather", place_.name() + bucket.name});
@@ -136,6 +137,18 @@ class ReducedPlace final : public PlaceSynchronisation {
     return written;
   }
 
+  StageSum stage_sum(std::size_t layer) const override {
+    StageSum sum;
+    for (std::size_t b = 0; b < buckets_.size(); ++b) {
+      if (!std::ranges::binary_search(buckets_[b].layers, layer)) continue;
+      if (compression_.any())
+        sum.after.insert(sum.after.end(), decodings_[b].begin(), decodings_[b].end());
+      else
+        sum.after.push_back(reduced_[b]);
+    }
+    return sum;
+  }
+
  private:
   /// Only where layers' updates are tasks of their own.
   bool early() const { return settings_.update == UpdateTime::before_forward && place_.by_layer; }
@@ -147,8 +160,9 @@ class ReducedPlace final : public PlaceSynchronisation {
   void decode(std::size_t b) {
     if (decoded_[b]) return;
     decoded_[b] = true;
-    const DeviceTime time = on_each(
-        [&](const Device& device) { return compression_.decode_time(buckets_[b].bytes, device, place_.replicas()); });
+    const DeviceTime time = on_each([&](const Device& device) {
+      return compression_.decode_time(buckets_[b].gradients, device, place_.replicas());
+    });
     decodings_[b] = place_.stage.task(time, {"decode", place_.name() + buckets_[b].name});
   }
 

@@ -10,6 +10,7 @@ namespace {
 
 using enum CommitRule::Exchange;
 constexpr int kOptimizer = CommitRule::kOptimizer;
+constexpr double kStateValue = 4;  // bytes
 
 constexpr std::array kRules{
     CommitRule{"downpour",
@@ -41,6 +42,10 @@ constexpr std::array kRules{
                pull_then_push, false, false, 4, 3, 0, 0},
 };
 
+Encoding encoding(const CommitRule& rule, const ServerOptions& options, const WorkloadTrace& trace) {
+  return rule.sends_gradients ? options.compression.of_gradients(trace) : options.compression.of(trace.precision);
+}
+
 /// Parameters of one chunk of layers.
 class CommittedPlace final : public PlaceSynchronisation {
  public:
@@ -49,9 +54,12 @@ class CommittedPlace final : public PlaceSynchronisation {
         period_(period),
         place_(place),
         graph_(place.stage.graph()),
-        servers_(ServerSide::of(place, options)),
+        servers_(ServerSide::of(place, options, encoding(rule, options, place.trace))),
         updates_(servers_.trace(place.trace)),
-        pieces_(place_parameters(place.own_trace(), servers_.count(), options.placement, MessageGranularity::model)) {}
+        pieces_(place_parameters(place.own_trace(), servers_.count(), options.placement, MessageGranularity::model)) {
+    if (!rule.sends_gradients)
+      for (ParameterPiece& piece : pieces_) piece.gradients = piece.bytes;  // what is pushed
+  }
 
   void before_forward(std::size_t layer, const Turn& turn) override {
     if (turn.step == 0 && turn.first && layer == place_.chunk.first) start_ = place_.stage.mark("");
@@ -92,6 +100,8 @@ class CommittedPlace final : public PlaceSynchronisation {
     for (const ParameterPiece& piece : pieces_) exchange(piece);
   }
 
+  StageSum stage_sum(std::size_t /*layer*/) const override { return {.after = {}, .before = pushes_}; }
+
   void change(MemoryUse& use) const override {
     const Bytes own = place_.chunk.parameters;
     const bool updates_locally = !rule_.sends_gradients || period_ > 1;
@@ -101,12 +111,19 @@ class CommittedPlace final : public PlaceSynchronisation {
   }
 
   std::vector<DeviceMemory> elsewhere() const override {
-    return servers_.memory(pieces_, place_.parts(),
-                           rule_.server_state_values == kOptimizer ? optimizer_state_values(place_.context.optimizer)
-                                                                   : rule_.server_state_values);
+    const Precision precision = place_.trace.precision;
+    const double bytes = rule_.server_state_values == kOptimizer
+                             ? optimizer_bytes_per_value(place_.context.optimizer, precision)
+                             : kStateValue * rule_.server_state_values + master_bytes_per_value(precision);
+    return servers_.memory(pieces_, place_.parts(), bytes / bytes_per_value(precision));
   }
 
  private:
+  /// A server's copy of parameters, in fp32.
+  Bytes held(const ParameterPiece& piece) const {
+    return piece.bytes * (kStateValue / bytes_per_value(place_.trace.precision));
+  }
+
   /// In which a worker reads and writes its parameters so many times.
   DeviceTime own_time(int accesses) const {
     return place_.context.on_each_worker(
@@ -127,12 +144,13 @@ class CommittedPlace final : public PlaceSynchronisation {
     const TaskChain pull = servers_.pull(piece), push = servers_.push(piece);
     const Seconds work = rule_.commit_accesses == kOptimizer
                              ? servers_.update_time(piece, updates_)
-                             : servers_.memory_time(piece.server, piece.bytes, rule_.commit_accesses);
+                             : servers_.memory_time(piece.server, held(piece), rule_.commit_accesses);
     TaskId applied = graph_.compute_for(place_.stage.group(), queue, servers_.receive_time(piece) + work,
                                         {rule_.waits_for_all ? "accumulate" : "apply", piece.name});
     graph_.after(push.last, applied);
+    pushes_.push_back(push.first);
     if (rule_.waits_for_all) {
-      const Bytes all = piece.bytes * place_.parts();
+      const Bytes all = held(piece) * place_.parts();
       const TaskId round =
           graph_.compute(queue, servers_.memory_time(piece.server, all, rule_.round_accesses), {"average", piece.name});
       graph_.after(applied, round);
@@ -175,6 +193,7 @@ class CommittedPlace final : public PlaceSynchronisation {
   TaskId made_{};                     ///< last task before an exchange is prepared
   TaskId last_{};                     ///< of a step
   TaskId sent_{};                     ///< after which a commit may be sent
+  std::vector<TaskId> pushes_;        ///< by piece
 };
 
 }  // namespace

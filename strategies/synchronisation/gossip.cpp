@@ -73,7 +73,9 @@ class GossipPlace final : public PlaceSynchronisation {
     }
   }
 
-  void change(MemoryUse& use) const override { use.parameters += place_.chunk.parameters; }  // the neighbour's
+  void change(MemoryUse& use) const override {
+    for (Bytes* bytes : {&use.parameters, &use.passing}) *bytes += place_.chunk.parameters;  // the neighbour's
+  }
 
  private:
   /// With overlap, the first update after an exchange waits for it.

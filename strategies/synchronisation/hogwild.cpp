@@ -13,7 +13,7 @@ class SharedMemoryPlace final : public PlaceSynchronisation {
       : place_(place),
         graph_(place.stage.graph()),
         memory_(memory_of(node)),
-        time_(place.chunk.parameters * optimizer_accesses(place.context.optimizer) / bandwidth) {}
+        time_(place.context.update_bytes(place.chunk.parameters, place.trace.precision) / bandwidth) {}
 
   void before_forward(std::size_t layer, const Turn& turn) override {
     if (turn.first && layer == place_.chunk.first) read_ = place_.stage.mark("");

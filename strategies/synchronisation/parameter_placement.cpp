@@ -12,13 +12,16 @@ std::vector<ParameterPiece> divide(const WorkloadTrace& trace, bool by_tensor) {
     const LayerTrace& layer = trace.layers[l];
     if (layer.parameters.value <= 0) continue;
     if (!by_tensor) {
-      pieces.push_back({.name = layer.name, .layers = {l}, .bytes = layer.parameters});
+      pieces.push_back(
+          {.name = layer.name, .layers = {l}, .bytes = layer.parameters, .gradients = layer.gradient_bytes()});
       continue;
     }
-    Bytes all;
-    for (const GradientTensor& tensor : layer.gradients) all += tensor.bytes;
+    const Bytes all = layer.gradient_bytes();
     for (const GradientTensor& tensor : layer.gradients)
-      pieces.push_back({.name = tensor.name, .layers = {l}, .bytes = layer.parameters * (tensor.bytes / all)});
+      pieces.push_back({.name = tensor.name,
+                        .layers = {l},
+                        .bytes = layer.parameters * (tensor.bytes / all),
+                        .gradients = tensor.bytes});
   }
   return pieces;
 }
@@ -31,6 +34,7 @@ std::vector<ParameterPiece> place(const std::vector<ParameterPiece>& whole, int 
   for (ParameterPiece piece : whole) {
     if (placement == ParameterPlacement::even) {
       piece.bytes = piece.bytes / servers;
+      piece.gradients = piece.gradients / servers;
       for (piece.server = 0; piece.server < servers; ++piece.server) pieces.push_back(piece);
       continue;
     }
@@ -56,6 +60,7 @@ std::vector<ParameterPiece> place_parameters(const WorkloadTrace& trace, int ser
     for (const ParameterPiece& piece : pieces) {
       if (piece.server != s) continue;
       whole.bytes += piece.bytes;
+      whole.gradients += piece.gradients;
       whole.layers.push_back(piece.layers.front());
     }
     if (!whole.layers.empty()) merged.push_back(std::move(whole));

@@ -48,13 +48,14 @@ class ServedPlace final : public PlaceSynchronisation {
         place_(place),
         graph_(place.stage.graph()),
         workers_(place.stage.group()),
-        servers_(ServerSide::of(place, settings.servers)),
+        servers_(ServerSide::of(place, settings.servers, settings.servers.compression.of_gradients(place.trace))),
         updates_(servers_.trace(place.trace)),
         pieces_(
             place_parameters(place.own_trace(), servers_.count(), settings.servers.placement, settings.granularity)),
         needed_(place.trace.layers.size()),
         made_(place.trace.layers.size()),
-        is_first_(place.trace.layers.size(), false) {
+        is_first_(place.trace.layers.size(), false),
+        pushes_(place.trace.layers.size()) {
     for (const ParameterPiece& piece : pieces_) is_first_[piece.layers.front()] = true;
     if (settings.by_node) node_.extent = static_cast<std::uint32_t>(*place.replicas_on_node());
   }
@@ -102,12 +103,14 @@ class ServedPlace final : public PlaceSynchronisation {
     for (const ParameterPiece& piece : pieces_) serve(piece);
   }
 
+  StageSum stage_sum(std::size_t layer) const override { return {.after = {}, .before = pushes_[layer]}; }
+
   void change(MemoryUse& use) const override {
     use.state_of(place_.trace) -= place_.optimizer_state();  // the servers keep it
   }
 
   std::vector<DeviceMemory> elsewhere() const override {
-    return servers_.memory(pieces_, place_.parts(), optimizer_state_values(place_.context.optimizer));
+    return servers_.memory(pieces_, place_.parts(), optimizer_share(place_.context.optimizer, place_.trace));
   }
 
  private:
@@ -126,6 +129,7 @@ class ServedPlace final : public PlaceSynchronisation {
     const QueueId queue = servers_.queue(piece.server);
     ParameterPiece share = piece;  // that a device pushes and pulls
     share.bytes = share.bytes / node_.extent;
+    share.gradients = share.gradients / node_.extent;
     TaskChain pull = servers_.pull(share), push = servers_.push(share);
     if (node_.extent > 1) {
       const TaskId summed = within_node(CollectiveOp::reduce_scatter, piece, "sum in node");
@@ -149,6 +153,7 @@ class ServedPlace final : public PlaceSynchronisation {
       if (!overlaps() || !pulls_first) graph_.after(end, push.first);
     if (overlaps()) graph_.after(made_[first], push.first);
 
+    for (const std::size_t layer : piece.layers) pushes_[layer].push_back(push.first);
     const TaskId updated = update(piece, share, push, queue, start_.value_or(pull.first), next);
     graph_.after(updated, start_.value_or(pull.first), next);
     if (start_) graph_.after(*start_, pull.first);
@@ -162,7 +167,8 @@ class ServedPlace final : public PlaceSynchronisation {
   }
 
   TaskId within_node(CollectiveOp op, const ParameterPiece& piece, const char* operation) {
-    return place_.stage.collective(op, node_, place_.communication(operation), piece.bytes, {operation, piece.name});
+    const Bytes bytes = op == CollectiveOp::reduce_scatter ? piece.gradients : piece.bytes;
+    return place_.stage.collective(op, node_, place_.communication(operation), bytes, {operation, piece.name});
   }
 
   /// At the server, to which each device sends its share of the piece. `pulled`: what the next step begins with, so
@@ -172,7 +178,7 @@ class ServedPlace final : public PlaceSynchronisation {
     const Seconds received = servers_.receive_time(share), update = servers_.update_time(piece, updates_);
     // With bound 0 all gradients of a step are there before anybody pulls: the server may sum them and update once.
     if (settings_.staleness == 0) {
-      const Seconds sum = servers_.memory_time(piece.server, share.bytes, kAccumulationAccesses);
+      const Seconds sum = servers_.memory_time(piece.server, share.gradients, kAccumulationAccesses);
       const TaskId summing = graph_.compute_for(workers_, queue, received + sum, {"accumulate", piece.name});
       const TaskId updated = graph_.compute(queue, update * place_.parts(), {"update", piece.name});
       graph_.after(push.last, summing);
@@ -206,6 +212,7 @@ class ServedPlace final : public PlaceSynchronisation {
   std::vector<std::optional<std::size_t>> needed_;  ///< by layer: mark of the step's first pass
   std::vector<TaskId> made_;                        ///< by layer: after which the gradients of a piece are there
   std::vector<bool> is_first_;                      ///< by layer: of a piece
+  std::vector<std::vector<TaskId>> pushes_;         ///< by layer: of what its gradients travel in
   std::string passed_;                              ///< layer before, of the first pass
   std::vector<TaskId> ends_;                        ///< of backward passes
   std::optional<TaskId> begin_, start_, updated_;

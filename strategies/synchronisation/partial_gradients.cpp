@@ -63,7 +63,7 @@ class PartialPlace final : public PostedPlace {
     if (!turn.last || !unit_at_[layer]) return;
     const std::size_t u = *unit_at_[layer];
     if (!by_errors(u))
-      wait_for(u, post(adds_up_itself() ? all_to_all : reduce_scatter, own(pairwise), units_[u].bytes,
+      wait_for(u, post(adds_up_itself() ? all_to_all : reduce_scatter, own(pairwise), units_[u].gradients,
                        adds_up_itself() ? "gradients" : "", units_[u].name));
     if (overlap_ == Overlap::none) apply(u);
   }
@@ -79,6 +79,12 @@ class PartialPlace final : public PostedPlace {
   void tie() override {
     if (overlap_ != Overlap::next_forward) return;
     for (std::size_t u = 0; u < units_.size(); ++u) tie_to_next(parameters_[u], first_use_[u]);
+  }
+
+  StageSum stage_sum(std::size_t layer) const override {
+    for (std::size_t u = 0; u < units_.size(); ++u)
+      if (std::ranges::binary_search(units_[u].layers, layer)) return {.after = inputs_[u]};
+    return {};
   }
 
   void change(MemoryUse& use) const override {
@@ -117,7 +123,7 @@ class PartialPlace final : public PostedPlace {
       compute(whole_batch().layers[unit.layers.front()].times.backward_weights * (1 / replicas()), "gradient",
               unit.name);
     else if (adds_up_itself() && replicas() > 1)
-      compute(sum_time(unit.bytes), "sum", unit.name);
+      compute(sum_time(unit.gradients), "sum", unit.name);
     compute(unit.update / replicas(), "update", unit.name);
     parameters_[u] = post(all_gather, own(ring), unit.bytes, "parameters", unit.name);
   }

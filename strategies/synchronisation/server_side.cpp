@@ -6,15 +6,15 @@
 
 namespace epocast {
 
-ServerSide& ServerSide::of(const ParameterPlace& place, const ServerOptions& options) {
-  return place.stage.common<ServerSide>([&] { return std::make_shared<ServerSide>(place, options); });
+ServerSide& ServerSide::of(const ParameterPlace& place, const ServerOptions& options, const Encoding& compression) {
+  return place.stage.common<ServerSide>([&] { return std::make_shared<ServerSide>(place, options, compression); });
 }
 
-ServerSide::ServerSide(const ParameterPlace& place, const ServerOptions& options)
+ServerSide::ServerSide(const ParameterPlace& place, const ServerOptions& options, const Encoding& compression)
     : graph_(place.stage.graph()),
       context_(place.context),
       options_(options),
-      compression_(options.compression.of(place.trace.precision)),
+      compression_(compression),
       devices_(place.stage.ranks().devices),
       workers_(place.stage.group()) {
   CyclicTaskGraph& graph = graph_;
@@ -97,7 +97,7 @@ TaskChain ServerSide::pull(const ParameterPiece& whole) {
 TaskChain ServerSide::push(const ParameterPiece& whole) {
   TaskChain chain;
   ParameterPiece piece = whole;
-  piece.bytes = compression_.compressed(whole.bytes);
+  piece.bytes = compression_.compressed(whole.gradients);
   chain.first = chain.last = transfer(at(piece.server), true, piece);
   if (!moves(piece.server) || !copies()) return chain;
   chain.first = copy(pack_, piece, "pack");
@@ -107,14 +107,15 @@ TaskChain ServerSide::push(const ParameterPiece& whole) {
 
 DeviceTime ServerSide::encode_time(const ParameterPiece& piece) const {
   if (!moves(piece.server)) return {};
-  return context_.on_each_worker([&](const Device& device) { return compression_.encode_time(piece.bytes, device); });
+  return context_.on_each_worker(
+      [&](const Device& device) { return compression_.encode_time(piece.gradients, device); });
 }
 
 Seconds ServerSide::receive_time(const ParameterPiece& piece) const {
-  const Seconds taken = service_time(compression_.compressed(piece.bytes));
+  const Seconds taken = service_time(compression_.compressed(piece.gradients));
   if (!encodes() || !moves(piece.server)) return taken;
   const DeviceId device = at(piece.server).device;
-  return taken + compression_.decode_time(piece.bytes, context_.device(device), 1);
+  return taken + compression_.decode_time(piece.gradients, context_.device(device), 1);
 }
 
 Seconds ServerSide::memory_time(int server, Bytes bytes, int accesses) const {
@@ -143,7 +144,7 @@ Seconds ServerSide::update_time(const ParameterPiece& piece, const WorkloadTrace
 }
 
 std::vector<DeviceMemory> ServerSide::memory(const std::vector<ParameterPiece>& pieces, int parts,
-                                             int state_values) const {
+                                             double state_share) const {
   std::vector<DeviceMemory> out;
   for (const Server& server : servers_) out.push_back({server.name, {server.device}, {}});
   for (const ParameterPiece& piece : pieces) {
@@ -151,7 +152,7 @@ std::vector<DeviceMemory> ServerSide::memory(const std::vector<ParameterPiece>& 
     const Bytes held = piece.bytes * parts;
     use.parameters += held;
     use.gradients += held;
-    use.optimizer_state += held * state_values;
+    use.optimizer_state += held * state_share;
   }
   return out;
 }

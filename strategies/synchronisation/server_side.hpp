@@ -20,9 +20,10 @@ struct TaskChain {
 class ServerSide {
  public:
   /// Those of the stage that a place is on: the first of the stage's places makes them. What servers keep from workers
-  /// on their hosts slows these down. Throws ConfigError for options that do not fit the context.
-  static ServerSide& of(const ParameterPlace& place, const ServerOptions& options);
-  ServerSide(const ParameterPlace& place, const ServerOptions& options);
+  /// on their hosts slows these down. `compression` is of what workers push, in its precision. Throws ConfigError for
+  /// options that do not fit the context.
+  static ServerSide& of(const ParameterPlace& place, const ServerOptions& options, const Encoding& compression);
+  ServerSide(const ParameterPlace& place, const ServerOptions& options, const Encoding& compression);
 
   int count() const { return static_cast<int>(servers_.size()); }
   QueueId queue(int server) const { return at(server).queue; }
@@ -33,8 +34,8 @@ class ServerSide {
 
   /// Every worker gets a piece from its server: given out by the server, sent, copied by the worker.
   TaskChain pull(const ParameterPiece& piece);
-  /// Every worker sends as much, or what compression leaves of it, to the piece's server: copied by the worker, sent.
-  /// Taking it in is receive_time().
+  /// Every worker sends the piece's gradients, or what compression leaves of them, to its server: copied by the worker,
+  /// sent. Taking it in is receive_time().
   TaskChain push(const ParameterPiece& piece);
 
   /// Whether workers must encode what they push.
@@ -50,9 +51,9 @@ class ServerSide {
   /// Time in which a piece's server updates it as a device that trains would: its layers' update times in trace(), in
   /// proportion to the share of them that it holds.
   Seconds update_time(const ParameterPiece& piece, const WorkloadTrace& on_servers) const;
-  /// What servers hold of pieces, of which there are so many parts: parameters, one gradient and `state_values` of
-  /// state per parameter.
-  std::vector<DeviceMemory> memory(const std::vector<ParameterPiece>& pieces, int parts, int state_values) const;
+  /// What servers hold of pieces, of which there are so many parts: parameters, one gradient and `state_share` times
+  /// as much state.
+  std::vector<DeviceMemory> memory(const std::vector<ParameterPiece>& pieces, int parts, double state_share) const;
 
  private:
   struct Server {

@@ -30,7 +30,7 @@ class ShardedPlace final : public PlaceSynchronisation {
   /// `shards`: of the place's replicas, so many in a row own one copy together. REQUIRES: it divides them.
   ShardedPlace(const Sharded::Settings& settings, const Encoding& compression, const ParameterPlace& place, int shards)
       : settings_(settings),
-        compression_(compression.of(place.trace.precision)),
+        compression_(shards > 1 ? compression.of_gradients(place.trace) : compression),
         place_(place),
         graph_(place.stage.graph()),
         units_(pieces_of_layers(place.own_trace(), settings.unit)),
@@ -39,7 +39,8 @@ class ShardedPlace final : public PlaceSynchronisation {
         copies_{place.along.stride * static_cast<std::uint32_t>(shards),
                 place.along.extent / static_cast<std::uint32_t>(shards)},
         unit_ending_at_(place.trace.layers.size(), kNone),
-        unit_starting_at_(place.trace.layers.size(), kNone) {
+        unit_starting_at_(place.trace.layers.size(), kNone),
+        summed_(units_.size()) {
     // Layers without parameters go with what is before them.
     for (std::size_t u = 0; u < units_.size(); ++u) {
       unit_starting_at_[u == 0 ? place.chunk.first : units_[u].layers.front()] = u;
@@ -112,26 +113,43 @@ class ShardedPlace final : public PlaceSynchronisation {
       if (!scatter.turn.last) continue;
       const TaskId summed = sum_over_copies(scattered, scatter);
       after(summed, compression_.any() ? decodings_[scatter.unit] : updates_[scatter.unit]);
+      summed_[scatter.unit] = compression_.any() ? decodings_[scatter.unit] : Lanes{summed};
     }
     for (std::size_t p = 0; p < passes_.size(); ++p) gather(p);
   }
 
+  StageSum stage_sum(std::size_t layer) const override {
+    for (std::size_t u = 0; u < units_.size(); ++u)
+      if (std::ranges::binary_search(units_[u].layers, layer))
+        return {.after = summed_[u], .before = {}, .shares = shards_};
+    return {};
+  }
+
   void change(MemoryUse& use) const override {
-    if (shards_ == 1) return;
     const Bytes own = place_.chunk.parameters;
     const double share = 1.0 / shards_;
-    use.state_of(place_.trace) -= place_.optimizer_state() * (1 - share);
     const auto trained = [](const ParameterPiece& unit) { return unit.bytes; };
-    if (settings_.stage >= 2) use.gradients += largest_window(units_, 1, trained) - own * (1 - share);
+    const bool leave = settings_.stage >= 2 && place_.trace.state_on_host;
+    if (leave) {
+      // A unit's gradients leave as soon as they are summed (Ren et al. 2021, section 4.1). The host has this replica's
+      // share of all, which the next step does without.
+      use.gradients += largest_window(units_, 1, trained) - own;
+      use.on_host += own * share;
+      use.passing += own * share;
+    }
+    if (shards_ == 1) return;
+    use.state_of(place_.trace) -= place_.optimizer_state() * (1 - share);
+    if (settings_.stage >= 2 && !leave) use.gradients += largest_window(units_, 1, trained) - own * (1 - share);
     if (settings_.stage < 3) return;
-    use.parameters += largest_window(units_, settings_.reshard ? ahead() : units_.size(), gathered_bytes) -
-                      (own + place_.chunk.frozen) * (1 - share);
+    const Bytes window = largest_window(units_, settings_.reshard ? ahead() : units_.size(), gathered_bytes);
+    use.parameters += window - (own + place_.chunk.frozen) * (1 - share);
+    use.passing += window;
   }
 
  private:
   Lanes encode(const ParameterPiece& unit) {
     return place_.stage.task_behind(unit.name, place_.context.on_each_worker([&](const Device& device) {
-      return compression_.encode_time(unit.bytes, device);
+      return compression_.encode_time(unit.gradients, device);
     }),
                                     {"encode", place_.name() + unit.name});
   }
@@ -140,8 +158,9 @@ class ShardedPlace final : public PlaceSynchronisation {
   void decode(std::size_t u) {
     if (!compression_.any() || shards_ == 1) return;
     const double times = settings_.stage >= 2 ? place_.micro_batches : 1;
-    const DeviceTime time = place_.context.on_each_worker(
-        [&](const Device& device) { return compression_.decode_share_time(units_[u].bytes, device, shards_) * times; });
+    const DeviceTime time = place_.context.on_each_worker([&](const Device& device) {
+      return compression_.decode_share_time(units_[u].gradients, device, shards_) * times;
+    });
     decodings_[u] = place_.stage.task(time, {"decode", place_.name() + units_[u].name});
   }
 
@@ -160,6 +179,10 @@ class ShardedPlace final : public PlaceSynchronisation {
     Lanes made;
   };
 
+  /// Whether a backward pass reads the unit's parameters: something at or before them is trained.
+  bool goes_back(const ParameterPiece& unit) const {
+    return std::ranges::any_of(unit.layers, [&](std::size_t l) { return place_.trace.layers[l].needs_gradient; });
+  }
   bool in_pass() const { return settings_.stage == 3; }
   bool gathers_again() const { return in_pass() && settings_.reshard; }
   /// Whether parameters come just before this pass.
@@ -177,7 +200,7 @@ class ShardedPlace final : public PlaceSynchronisation {
   TaskId communicate(CollectiveOp op, const char* operation, std::size_t u, const Turn& turn) {
     const int shown = place_.micro_batches > 1 ? turn.micro_batch : -1;
     return place_.stage.collective(op, sharers_, communication_,
-                                   op != CollectiveOp::all_gather ? compression_.compressed(units_[u].bytes)
+                                   op != CollectiveOp::all_gather ? compression_.compressed(units_[u].gradients)
                                    : in_pass()                    ? gathered_bytes(units_[u])
                                                                   : units_[u].bytes,
                                    {operation, place_.name() + units_[u].name, shown});
@@ -188,7 +211,7 @@ class ShardedPlace final : public PlaceSynchronisation {
     if (copies_.extent < 2) return scattered;
     const ParameterPiece& unit = units_[scatter.unit];
     const TaskId summed = place_.stage.collective(
-        CollectiveOp::all_reduce, copies_, communication_, unit.bytes / shards_,
+        CollectiveOp::all_reduce, copies_, communication_, unit.gradients / shards_,
         {"all-reduce", place_.name() + unit.name, place_.micro_batches > 1 ? scatter.turn.micro_batch : -1});
     graph_.after(scattered, summed);
     return summed;
@@ -213,6 +236,7 @@ class ShardedPlace final : public PlaceSynchronisation {
     for (std::size_t i = 0; i < pass.marks.size(); ++i) {
       const std::size_t u = pass.backward ? units_.size() - 1 - i : i;
       if (!in_pass() && !(units_[u].bytes.value > 0)) continue;  // nothing changed
+      if (pass.backward && !goes_back(units_[u])) continue;
       const TaskId gathered =
           communicate(CollectiveOp::all_gather, pass.backward ? "all-gather again" : "all-gather", u, pass.turn);
       if (before) graph_.after(*before, gathered);
@@ -240,6 +264,7 @@ class ShardedPlace final : public PlaceSynchronisation {
   std::vector<GatheredPass> passes_;                            ///< in the program's order
   std::vector<Scatter> scatters_;
   std::vector<Lanes> updates_, decodings_;  ///< by unit
+  std::vector<Lanes> summed_;               ///< by unit: its gradients, over all replicas
 };
 
 }  // namespace

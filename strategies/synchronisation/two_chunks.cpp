@@ -32,7 +32,8 @@ Roles assign_roles(const WorkloadTrace& trace, int k, int f, const ConfigNode& o
         "{} layers in the first chunk, but '{}' has {} that count (with weights, and pooling); set k to at most {}", k,
         trace.model, counted, counted));
   for (std::size_t l = 0; l < trace.layers.size(); ++l)
-    if (trace.layers[l].kind == LayerKind::fully_connected && ++fully_connected <= f) roles.replicated[l] = true;
+    if (trace.layers[l].kind == LayerKind::fully_connected && ++fully_connected <= f)
+      roles.replicated[l] = !trace.layers[l].gradients.empty();  // frozen layers have none
   if (fully_connected < f)
     throw options.at("f").error(
         fmt::format("{} replicated layers, but '{}' has {} fully connected; set f to at most {}", f, trace.model,
@@ -68,12 +69,12 @@ class TwoChunkPlace final : public PostedPlace {
   }
 
   Lanes update(int /*step*/) override {
-    const std::optional<TaskId> second = post_chunk(place().chunk.first, first_chunk_, "chunk 2");
+    second_ = post_chunk(place().chunk.first, first_chunk_, "chunk 2");
     wait(first_);
-    if (first_chunk_ == place().chunk.last) after_first_chunk(second);
+    if (first_chunk_ == place().chunk.last) after_first_chunk();
     for (std::size_t l = place().chunk.last; l-- > place().chunk.first;) {
       if (!roles_.replicated[l]) compute(trace().layers[l].times.update, "update", trace().layers[l].name);
-      if (l == first_chunk_) after_first_chunk(second);
+      if (l == first_chunk_) after_first_chunk();
     }
     return ended();
   }
@@ -81,6 +82,11 @@ class TwoChunkPlace final : public PostedPlace {
   void tie() override {
     for (const Gathered& own : gathered_)
       for (const std::optional<TaskId>& posted : own.posted) tie_to_next(posted, own.delayed_update);
+  }
+
+  StageSum stage_sum(std::size_t layer) const override {
+    const std::optional<TaskId> posted = layer < first_chunk_ ? second_ : first_;
+    return posted && !roles_.replicated[layer] ? StageSum{.after = {*posted}} : StageSum{};
   }
 
   void change(MemoryUse& use) const override {
@@ -103,8 +109,8 @@ class TwoChunkPlace final : public PostedPlace {
     return post(all_reduce, place().context.collective.algorithm, bytes, "", name);
   }
 
-  void after_first_chunk(std::optional<TaskId> second) {
-    wait(second);
+  void after_first_chunk() {
+    wait(second_);
     for (Gathered& own : gathered_)
       own.posted.push_back(post(all_gather, ring, trace().layers[own.layer].output * replicas() * place().micro_batches,
                                 "errors", trace().layers[own.layer].name));
@@ -113,7 +119,7 @@ class TwoChunkPlace final : public PostedPlace {
   Roles roles_;
   std::size_t first_chunk_;  ///< of the place's layers
   std::vector<Gathered> gathered_;
-  std::optional<TaskId> first_;
+  std::optional<TaskId> first_, second_;  ///< of the chunks
 };
 
 }  // namespace

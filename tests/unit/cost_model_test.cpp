@@ -190,6 +190,26 @@ TEST_CASE("an anchored step takes the given time; shares stay") {
   CHECK(make_trace(net, *two, 32, slow).compute_time().longest() > Seconds(2));
 }
 
+TEST_CASE("of a network whose layers are not known, passes take in proportion to their samples") {
+  Model net = mlp();
+  net.opaque = true;
+  const Device on = device();
+  const auto anchored = make("{step_time: {batch: 32, time: 1.9 s}}", net, on);
+  const auto [update, passes] = [&] {
+    Seconds updates, all;
+    for (const LayerTrace& layer : make_trace(net, *anchored, 32, on).layers) {
+      updates += layer.times.update.longest();
+      all += layer.times.total().longest();
+    }
+    return std::pair(updates.value, (all - updates).value);
+  }();
+  for (const int batch : {1, 8, 32, 100}) {
+    CAPTURE(batch);
+    CHECK(make_trace(net, *anchored, batch, on).compute_time().longest().value ==
+          Approx(update + passes * batch / 32).epsilon(kRounding));
+  }
+}
+
 TEST_CASE("measured times are returned as they are, interpolated between batches, with a caveat outside") {
   const Model net = mlp();
   const MeasuredTable table(timings("fc1,fully_connected,10,2,0,4,0.5\n"

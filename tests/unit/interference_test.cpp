@@ -166,26 +166,29 @@ TEST_CASE("a message longer than the window goes in parts, each with its notice"
       }
 }
 
-TEST_CASE("messages to a node's processors take no kernels, those between devices do") {
+TEST_CASE("messages between devices that compute take kernels, those to a node's processors or a lone server do not") {
   // A 0..1, a message of 2 s after it, B 1..6 at half speed while the message is under way; 1..5 if copy engines move
   // it.
-  CyclicTaskGraph graph;
-  const GroupId worker = graph.add_group("worker", {0}), server = graph.add_group("server", {1});
-  const QueueId compute = graph.add_queue("compute", worker, QueueRole::compute, Discipline::program_order);
-  const TaskId a = graph.compute(compute, Seconds(1), {"A", ""});
-  const TaskId b = graph.compute(compute, Seconds(4), {"B", ""});
-  const TaskId push = graph.transfer(worker, QueueId::none, {worker, server, Bytes(2e9)}, {"push", ""});
-  graph.after(a, push);
-  graph.after(push, a, 1);
-  graph.after(b, a, 1);
-  const testing::Star star(2, 1e9, 0);
-  for (const bool processors : {false, true}) {
+  for (const auto& [processors, computes] : {std::pair{false, true}, {true, true}, {false, false}}) {
+    CyclicTaskGraph graph;
+    const GroupId worker = graph.add_group("worker", {0}), server = graph.add_group("server", {1});
+    if (computes)
+      graph.compute(graph.add_queue("other", server, QueueRole::compute, Discipline::program_order), Seconds(5),
+                    {"C", ""});
+    const QueueId compute = graph.add_queue("compute", worker, QueueRole::compute, Discipline::program_order);
+    const TaskId a = graph.compute(compute, Seconds(1), {"A", ""});
+    const TaskId b = graph.compute(compute, Seconds(4), {"B", ""});
+    const TaskId push = graph.transfer(worker, QueueId::none, {worker, server, Bytes(2e9)}, {"push", ""});
+    graph.after(a, push);
+    graph.after(push, a, 1);
+    graph.after(b, a, 1);
+    const testing::Star star(2, 1e9, 0);
     Cluster cluster = star.cluster();
     cluster.devices[1].trains = !processors;
     const ExecutionResult result = testing::simulate(
         cluster, graph, {.iterations = 3, .exact = true, .costs = {.interference = 0.5}, .record_timeline = true});
     CHECK(interval(graph, result, "push").end == Approx(3));
-    CHECK(interval(graph, result, "B").end == Approx(processors ? 5 : 6));
+    CHECK(interval(graph, result, "B").end == Approx(processors || !computes ? 5 : 6));
   }
 }
 

@@ -1,6 +1,9 @@
 // Sharded data parallelism on two workers and two layers, worked out by hand. All times are in ms. Half an all-reduce
 // of n MB between two ranks takes 1 + n/2: reduce-scatter and all-gather of A (10 MB) take 6, of B (20 MB) 11. Each
 // worker updates half: A 0.5, B 1, so that it computes 101.5.
+#include <algorithm>
+#include <utility>
+
 #include "tests/support/hand_timeline.hpp"
 
 namespace epocast::sharded_data_parallel_test {
@@ -98,6 +101,31 @@ TEST_CASE("stage 3 without resharding: gathered once", "[sharded]") {
           {"update B", 107, 108},
           {"update A", 113, 113.5}},
          101.5});
+}
+
+TEST_CASE("stage 3: what no backward pass reads is not gathered again", "[sharded]") {
+  const Cluster cluster = testing::cluster_of(2);
+  const auto gathered_again = [&](std::size_t frozen) {  // so many layers, from the first on
+    const TraceSource source = [frozen](std::int64_t batch) {
+      WorkloadTrace trace = testing::two_layers(batch);
+      for (std::size_t l = 1; l <= frozen; ++l) {
+        LayerTrace& layer = trace.layers[l];
+        layer.frozen = std::exchange(layer.parameters, Bytes(0));
+        layer.gradients.clear();
+        layer.needs_gradient = false;
+        layer.times = {layer.times.forward, Seconds(0), Seconds(0), Seconds(0)};
+      }
+      return trace;
+    };
+    const ConfigNode node = ConfigNode::load_text("{unit: 1 B}", "options");
+    const TrainingStep step =
+        builtin_strategies().make("sharded_data_parallel", node, node)->compile({cluster, {0, 1}, 2, source, {}});
+    return std::ranges::count_if(step.graph.tasks(),
+                                 [](const Task& task) { return task.label.operation == "all-gather again"; });
+  };
+  CHECK(gathered_again(0) == 2);
+  CHECK(gathered_again(1) == 1);
+  CHECK(gathered_again(2) == 0);
 }
 
 TEST_CASE("memory: each stage shards one thing more", "[sharded]") {
