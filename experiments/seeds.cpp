@@ -46,7 +46,9 @@ ScenarioResult mean_over_seeds(const std::vector<ScenarioResult>& runs) {
   if (runs.size() == 1) return out;
   const std::vector<ordered_json> rows = rows_of(runs);
   ordered_json columns = rows.front();
-  for (auto& [column, value] : columns.items()) {
+  for (auto& item : columns.items()) {
+    const std::string& column = item.key();
+    auto& value = item.value();
     // A mean of those that have it would be of other runs than the rest of the row is.
     if (std::ranges::any_of(rows, [&](const ordered_json& row) { return row.at(column).is_null(); }))
       value = nullptr;
