@@ -7,7 +7,7 @@ namespace epocast {
 namespace {
 
 /// An average should see this many repetitions of what is periodic.
-constexpr double kRepetitions = 10;
+constexpr double kPeriodsAtLeast = 10;
 
 }  // namespace
 
@@ -18,9 +18,9 @@ Durations::Durations(const CompiledGraph& graph, const ExecutionOptions& options
   calm_from_ = std::max(pace_.last_change(), last_change(options.slow_links));
   for (const auto& disturbances : {options.slow_devices, options.slow_links})
     for (const auto& [device, window] : disturbances)
-      representative_from_ = std::max(representative_from_,
-                                      window.period > 0 ? std::max(window.from, elapsed_) + kRepetitions * window.period
-                                                        : last_change({{device, window}}));
+      representative_from_ = std::max(
+          representative_from_, window.period > 0 ? std::max(window.from, elapsed_) + kPeriodsAtLeast * window.period
+                                                  : last_change({{device, window}}));
 }
 
 DeviceId Durations::worker(Instance i) const {
