@@ -55,6 +55,17 @@ TEST_CASE("by default the memory is as fast as all workers' together", "[hogwild
   CHECK(run(one_node(star), 2, "{}").iteration == Approx(30.03 * kMs).margin(1e-9));
 }
 
+TEST_CASE("an update reads and writes fp32 values as often as the optimizer, or the study, says", "[hogwild]") {
+  const testing::Star star(1, 1e9, 1 * kMs);
+  const Cluster cluster = star.cluster();
+  StrategyContext context{cluster, {0}, 1, TraceSource(), {}};
+  // Two values; SGD makes 3 accesses of 4 bytes, whatever the weights' precision.
+  CHECK(context.update_bytes(Bytes(8), Precision::fp32).value == 24);
+  CHECK(context.update_bytes(Bytes(4), Precision::bf16).value == 24);
+  context.update_accesses = 100;
+  CHECK(context.update_bytes(Bytes(4), Precision::bf16).value == 800);
+}
+
 TEST_CASE("workers on different nodes share no memory", "[hogwild]") {
   const testing::Star star(2, 1e9, 1 * kMs);
   CHECK_THROWS_WITH(run(star.cluster(), 2, "{}"), Catch::Contains("'d0' and 'd1' are on different nodes"));
