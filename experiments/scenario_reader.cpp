@@ -31,7 +31,7 @@
 namespace epocast {
 namespace {
 
-constexpr double kMaxCount = 1e12;  // samples, batches: beyond any data set
+constexpr double kMostOfAnything = 1e12;  // samples, batches: beyond any data set
 constexpr std::int64_t kMaxEpochs = 1'000'000;
 
 /// A document that stands in for what the study leaves out.
@@ -137,7 +137,7 @@ std::optional<BatchSetting> read_batch_key(const ConfigNode& map, const std::str
     if (!map.has(prefix + key)) continue;
     if (found) throw map.error("give only one of per_worker, per_replica and global");
     const ConfigNode value = map.at(prefix + key);
-    found = BatchSetting{value.as_int(Range{1, kMaxCount}), of, value};
+    found = BatchSetting{value.as_int(Range{1, kMostOfAnything}), of, value};
   }
   return found;
 }
@@ -240,7 +240,7 @@ std::int64_t samples_of_tokens(const ConfigNode& config, const ConfigNode& datas
   if (each == 0)
     throw node.error("network '" + model.name + "' reads no words, so that no tokens are counted; give samples");
   const double samples = std::ceil(tokens / static_cast<double>(each));
-  if (samples > kMaxCount) throw node.error(fmt::format("{:.3g} samples are too many; give fewer tokens", samples));
+  if (samples > kMostOfAnything) throw node.error(fmt::format("{:.3g} samples are too many; give fewer tokens", samples));
   return static_cast<std::int64_t>(samples);
 }
 
@@ -394,7 +394,7 @@ ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registri
   const ConfigNode dataset = child_or_empty(config, "dataset");
   // ImageNet-1K (ILSVRC 2012) training images.
   setup.samples = dataset.has("tokens") ? samples_of_tokens(config, dataset, data)
-                                        : dataset.get("samples", std::int64_t{1281167}, Range{1, kMaxCount});
+                                        : dataset.get("samples", std::int64_t{1281167}, Range{1, kMostOfAnything});
   if (dataset.has("shards")) setup.shards = read_shards(dataset.at("shards"));
   std::shared_ptr<const BatchDoubling> adaptive;
   setup.phases = read_phases(config, setup.cluster, *setup.strategy, setup.samples, adaptive);

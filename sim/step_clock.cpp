@@ -8,9 +8,9 @@
 namespace epocast {
 namespace {
 
-constexpr double kTolerance = 1e-9;
+constexpr double kDateRounding = 1e-9;
 
-bool near(double a, double b, double scale) { return std::abs(a - b) <= kTolerance * scale; }
+bool near(double a, double b, double scale) { return std::abs(a - b) <= kDateRounding * scale; }
 
 bool near(const std::vector<double>& a, const std::vector<double>& b) {
   return std::ranges::equal(a, b, [](double x, double y) { return near(x, y, std::max(std::abs(x), std::abs(y))); });

@@ -332,10 +332,10 @@ class Job {
     std::vector<std::size_t> order(choices.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::ranges::stable_sort(order, {}, [&](std::size_t op) { return choices[op].runner_up_more; });
-    constexpr std::size_t kMost = 24;
+    constexpr std::size_t kMostTrials = 24;
     bool better = false;
     StagedDegrees now = start;
-    for (std::size_t i = 0; i < std::min(kMost, order.size()); ++i) {
+    for (std::size_t i = 0; i < std::min(kMostTrials, order.size()); ++i) {
       const std::size_t op = order[i];
       StagedDegrees trial = now;
       trial.choice[op] = start.level->tables.index_of(op, choices[op].runner_up);

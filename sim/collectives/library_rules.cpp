@@ -28,7 +28,7 @@ constexpr double kValueBytes = 4;              // assumed: vectors of fp32
 
 // NCCL 2.20, src/graph/tuning.cc. Times in us, rates in GB/s.
 enum Protocol : std::size_t { kLL, kLL128, kSimple };
-constexpr std::array kProtocols{kLL, kLL128, kSimple};
+constexpr std::array kAllProtocols{kLL, kLL128, kSimple};
 using ByProtocol = std::array<double, 3>;
 
 constexpr ByProtocol kTreeBase{6.8, 14.0, 0}, kRingBase{6.6, 14.0, 8.4};  // baseLat
@@ -104,7 +104,7 @@ CollectiveAlgorithm taken_by_mpich(CollectiveOp op, int ranks, double bytes) {
 
 CollectiveAlgorithm all_reduce_of_nccl(const NcclNetwork& network, double bytes) {
   double ring = std::numeric_limits<double>::infinity(), tree = ring;
-  for (const Protocol protocol : kProtocols) {
+  for (const Protocol protocol : kAllProtocols) {
     if (protocol == kLL128 && !network.ll128) continue;
     ring = std::min(ring, ring_time(network, protocol, bytes));
     tree = std::min(tree, tree_time(network, protocol, bytes));

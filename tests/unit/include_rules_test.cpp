@@ -91,6 +91,30 @@ TEST_CASE("a type's name belongs to one type") {
   CHECK(header_of.size() > 100);
 }
 
+TEST_CASE("a file's own constant has no name that a header has") {
+  // Files are compiled several at a time: there a file could read the header's value, without a diagnostic.
+  static const std::regex constant(
+      R"re((?:^|\n)(?:inline |static )?(?:constexpr|const) [^=;(){}\n]*\b(k[A-Z]\w*)\s*[={])re");
+  const auto constants = [](const fs::path& file) {
+    const std::string text = read(file);
+    std::set<std::string> names;
+    for (auto it = std::sregex_iterator(text.begin(), text.end(), constant); it != std::sregex_iterator(); ++it)
+      names.insert((*it)[1]);
+    return names;
+  };
+  std::map<std::string, std::string> header_of;
+  for (const auto& [folder, allowed] : kMayInclude)
+    for (const fs::path& file : files_in(kRoot / folder, {".hpp"}))
+      for (const std::string& name : constants(file)) header_of[name] = file.string();
+  CHECK(header_of.size() > 20);
+  for (const auto& [folder, allowed] : kMayInclude)
+    for (const fs::path& file : files_in(kRoot / folder, {".cpp"}))
+      for (const std::string& name : constants(file)) {
+        INFO(name << " in " << file.string() << " and " << header_of[name]);
+        CHECK(header_of[name].empty());
+      }
+}
+
 TEST_CASE("a folder includes only what it may") {
   for (const auto& [folder, allowed] : kMayInclude) {
     const std::vector<fs::path> files = files_in(kRoot / folder, {".hpp", ".cpp"});

@@ -16,17 +16,17 @@
 namespace epocast::eserol2019 {
 namespace {
 
-constexpr double kImages = 64000;
+constexpr double kImagesOfRun = 64000;
 constexpr double kGiB = 1024.0 * 1024 * 1024;
 
 /// Bytes that all ranks together send in an epoch of all-reduces: 2(N-1) copies of the gradients in each iteration.
 double formula(double workers, double batch, double parameters) {
-  return 2 * (workers - 1) * parameters * 4 * (kImages / batch);
+  return 2 * (workers - 1) * parameters * 4 * (kImagesOfRun / batch);
 }
 
 /// The thesis' GB for a partition whose forward pass of 32 images moves `volume` x 2^20 values: forward and backward,
 /// one byte a value.
-double hypergraph_gib(double volume) { return volume * 2 * (kImages / 32) / 1024; }
+double hypergraph_gib(double volume) { return volume * 2 * (kImagesOfRun / 32) / 1024; }
 
 double reduction(double data_parallel, double hypergraph) { return 100 * (1 - hypergraph / data_parallel); }
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kDevices = 8;
 constexpr std::size_t kSmall = 40'000, kLarge = 320'000;
-constexpr int kRepetitions = 3;
+constexpr int kTimedRuns = 3;
 
 /// Seconds by stage; the fastest of some repetitions.
 std::map<std::string, double> stage_seconds(std::size_t nodes) {
@@ -32,7 +32,7 @@ std::map<std::string, double> stage_seconds(std::size_t nodes) {
   };
   const std::vector<Ticks> transfer = transfer_times(graph, machine);
   const Levels levels = compute_levels(graph, transfer);
-  for (int i = 0; i < kRepetitions; ++i) {
+  for (int i = 0; i < kTimedRuns; ++i) {
     Clusters clusters;
     Placement placement;
     ReplayResult result;
