@@ -240,7 +240,8 @@ std::int64_t samples_of_tokens(const ConfigNode& config, const ConfigNode& datas
   if (each == 0)
     throw node.error("network '" + model.name + "' reads no words, so that no tokens are counted; give samples");
   const double samples = std::ceil(tokens / static_cast<double>(each));
-  if (samples > kMostOfAnything) throw node.error(fmt::format("{:.3g} samples are too many; give fewer tokens", samples));
+  if (samples > kMostOfAnything)
+    throw node.error(fmt::format("{:.3g} samples are too many; give fewer tokens", samples));
   return static_cast<std::int64_t>(samples);
 }
 
