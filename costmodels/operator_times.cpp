@@ -162,7 +162,7 @@ std::vector<double> operator_times(const OperatorGraph& graph, const Model& mode
 }
 
 void anchor_to_layers(const OperatorGraph& graph, const WorkloadTrace& trace, std::vector<double>& times) {
-  constexpr std::size_t kPasses = 3;
+  constexpr std::size_t kPassesOfOperator = 3;
   const auto pass = [&](std::size_t n) {
     switch (graph.phase[n]) {
       case OperatorPhase::forward: return 0U;
@@ -170,15 +170,15 @@ void anchor_to_layers(const OperatorGraph& graph, const WorkloadTrace& trace, st
       default: return 2U;
     }
   };
-  std::vector<std::array<double, kPasses>> sum(graph.layers.size()), scale(graph.layers.size());
+  std::vector<std::array<double, kPassesOfOperator>> sum(graph.layers.size()), scale(graph.layers.size());
   for (std::size_t n = 0; n < times.size(); ++n) sum[graph.layer[n]][pass(n)] += times[n];
   for (auto& each : scale) each.fill(1);
   for (std::size_t l = 0; l < trace.layers.size() && l < graph.layers.size(); ++l) {
     const LayerTimes& wanted = trace.layers[l].times;
-    const double target[kPasses] = {wanted.forward.longest().value,
-                                    wanted.backward_data.longest().value + wanted.backward_weights.longest().value,
-                                    wanted.update.longest().value};
-    for (std::size_t p = 0; p < kPasses; ++p)
+    const double target[kPassesOfOperator] = {
+        wanted.forward.longest().value, wanted.backward_data.longest().value + wanted.backward_weights.longest().value,
+        wanted.update.longest().value};
+    for (std::size_t p = 0; p < kPassesOfOperator; ++p)
       if (sum[l][p] > 0 && target[p] > 0) scale[l][p] = target[p] / sum[l][p];
   }
   for (std::size_t n = 0; n < times.size(); ++n) times[n] *= scale[graph.layer[n]][pass(n)];
