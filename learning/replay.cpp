@@ -97,6 +97,8 @@ void Replay::start_phase(const ReplayPhase& phase) {
     if (settings_.scheme.family == Scheme::elastic) worker.centre = centre_;
   }
   rounds_.clear();
+  stepped_ = -1;
+  steppers_.clear();
   closed_.assign(phase.log->pieces.size(), -1);
   sum_.assign(centre_.size(), 0);
   summed_ = 0;
@@ -117,12 +119,15 @@ PhaseEnd Replay::run(const ReplayPhase& phase, const std::function<bool(const Cu
     now_ = start_ + event->date;
     handle(*event);
     if (event->kind == Kind::gradient && !stages_) bytes_ += per_gradient;
-    if (epoch() < next_evaluation_ * (1 - 1e-12) || !changes_common_parameters(*event)) continue;
+    if (epoch() < next_evaluation_ * (1 - 1e-12) || !whole_) continue;
     end = evaluate(now_, watch);
     if (end != PhaseEnd::done) break;
   }
-  if ((end == PhaseEnd::done || end == PhaseEnd::limit) && evaluated_ < samples_)
+  if ((end == PhaseEnd::done || end == PhaseEnd::limit) && (evaluated_ < samples_ || changed_)) {
+    // Where nothing has been drawn since the last point, that was on its way to this.
+    if (evaluated_ == samples_ && outcome_.curve.size() > 1) outcome_.curve.pop_back();
     if (const PhaseEnd found = evaluate(now_, watch); found != PhaseEnd::done) end = found;
+  }
   ++phases_;
   return end;
 }
@@ -133,20 +138,17 @@ bool Replay::beyond_limits(const ParameterEvent& event) const {
          (stop.samples && event.kind == Kind::gradient && samples_ >= *stop.samples);
 }
 
-bool Replay::changes_common_parameters(const ParameterEvent& event) const {
-  if (stages_) return batch_done_;
-  // Of several pieces the last counts: a curve has no use for a point between two of them.
-  const auto last = static_cast<std::int32_t>(phase_.log->pieces.size()) - 1;
-  if (event.piece != ParameterEvent::kAll && event.piece != last) return false;
-  if (event.kind == Kind::step)  // of workers that average among themselves, the last one's
-    return in_step() || (!shares_parameters() && event.rank + 1 == phase_.log->workers);
-  return event.kind == Kind::commit || event.kind == Kind::write;
+/// Of several pieces the last counts: a curve has no use for a point between two of them.
+void Replay::note_commit(Worker& worker, const ParameterEvent& event) {
+  changed_ = true;
+  whole_ = event.piece == ParameterEvent::kAll || ++worker.committed == phase_.log->pieces.size();
+  if (whole_) worker.committed = 0;
 }
 
 void Replay::handle(const ParameterEvent& event) {
+  whole_ = false;
   if (stages_) {
     const auto stage = static_cast<std::size_t>(event.piece), device = static_cast<std::size_t>(event.rank);
-    batch_done_ = false;
     if (event.kind == Kind::read) stages_->begin_forward(event.iteration, stage, device);
     if (event.kind == Kind::gradient && settings_.scheme.current_weights)
       stages_->begin_backward(event.iteration, stage, device);
@@ -238,11 +240,14 @@ void Replay::compress(Worker& worker) {
 
 void Replay::local_step(const ParameterEvent& event) {
   if (in_step()) {
-    if (summed_ == 0) return;  // the first worker to get here has done it for all
+    // The first worker to get here has done it for all; a fast one may have begun the next iteration by now.
+    if (summed_ == 0 || event.iteration <= stepped_) return;
+    stepped_ = event.iteration;
     for (double& value : sum_) value /= summed_;
     server_.step(centre_, 0, sum_, rate());
     std::ranges::fill(sum_, 0);
     summed_ = 0;
+    changed_ = whole_ = true;
     return;
   }
   Worker& worker = workers_[static_cast<std::size_t>(event.rank)];
@@ -250,6 +255,11 @@ void Replay::local_step(const ParameterEvent& event) {
   worker.optimizer.step(worker.own, 0, worker.gradient, rate());
   if (++worker.steps < phase_.log->gradients_per_iteration) return;
   worker.steps = 0;
+  if (!shares_parameters()) {  // their mean is evaluated when all have ended the iteration
+    changed_ = true;
+    whole_ = ++steppers_[event.iteration] == workers_.size();
+    if (whole_) steppers_.erase(event.iteration);
+  }
   if (settings_.scheme.family == Scheme::replicas) {
     if (worker.unmixed) mix(worker, *worker.unmixed);
     contribution(worker, event.iteration).values = worker.own;
@@ -290,6 +300,7 @@ void Replay::drop_old(Worker& worker, std::int64_t iteration) {
 
 void Replay::commit(const ParameterEvent& event) {
   Worker& worker = workers_[static_cast<std::size_t>(event.rank)];
+  note_commit(worker, event);
   const auto [begin, end] = range(event.piece);
   if (settings_.scheme.family == Scheme::averaging) {
     for (std::size_t i = begin; i < end; ++i) centre_[i] += settings_.mixing * (worker.own[i] - centre_[i]);
@@ -335,6 +346,7 @@ void Replay::write(const ParameterEvent& event) {
   Round& round = found->second;
   const auto [begin, end] = range(event.piece);
   const int count = round.counts[static_cast<std::size_t>(std::max(event.piece, 0))];
+  changed_ = true;
   if (count > 0) {
     const std::span<double> sum = std::span(round.sum).subspan(begin, end - begin);
     if (settings_.scheme.family == Scheme::elastic) {
@@ -348,7 +360,8 @@ void Replay::write(const ParameterEvent& event) {
         server_.step(centre_, begin, sum, rate());
     }
   }
-  if (++round.written == phase_.log->pieces.size() || event.piece == ParameterEvent::kAll) rounds_.erase(found);
+  whole_ = ++round.written == phase_.log->pieces.size() || event.piece == ParameterEvent::kAll;
+  if (whole_) rounds_.erase(found);
 }
 
 bool Replay::try_mix(std::size_t rank) {
@@ -388,8 +401,10 @@ void Replay::talk_to_neighbour(const ParameterEvent& event) {
     worker.answer = partner.own;
   } else if (event.kind == Kind::merge && !worker.answer.empty()) {
     average(worker.own, worker.answer);
+    changed_ = true;
   } else if (event.kind == Kind::merge_sent && !worker.sent.empty()) {
     average(partner.own, worker.sent.front());
+    changed_ = true;
     worker.sent.pop_front();
   }
 }
@@ -399,6 +414,7 @@ PhaseEnd Replay::evaluate(double date, const std::function<bool(const CurvePoint
                          ? 0
                          : (std::floor(epoch() * settings_.evaluations * (1 + 1e-12)) + 1) / settings_.evaluations;
   evaluated_ = samples_;
+  changed_ = false;
   const Values at = parameters();
   const Evaluation value = problem_.evaluate(at);
   CurvePoint point{.time = date,

@@ -128,6 +128,7 @@ class Replay {
     ParameterOptimizer optimizer;
     std::int64_t drawn = 0;                    ///< gradients of the phase
     int steps = 0;                             ///< of its own, in this iteration
+    std::size_t committed = 0;                 ///< pieces, of a commit that goes on
     std::optional<std::int64_t> unmixed = {};  ///< the iteration whose mean it has still to take
   };
   struct Round {
@@ -155,7 +156,7 @@ class Replay {
   Contribution& contribution(Worker& worker, std::int64_t iteration);
   void drop_old(Worker& worker, std::int64_t iteration);
   bool beyond_limits(const ParameterEvent& event) const;
-  bool changes_common_parameters(const ParameterEvent& event) const;
+  void note_commit(Worker& worker, const ParameterEvent& event);
   PhaseEnd evaluate(double date, const std::function<bool(const CurvePoint&)>& watch);
   double rate() const;
   bool shares_parameters() const;
@@ -177,7 +178,10 @@ class Replay {
   std::vector<std::int64_t> positions_;
   std::optional<StageVersions> stages_;                             ///< of a pipeline
   std::map<std::int64_t, std::pair<Values, std::size_t>> batches_;  ///< of it: gradient, and stages updated by it
-  bool batch_done_ = false;                                         ///< by the last event: all stages have been
+  bool whole_ = false;                            ///< the last event ended a change of all common parameters
+  bool changed_ = false;                          ///< parameters, since the last evaluation
+  std::int64_t stepped_ = -1;                     ///< the last iteration whose common step has been taken
+  std::map<std::int64_t, std::size_t> steppers_;  ///< workers that have ended an iteration with parameters of their own
   LearningOutcome outcome_;
   ReplayPhase phase_;
   bool in_rounds_ = false;  ///< servers wait for all workers

@@ -17,7 +17,7 @@ void Replay::update_stage(const ParameterEvent& event) {
   if (++updated < phase_.log->pieces.size()) return;
   batches_.erase(event.iteration);
   stages_->forget(event.iteration);
-  batch_done_ = true;
+  changed_ = whole_ = true;
 }
 
 /// The mean gradient of a batch. Of weights as they have become meanwhile it is that of the stages up to the last whose

@@ -62,7 +62,10 @@ std::vector<std::string> table_row(const ScenarioResult& r) {
               seeds.empty() ? "-" : to_string(Seconds(seeds.front().curve.back().time)),
               diverged > 0 ? fmt::format("diverged ({} of {})", diverged, seeds.size()) : range_text(losses),
               range_text(accuracies), r.time_to_target_s && all ? to_string(Seconds(*r.time_to_target_s)) : "-",
-              all ? range_text(epochs) : "-", r.mean_staleness ? fmt::format("{:.2f}", *r.mean_staleness) : "-"});
+              seeds.empty() && r.epochs_to_target ? fmt::format("{:.4g}", *r.epochs_to_target)
+              : all                               ? range_text(epochs)
+                                                  : "-",
+              r.mean_staleness ? fmt::format("{:.2f}", *r.mean_staleness) : "-"});
   return row;
 }
 

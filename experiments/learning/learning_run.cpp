@@ -28,19 +28,27 @@ class PhaseLogs {
   const ParameterLog& get(std::size_t phase, std::size_t seed, std::int64_t samples) {
     const auto [at, is_new] = logs_.try_emplace({phase, seed});
     if (!is_new) return at->second;
-    const PhaseSettings& settings = setup_.phases[phase];
-    const std::int64_t epochs = setup_.learning->epochs.value_or(settings.epochs);
-    const std::int64_t per_iteration = settings.global_batch * runs_[phase].step.steps;
-    const std::int64_t iterations = (epochs * samples + per_iteration - 1) / per_iteration;
-    double elapsed = 0;
-    for (std::size_t p = 0; p < phase; ++p) elapsed += runs_[p].joining.seconds + runs_[p].result.total;
-    elapsed += runs_[phase].joining.seconds;
-    at->second = record_parameter_log(setup_, settings, engine_, setup_.irregularity.seeds[seed], elapsed, iterations,
-                                      &runs_[phase].result);
+    double elapsed = runs_[phase].joining.seconds;
+    for (std::size_t p = 0; p < phase; ++p) {
+      // Of the problem's samples, which may be others than the data set's.
+      const double share = static_cast<double>(rounds(p, samples) * runs_[p].step.steps) /
+                           static_cast<double>(std::max<std::int64_t>(runs_[p].iterations, 1));
+      elapsed += runs_[p].joining.seconds + share * runs_[p].result.total;
+    }
+    at->second = record_parameter_log(setup_, setup_.phases[phase], engine_, setup_.irregularity.seeds[seed], elapsed,
+                                      rounds(phase, samples), &runs_[phase].result);
     return at->second;
   }
 
  private:
+  /// Iterations of the graph in a phase over a problem of so many samples.
+  std::int64_t rounds(std::size_t phase, std::int64_t samples) const {
+    const PhaseSettings& settings = setup_.phases[phase];
+    const std::int64_t epochs = setup_.learning->epochs.value_or(settings.epochs);
+    const std::int64_t per_iteration = settings.global_batch * runs_[phase].step.steps;
+    return (epochs * samples + per_iteration - 1) / per_iteration;
+  }
+
   const ScenarioSetup& setup_;
   SimEngine& engine_;
   const std::vector<PhaseRun>& runs_;

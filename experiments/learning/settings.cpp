@@ -92,6 +92,12 @@ RateRule read_rate(const ConfigNode& node) {
     out.scaling = word == "linear" ? RateScaling::linear : word == "root" ? RateScaling::root : RateScaling::none;
   }
   out.warmup = node.get("warmup", 0.0, Range{0, 1e6});
+  for (const char* key : {"warmup", "batch"})
+    if (node.has(key) && out.scaling == RateScaling::none)
+      throw node.at(key).error(
+          fmt::format("{} does nothing without scaling: the rate grows from base to what scaling makes of it; give "
+                      "scaling: linear or root",
+                      key));
   if (node.has("decay"))
     for (const ConfigNode& entry : node.at("decay").items()) out.decays.push_back(read_decay(entry));
   node.check_all_read();

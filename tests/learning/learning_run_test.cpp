@@ -1,6 +1,9 @@
 // Studies with a learning block, as `run` and `learn` see them.
 #include <catch2/catch.hpp>
 
+#include <fmt/format.h>
+
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "experiments/learning/curves.hpp"
@@ -109,6 +112,49 @@ TEST_CASE("a schedule's phases follow each other", "[learning]") {
   CHECK(outcome.curve.back().phase == 2);
   CHECK(outcome.curve.back().loss < outcome.curve.front().loss);
   for (std::size_t n = 1; n < outcome.curve.size(); ++n) CHECK(outcome.curve[n].time > outcome.curve[n - 1].time);
+}
+
+TEST_CASE("workers of unequal speed take the steps that equal ones do, and the last point has them all", "[learning]") {
+  // Without noise of gradients each of 75 steps takes a hundredth off every parameter, whoever is slow.
+  const std::string quadratic =
+      "learning: {problem: {name: quadratic, spectrum: [1, 1, 1, 1], noise: 0, samples: 1000}, rate: 0.01}\n";
+  for (const std::string unequal :
+       {"", "stragglers: [{worker: 0, slowdown: 3}]\n", "stragglers: [{worker: 3, slowdown: 100}]\n",
+        "noise: {compute_cv: 1, per: step}\n", "noise: {compute_cv: 1}\n"})
+    for (const std::string strategy : {"data_parallel", "ddp", "horovod", "zero1", "fsdp", "parameter_server",
+                                       "{name: parameter_server, granularity: model}", "{name: local_sgd, period: 1}",
+                                       "{name: model_averaging, period: 1}"}) {
+      INFO(strategy << ", " << unequal);
+      const ScenarioResult result = run("strategy: " + strategy + "\n" + unequal + quadratic);
+      REQUIRE(result.error.empty());
+      const std::vector<learning::CurvePoint> curve = unpack_curves(result.curves).at(0).curve;
+      CHECK(curve.back().loss == Approx(curve.front().loss * std::pow(0.99, 2 * 75)));
+    }
+}
+
+TEST_CASE("what disturbs from a date on leaves phases before it as they are", "[learning]") {
+  // The data set has a hundred times the problem's samples: on the problem's clock all ends long before.
+  const std::string phases =
+      "schedule: [{epochs: 1, batch.global: 40}, {epochs: 1, batch.global: 40}]\n"
+      "learning: {problem: {name: quadratic, spectrum: [1], noise: 0, samples: 1000}, rate: 0.01}\n";
+  const auto ends = [](const ScenarioResult& result) { return unpack_curves(result.curves).at(0).curve.back().time; };
+  const auto with = [&](const std::string& more) {
+    const Study study = parse_study(kStudy + phases + more, "study", {{"dataset.samples", "100000"}});
+    return run_study(study.scenarios, builtin_registries(), {}, 1, {}).front();
+  };
+  const ScenarioResult plain = with("");
+  const double later = ends(plain) * 10;
+  CHECK(later < plain.total_s / 2);
+  CHECK(ends(with(fmt::format("stragglers: [{{worker: 0, slowdown: 100, from: {} s}}]\n", later))) ==
+        Approx(ends(plain)));
+  CHECK(ends(with(fmt::format("stragglers: [{{worker: 0, slowdown: 100, from: {} s}}]\n", ends(plain) * 0.6))) >
+        2 * ends(plain));
+}
+
+TEST_CASE("a rate that warms up to nothing is refused", "[learning]") {
+  for (const char* rate : {"{base: 0.1, warmup: 5}", "{base: 0.1, batch: 8, scaling: none}"})
+    CHECK_THAT(run(std::string("learning: {problem: {name: logistic, samples: 1000}, rate: ") + rate + "}\n").error,
+               Catch::Contains("does nothing without scaling"));
 }
 
 TEST_CASE("curves survive the way from the simulating process", "[learning]") {
