@@ -103,7 +103,9 @@ void add_plan_command(CLI::App& app, CommandContext& context) {
                     "do not find out what would change the decision, which takes more simulations");
   command->add_option("--store", arguments->store,
                       "where results are kept, as of sweep; default: the study's name with .sqlite, in this folder");
-  command->add_option("--top", arguments->top, "rows of the ranking to show")->capture_default_str();
+  command->add_option("--top", arguments->top, "rows of the ranking to show")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1'000'000));
   command->add_option("--format", arguments->format, "table, or the ranking as markdown, csv, json or jsonl")
       ->capture_default_str();
   command->add_option("--write", arguments->write, "write the best scenario to this file, as a study");

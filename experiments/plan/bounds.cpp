@@ -1,6 +1,7 @@
 #include "experiments/plan/bounds.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "experiments/costs/scenario_costs.hpp"
@@ -11,16 +12,26 @@
 namespace epocast {
 namespace {
 
-/// The share of a bound that holds for what is simulated of a phase: nothing where updates leave workers out or take
-/// steps from each other, or where what is learned decides how long the phase is.
-double sure_share(const ScenarioSetup& setup, const CyclicTaskGraph& graph) {
-  constexpr double kUnderNoise = 0.95, kOfEstimates = 0.99, kOfSums = 1 - 1e-9;
+/// What so many iterations take at least under noise: four standard deviations below their mean, of those that are
+/// simulated.
+double share_under_noise(const NoiseModel& noise, double iterations) {
+  const double drawn = std::min(iterations, static_cast<double>(ExecutionOptions().sample_iterations));
+  const double least = 1 - 4 * std::max(noise.compute_cv, noise.transfer_cv) / std::sqrt(std::max(drawn, 1.0));
+  return std::clamp(least, 0.0, 0.95);
+}
+
+/// The share of a bound that holds for what is simulated of a phase of so many iterations: nothing where updates leave
+/// workers out or take steps from each other, or where what is learned decides how long the phase is.
+double sure_share(const ScenarioSetup& setup, const CyclicTaskGraph& graph, double iterations) {
+  constexpr double kOfEstimates = 0.99, kOfSums = 1 - 1e-9;
   const Irregularity& irregular = setup.irregularity;
-  const bool faster = std::ranges::any_of(irregular.slowdown, [](double s) { return s < 1; });
+  const bool faster =
+      std::ranges::any_of(irregular.slowdown, [](double s) { return s < 1; }) ||
+      std::ranges::any_of(irregular.slow_devices, [](const Disturbance& d) { return d.window.factor < 1; });
   const bool quorum = std::ranges::any_of(graph.tasks(), [](const Task& task) { return task.quorum > 0; });
   const bool open_ended = setup.learning && setup.learning->adaptive;
   if (faster || quorum || open_ended || setup.shards != Shards::fixed) return 0;
-  if (irregular.noise.any()) return kUnderNoise;
+  if (irregular.noise.any()) return share_under_noise(irregular.noise, iterations);
   return graph.ranks_are_independent() ? kOfEstimates : kOfSums;  // which may have no period
 }
 
@@ -65,9 +76,9 @@ CheapBounds cheap_bounds(const ScenarioSetup& setup, SimEngine* engine) {
     out.excess = std::max(out.excess, memory_excess(run.step, setup.cluster).value);
     run.batch = phase.global_batch;
     run.iterations = phase.iterations;
-    if (const double sure = sure_share(setup, run.step.graph); sure > 0) {
+    const auto iterations = static_cast<double>(run.rounds());
+    if (const double sure = sure_share(setup, run.step.graph, iterations); sure > 0) {
       const LeastTime least = least_time_of(setup, phase, run.step.graph, engine);
-      const auto iterations = static_cast<double>(run.rounds());
       run.result.iteration = sure * least.iteration();
       run.result.total = sure * least.total(iterations) * run.share_of_rounds();
       run.result.metrics.compute = sure * least_computing(setup, phase, run.step.graph, least, iterations);

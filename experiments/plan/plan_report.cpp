@@ -102,7 +102,7 @@ void write_reasons(std::ostream& out, const std::vector<Scenario>& scenarios, co
     rows.push_back({mine, other->known ? scenarios[other->index].axes[a].second : "another value",
                     (other->known ? "" : "at least ") +
                         objective_text(options.objective, other->known ? *candidate.result : candidate.least),
-                    fmt::format("{:+.1f} %", 100 * (takes / value - 1))});
+                    value == 0 ? "-" : fmt::format("{:+.1f} %", 100 * (takes / value - 1))});
   }
   if (rows.size() > 1) out << align_columns(rows);
 }

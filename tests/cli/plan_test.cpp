@@ -72,6 +72,27 @@ TEST_CASE("a plan says what the best with another choice takes, as all simulatio
   CHECK(quick.find("at least") == std::string::npos);
 }
 
+TEST_CASE("bounds hold under strong noise, and where a device is faster for a while") {
+  const std::string common =
+      "study: lucky\nplatform: skylake_10gbe\nworkers: 1\nmodel: mlp_mnist\nbatch: {per_worker: 32}\nstrategy: "
+      "single\nstack: ideal\n";
+  for (const std::string study : {"dataset: {samples: 320}\nnoise: {compute_cv: 2, per: step}\nsweep: {noise.seed: [1, "
+                                  "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]}\n",
+                                  "dataset: {samples: 32000}\nstragglers: [{worker: 0, slowdown: 0.1, from: 1 "
+                                  "us}]\nsweep: {batch.per_worker: [32, 64]}\n"}) {
+    const TemporaryFolder folder;
+    folder.write("study.yaml", common + study);
+    const nlohmann::json quick = ranking(folder, {"--minimise", "time", "--no-sensitivity"});
+    const ProgramRun all = run_program({"run", "study.yaml", "--format", "json"}, folder.path());
+    REQUIRE(all.exit_code == 0);
+    double least = 1e300;
+    for (const nlohmann::json& row : nlohmann::json::parse(all.out))
+      least = std::min(least, row.at("total_s").get<double>());
+    INFO(study);
+    CHECK(quick[0].at("total_s").get<double>() == Approx(least));
+  }
+}
+
 TEST_CASE("a plan of a study that pauses for evaluation has bounds") {
   // What evaluations take is known from simulations only: bounds leave it out, and the fastest is found all the same.
   const TemporaryFolder folder;
