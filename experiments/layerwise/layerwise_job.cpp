@@ -262,7 +262,9 @@ class Job {
   }
 
   LayerwiseCandidate simulate(TrainingStep step, std::string name, std::optional<double> cost) {
-    const ExecutionResult result = execute(step.graph, setup_.cluster, engine_, {.iterations = phase_.iterations});
+    ExecutionOptions how = execution_options(setup_, phase_, setup_.irregularity.seeds.front(), 0);
+    how.iterations = phase_.iterations;
+    const ExecutionResult result = execute(step.graph, setup_.cluster, engine_, how);
     LayerwiseCandidate made{std::move(name), cost, result.iteration, result.metrics.bytes};
     for (const DeviceMemory& memory : step.memory)
       for (const DeviceId device : memory.devices)

@@ -108,6 +108,13 @@ Placement read_placement(const std::string& text, const std::string& file, const
   for (std::size_t n = 0; n < out.size(); ++n)
     if (out[n] < 0)
       throw ConfigError(fmt::format("{}: node '{}' has no device", file, abridged(printable(graph.nodes[n]))));
+  for (const std::vector<std::uint32_t>& members : group_members(graph.graph))
+    for (const std::uint32_t member : members)
+      if (out[member] != out[members.front()])
+        throw ConfigError(
+            fmt::format("{}: node '{}' is on device {}, but the graph has it with '{}', which is on device {}", file,
+                        abridged(printable(graph.nodes[member])), out[member],
+                        abridged(printable(graph.nodes[members.front()])), out[members.front()]));
   return out;
 }
 

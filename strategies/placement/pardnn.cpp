@@ -86,6 +86,9 @@ class ParDnn {
           tries.push_back(resolved("memory, filled in turn", fill_in_turn(graph_, transfer_, machine_.devices, share)));
         tries.push_back(resolved("memory, round robin", round_robin(graph_, transfer_, machine_.devices)));
       }
+      // An earlier step may fit as it is.
+      for (const PlacementStage& stage : stages_)
+        if (stage.fits) tries.push_back(resolved("memory, as before", stage.placement));
     }
     stages_.push_back(best_of(tries));
     stages_.back().seconds = watch_.lap();

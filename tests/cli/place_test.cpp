@@ -5,6 +5,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "sim/quantity.hpp"
 #include "tests/cli/program.hpp"
 
 namespace epocast::place_test {
@@ -52,6 +53,51 @@ TEST_CASE("pictures of a placement have linear axes with titles, and memory chan
   CHECK(count(memory, ">0<") == 2);  // both axes begin at zero, which no logarithmic one does
   const std::string profile = read_file(folder.path() / "profile.svg");
   CHECK(profile.find(">devices, and transfers to computation<") != std::string::npos);
+}
+
+TEST_CASE("a placement that parts what the graph keeps together is refused") {
+  const TemporaryFolder folder;
+  folder.write(
+      "graph.csv",
+      "node,time_s,output_bytes,lifetime,with,inputs\nw,0,400,residual,,\nu,0.1,0,reference,w,w:0\nv,0.1,10,,,\n");
+  folder.write("apart.csv", "node,device\nw,0\nu,1\nv,0\n");
+  folder.write("together.csv", "node,device\nw,1\nu,1\nv,0\n");
+  run_good({"place", "graph.csv", "--devices", "2", "--import", "together.csv"}, folder);
+  const ProgramRun run = run_program({"place", "graph.csv", "--devices", "2", "--import", "apart.csv"}, folder.path());
+  CHECK(run.exit_code == 2);
+  CHECK_THAT(run.err, Catch::Contains("apart.csv: node 'u' is on device 1, but the graph has it with 'w'"));
+}
+
+TEST_CASE("a placement that fits is not given up for a slower one") {
+  const TemporaryFolder folder;
+  folder.write(
+      "graph.csv",
+      "node,time_s,output_bytes,lifetime,inputs\nn0,1,100,residual,\nn1,3,50,normal,n0:0\nn2,3,50,normal,n0:100\n"
+      "n3,0,200,normal,\nn4,5,100,normal,n3:200\nn5,2,200,residual,n2:0 n3:200 n4:100\n");
+  const auto json = nlohmann::json::parse(
+      run_good({"place", "graph.csv", "--devices", "2", "--latency", "0.1s", "--bandwidth", "100B/s", "--reserve", "0",
+                "--memory", "500B", "--method", "pardnn", "--format", "json"},
+               folder)
+          .out);
+  const auto& stages = json.at("methods").at(0).at("stages");
+  double least = std::numeric_limits<double>::infinity();
+  for (const auto& stage : stages)
+    if (stage.at("fits_memory") == true) least = std::min(least, stage.at("makespan_s").get<double>());
+  CHECK(stages.back().at("fits_memory") == true);
+  CHECK(stages.back().at("makespan_s").get<double>() == Approx(least));
+}
+
+TEST_CASE("layerwise simulates what run does: costs of the stack, and what disturbs") {
+  const TemporaryFolder folder;
+  folder.write("study.yaml",
+               "study: sm\nplatform: dgx2\nworkers: 4\nmodel: vgg16\ndataset: {samples: 640}\nbatch: {global: 64}\n"
+               "compute: {cost_model: fitted, calibration: v100}\nstragglers: [{worker: 0, slowdown: 4}]\n"
+               "degraded_links: [{worker: 1, slowdown: 10}]\nstack: {name: pytorch_ddp, launch: 0 s}\nstrategy: {name: "
+               "layerwise}\n");
+  const std::string found =
+      run_good({"layerwise", "study.yaml", "--rounds", "0", "--output", "found.yaml"}, folder).out;
+  const auto row = nlohmann::json::parse(run_good({"run", "found.yaml", "--format", "json"}, folder).out).at(0);
+  CHECK_THAT(found, Catch::Contains(to_string(Seconds(row.at("iteration_s").get<double>()))));
 }
 
 }  // namespace epocast::place_test
