@@ -229,6 +229,16 @@ void refuse_platform_file(const ConfigNode& name, const std::filesystem::path& f
                    "`, or take a cluster" + name_hint(text, data_file_names(folder / "clusters", ".yaml")));
 }
 
+/// The value of a key of a cluster's description after a change. Of a map only what is given changes; null takes it
+/// away.
+ConfigNode changed(const ConfigNode& description, const std::string& key, const ConfigNode& change) {
+  if (!change.is_map() || !description.has(key) || !description.at(key).is_map()) return change;
+  ConfigNode out = description.at(key);
+  for (const std::string& part : change.keys())
+    out = change.at(part).is_null() ? out.without(part) : out.with(part, change.at(part));
+  return out;
+}
+
 }  // namespace
 
 Cluster load_platform_named(const ConfigNode& value, const std::filesystem::path& data_dir) {
@@ -242,7 +252,7 @@ Cluster load_platform_named(const ConfigNode& value, const std::filesystem::path
     refuse_platform_file(value.at("name"), folder);
     ConfigNode description = ConfigNode::load_file(find_data_file(value.at("name"), kind));
     for (const std::string& key : value.keys())
-      if (key != "name") description = description.with(key, value.at(key));
+      if (key != "name") description = description.with(key, changed(description, key, value.at(key)));
     value.mark_all_read();  // what is wrong with a change shows in the description
     return cluster(description);
   }
