@@ -236,7 +236,10 @@ LaunchSettings read_launches(const ConfigNode& compute) {
   LaunchSettings out;
   if (!compute.is_map() || compute.get("cost_model", "roofline") != "fitted") return out;
   out.count = !compute.has("step_time");
-  if (compute.has("launch")) out.each = compute.at("launch").as_seconds({0, 1});
+  if (compute.has("launch")) {
+    if (!out.count) throw compute.at("launch").error("step_time contains what the host needs; leave one of both out");
+    out.each = compute.at("launch").as_seconds({0, 1});
+  }
   return out;
 }
 

@@ -149,10 +149,10 @@ bool AlgorithmChoice::has_rails() const {
     if (node_of_[r] == 1) there.push_back(hosts_[r]);
   }
   const std::vector<int>& first = engine_.route(here[0], there[0]).bottlenecks();
-  const std::vector<int>& second = engine_.route(here[1], there[1]).bottlenecks();
+  const std::vector<int>& last = engine_.route(here.back(), there.back()).bottlenecks();  // neighbours may share a card
   return std::none_of(first.begin(), first.end(), [&](int link) {
     return engine_.link_sharing(link) == LinkSharing::kShared &&
-           std::find(second.begin(), second.end(), link) != second.end();
+           std::find(last.begin(), last.end(), link) != last.end();
   });
 }
 
