@@ -20,6 +20,16 @@ namespace {
 
 constexpr std::int64_t kBatch = 128, kTokens = 128, kWidth = 1024;
 
+/// Rates in FLOP/s, in fp32 and fp16, and B/s.
+Device card(const char* model, double fp32, double fp16, double memory) {
+  Device out;
+  out.model = model;
+  out.peak_rate = FlopPerSecond(fp32);
+  out.other_rates[Precision::fp16] = FlopPerSecond(fp16);
+  out.memory_bandwidth = BytesPerSecond(memory);
+  return out;
+}
+
 /// Times of `layers` layers and what surrounds them, in s.
 struct Passes {
   double forward = 0, backward = 0;
@@ -57,19 +67,8 @@ void check(const Device& device, const std::string& calibration, double measured
 }  // namespace
 
 TEST_CASE("a layer of BERT takes what a microbenchmark of one says, within 8 %") {
-  Device v100;
-  v100.model = "NVIDIA Tesla V100 SXM2 16GB";
-  v100.peak_rate = FlopPerSecond(15.7e12);
-  v100.other_rates[Precision::fp16] = FlopPerSecond(125e12);
-  v100.memory_bandwidth = BytesPerSecond(900e9);
-  check(v100, "v100_fp16", 67);
-
-  Device a100;
-  a100.model = "NVIDIA A100 PCIe 80GB";
-  a100.peak_rate = FlopPerSecond(19.5e12);
-  a100.other_rates[Precision::fp16] = FlopPerSecond(312e12);
-  a100.memory_bandwidth = BytesPerSecond(1935e9);
-  check(a100, "a100_pcie_bf16", 136);
+  check(card("NVIDIA Tesla V100 SXM2 16GB", 15.7e12, 125e12, 900e9), "v100_fp16", 67);
+  check(card("NVIDIA A100 PCIe 80GB", 19.5e12, 312e12, 1935e9), "a100_pcie_bf16", 136);
 }
 
 }  // namespace epocast::bert_layer_test

@@ -28,7 +28,7 @@ const std::vector<TestedFit>& fits_of(const std::string& device) {
   const auto [found, added] = known.try_emplace(device);
   if (added) {
     const KernelMeasurements m = measurements(device);
-    found->second = fit_all(m.timings, {*m.peak_rate, *m.memory_bandwidth, *m.units});
+    found->second = fit_all(m.timings, {*m.peak_rate, *m.memory_bandwidth, *m.units, m.precision});
   }
   return found->second;
 }
