@@ -24,7 +24,7 @@ void check_nodes_equal(const Cluster& cluster, const Group& group, const Axis& a
     if (least->second != most->second)
       throw algorithm.error(fmt::format(
           "hierarchical needs equally many workers on every node, but {}{} has {} and {} has {}; change workers or "
-          "use ring",
+          "use multi_ring",
           axis.extent == workers ? "" : fmt::format("of {} that work together ", axis.extent), least->first,
           least->second, most->first, most->second));
   }

@@ -29,6 +29,7 @@ enum class CollectiveAlgorithm {
   binomial_tree,
   double_binary_tree,
   hierarchical,  ///< inside the node, then between nodes
+  multi_ring,    ///< rings through all nodes, each by another rank of each, as a stream
   pairwise,      ///< pairwise exchange / linear
   bruck,
   // What leaves the choice to the program: NetworkPlan takes one of the above for each collective.
@@ -77,13 +78,16 @@ struct Message {
 /// the P^2 messages of an all-to-all over 8192 ranks would not fit in memory. REQUIRES: no rank is its own partner.
 struct Permutation {
   enum class Kind {
-    shift,         ///< rank r sends to (r + operand) mod P, 0 < operand < P
+    /// Rank r sends to (r + operand) mod P, 0 < operand < P. With per_node = m > 1, which divides P: rank l of node n
+    /// sends to rank (l + operand mod m) mod m of node (n + operand / m) mod (P / m).
+    shift,
     exclusive_or,  ///< rank r exchanges with r xor operand, P a power of two, 0 < operand < P
   };
   Kind kind = Kind::shift;
   int operand = 1;
   double bytes = 0;         ///< payload of each message
   double reduce_bytes = 0;  ///< as in Message
+  int per_node = 1;         ///< of a shift: ranks n m to n m + m - 1 are those of node n
 
   int target_of(int rank, int ranks) const;  ///< whom `rank` sends to
   int source_of(int rank, int ranks) const;  ///< from whom `rank` receives
@@ -91,8 +95,8 @@ struct Permutation {
 
 /// Messages that may be in flight together. A message starts when both its ranks have entered the round; a rank enters
 /// the next round when all it sends and receives in this one (and the reduction after it) are done. `repeat` identical
-/// rounds follow one another. A rank sends at most one message in a round and receives at most one, in every algorithm
-/// here.
+/// rounds follow one another. A rank sends at most one message in a round and receives at most one, in every schedule
+/// here that is no stream.
 struct Round {
   std::vector<Message> messages = {};  ///< empty if `permutation` is set
   int repeat = 1;
@@ -125,16 +129,19 @@ void for_each_message(const Round& round, int ranks, Visitor&& visit) {
 struct CollectiveSchedule {
   int ranks = 0;
   std::vector<Round> rounds;
+  /// Ranks pass on each block as it arrives, while the one before is still on its way: rounds last as long as latencies
+  /// along the way of one block and the bytes of all. A round is whole rings of `ranks` messages, one after another.
+  bool is_stream = false;
 
   double total_bytes() const;  ///< over all messages
   std::int64_t message_count() const;
 };
 
-/// Builds the schedule. `node_of[r]` numbers the node of each rank (used by hierarchical only; may be empty = one rank
-/// per node). Throws std::invalid_argument if the algorithm is a choice or does not support the operation, ranks < 2,
-/// bytes is negative or not finite, node_of has another length than ranks, or (hierarchical) the nodes hold different
-/// numbers of ranks. Sources: Thakur, Rabenseifner, Gropp 2005 (ring, halving-doubling, recursive doubling, binomial,
-/// pairwise, Bruck); Sanders, Speck, Traeff 2009 (double binary tree).
+/// Builds the schedule. `node_of[r]` numbers the node of each rank (used by hierarchical, multi_ring and pairwise
+/// all_to_all; may be empty = one rank per node). Throws std::invalid_argument if the algorithm is a choice or does not
+/// support the operation, ranks < 2, bytes is negative or not finite, node_of has another length than ranks, or
+/// (hierarchical) the nodes hold different numbers of ranks. Sources: Thakur, Rabenseifner, Gropp 2005 (ring,
+/// halving-doubling, recursive doubling, binomial, pairwise, Bruck); Sanders, Speck, Traeff 2009 (double binary tree).
 CollectiveSchedule make_schedule(CollectiveOp op, CollectiveAlgorithm algorithm, int ranks, double bytes,
                                  const std::vector<int>& node_of = {});
 

@@ -266,7 +266,7 @@ bool NetworkPlan::add_sets(std::uint32_t task) {
     step.set = symmetry_->add(std::move(flows), runs ? FlowSymmetry::Waits::team : FlowSymmetry::Waits::nobody);
     step.set_bytes = step.flows.is_uniform() ? step.flows.permutation->bytes : 1;
     if (const auto& rule = step.flows.permutation)
-      permutation_sets_.emplace(PermutationKey{&teams, runs, rule->kind, rule->operand}, step.set);
+      permutation_sets_.emplace(PermutationKey{&teams, runs, rule->kind, rule->operand, rule->per_node}, step.set);
   }
   return true;
 }
@@ -275,8 +275,8 @@ bool NetworkPlan::add_sets(std::uint32_t task) {
 bool NetworkPlan::name_set(std::uint32_t task, const CollectivePlan& plan, FlowStep& step) const {
   if (!step.flows.is_uniform()) return false;
   const Permutation& rule = *step.flows.permutation;
-  const auto known =
-      permutation_sets_.find({collectives_[task]->teams, plan.level == CollectiveLevel::flow, rule.kind, rule.operand});
+  const auto known = permutation_sets_.find(
+      {collectives_[task]->teams, plan.level == CollectiveLevel::flow, rule.kind, rule.operand, rule.per_node});
   if (known == permutation_sets_.end()) return false;
   step.set = known->second;
   step.set_bytes = rule.bytes;

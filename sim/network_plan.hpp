@@ -120,7 +120,7 @@ class NetworkPlan {
   std::optional<FlowSymmetry> symmetry_;
   std::optional<bool> ranks_are_alike_;  ///< whatever the likeness
   /// By teams and permutation: its set, where somebody waits for it and where it is only counted.
-  using PermutationKey = std::tuple<const Teams*, bool, Permutation::Kind, int>;
+  using PermutationKey = std::tuple<const Teams*, bool, Permutation::Kind, int, int>;
   std::map<PermutationKey, std::uint32_t> permutation_sets_;
   std::unordered_map<std::pair<GroupId, GroupId>, std::uint32_t, boost::hash<std::pair<GroupId, GroupId>>> pair_sets_;
   std::map<std::pair<GroupId, GroupId>, std::uint32_t> farthest_;  ///< in lock step: the rank with the longest way

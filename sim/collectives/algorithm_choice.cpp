@@ -70,7 +70,7 @@ CollectiveAlgorithm AlgorithmChoice::choose_anew(const Collective& collective, A
   using A = CollectiveAlgorithm;
   if (collective.algorithm == A::automatic) return fastest(collective, among);
   const A of_library = collective.algorithm == A::nccl
-                           ? taken_by_nccl(collective)
+                           ? taken_by_nccl(collective, among)
                            : taken_by_mpich(collective.op, static_cast<int>(hosts_.size()), collective.bytes.value);
   if (among == Among::all || among == Among::timed || is_symmetric(collective.op, of_library)) return of_library;
   if (among == Among::in_step && of_library != CollectiveAlgorithm::double_binary_tree) return of_library;
@@ -140,33 +140,20 @@ CollectiveAlgorithm AlgorithmChoice::fastest(const Collective& collective, Among
   return best;
 }
 
-/// Whether the first two ranks of a node reach another node by network cards of their own.
-bool AlgorithmChoice::has_rails() const {
-  if (!equal_nodes_ || ranks_on_node_.size() < 2 || ranks_on_node_.front() < 2) return false;
-  std::vector<int> here, there;  // hosts of the first ranks of two nodes
-  for (std::size_t r = 0; r < hosts_.size(); ++r) {
-    if (node_of_[r] == 0) here.push_back(hosts_[r]);
-    if (node_of_[r] == 1) there.push_back(hosts_[r]);
-  }
-  const std::vector<int>& first = engine_.route(here[0], there[0]).bottlenecks();
-  const std::vector<int>& last = engine_.route(here.back(), there.back()).bottlenecks();  // neighbours may share a card
-  return std::none_of(first.begin(), first.end(), [&](int link) {
-    return engine_.link_sharing(link) == LinkSharing::kShared &&
-           std::find(last.begin(), last.end(), link) != last.end();
-  });
-}
-
-CollectiveAlgorithm AlgorithmChoice::taken_by_nccl(const Collective& collective) {
+CollectiveAlgorithm AlgorithmChoice::taken_by_nccl(const Collective& collective, Among among) {
   using A = CollectiveAlgorithm;
-  // NCCL's rings enter and leave a node by another of its cards each; the flat ring here uses one card.
-  const A rings = has_rails() ? A::hierarchical : A::ring;
+  const bool one_rank_each = ranks_on_node_.size() == hosts_.size();
+  const A rings = ranks_on_node_.size() == 1 || one_rank_each ? A::ring : A::multi_ring;
+  // Its trees, with a chain in each node, and its rings, along which it broadcasts and reduces, move piece by piece and
+  // use all cards of a node, which no tree here does: the fastest is what is nearest to them.
+  const auto piecewise = [&] { return rings == A::ring ? A::double_binary_tree : fastest(collective, among); };
   switch (collective.op) {
     case CollectiveOp::all_reduce: break;
     case CollectiveOp::reduce_scatter:
     case CollectiveOp::all_gather: return rings;
     case CollectiveOp::broadcast:
-    case CollectiveOp::reduce: return A::double_binary_tree;  // pipelined along its rings, which is nearest to this
-    default: return A::pairwise;                              // sends and receives, as the caller writes them
+    case CollectiveOp::reduce: return piecewise();
+    default: return A::pairwise;  // sends and receives, as the caller writes them
   }
   constexpr double kNvlink1 = 20e9;  // B/s of the slowest NVLink, which PCIe gen3 (15.75e9) does not reach
   const auto ranks = static_cast<int>(hosts_.size());
@@ -180,13 +167,13 @@ CollectiveAlgorithm AlgorithmChoice::taken_by_nccl(const Collective& collective)
   NcclNetwork network{.ranks = ranks,
                       .nodes = static_cast<int>(ranks_on_node_.size()),
                       .bus_bandwidth = moved / (predict(ring) - latency)};
-  double fastest = 0;  // B/s from the first rank to another of its node
+  double widest = 0;  // B/s from the first rank to another of its node
   for (int r = 1; r < ranks; ++r)
     if (node_of_[static_cast<std::size_t>(r)] == node_of_.front())
-      fastest = std::max(fastest, engine_.route(hosts_.front(), hosts_[static_cast<std::size_t>(r)]).bandwidth);
-  network.nvlink = fastest >= kNvlink1 * (1 - 1e-9);
-  network.ll128 = fastest > kNvlink1 * (1 + 1e-9);
-  return all_reduce_of_nccl(network, collective.bytes.value) == A::ring ? rings : A::double_binary_tree;
+      widest = std::max(widest, engine_.route(hosts_.front(), hosts_[static_cast<std::size_t>(r)]).bandwidth);
+  network.nvlink = widest >= kNvlink1 * (1 - 1e-9);
+  network.ll128 = widest > kNvlink1 * (1 + 1e-9);
+  return all_reduce_of_nccl(network, collective.bytes.value) == A::ring ? rings : piecewise();
 }
 
 double AlgorithmChoice::predict(const Collective& collective) {

@@ -44,8 +44,7 @@ class AlgorithmChoice {
  private:
   CollectiveAlgorithm choose_anew(const Collective& collective, Among among);
   CollectiveAlgorithm fastest(const Collective& collective, Among among);
-  CollectiveAlgorithm taken_by_nccl(const Collective& collective);
-  bool has_rails() const;
+  CollectiveAlgorithm taken_by_nccl(const Collective& collective, Among among);
   bool can_run(const Collective& collective) const;
   bool is_symmetric(CollectiveOp op, CollectiveAlgorithm algorithm);
   /// Of a vector of kMeasuredBytes, without windows.

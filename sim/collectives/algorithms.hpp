@@ -41,6 +41,7 @@ Rounds recursive_doubling_rounds(const Request& request);
 Rounds binomial_tree_rounds(const Request& request);
 Rounds double_binary_tree_rounds(const Request& request);
 Rounds hierarchical_rounds(const Request& request);
+Rounds multi_ring_rounds(const Request& request);
 Rounds pairwise_rounds(const Request& request);
 Rounds bruck_rounds(const Request& request);
 
@@ -58,7 +59,7 @@ double bruck_time(const Request& request, const AlphaBetaGamma& link);
 int largest_power_of_two(int n);  ///< the largest power of two <= n; REQUIRES n >= 1
 int ceil_log2(int n);             ///< REQUIRES n >= 1
 
-Round shift_round(int operand, double bytes, double reduce_bytes, int repeat = 1);
+Round shift_round(int operand, double bytes, double reduce_bytes, int repeat = 1, int per_node = 1);
 Round exclusive_or_round(int mask, double bytes, double reduce_bytes);
 void append(Rounds& rounds, Rounds more);
 
@@ -70,8 +71,9 @@ Rounds binomial_scatter(int ranks, double block);
 Rounds binomial_gather(int ranks, double block);
 
 /// The ranks of each node, nodes by first appearance, ranks ascending. An empty node_of means a node per rank.
-/// Throws std::invalid_argument if the nodes hold different numbers of ranks.
 Groups ranks_by_node(const Request& request);
+/// The same. Throws std::invalid_argument if the nodes hold different numbers of ranks.
+Groups ranks_by_equal_nodes(const Request& request);
 
 /// Double binary tree: the greatest number of edges from the top to a leaf, and the chunks that each tree's half of the
 /// vector is cut into. Parameters of the method that its schedule and its formula have in common.

@@ -144,7 +144,7 @@ double double_binary_tree_time(const Request& request, const AlphaBetaGamma& lin
 double hierarchical_time(const Request& request, const AlphaBetaGamma& link) {
   // Two-dimensional ring: m ranks in a node on the whole vector, N nodes on 1/m of it [Chan, meshes]. On equal links
   // the bytes add up to the flat ring's, (P-1)/P n a pass, but the messages to m + N - 2 instead of m N - 1.
-  const Groups nodes = ranks_by_node(request);
+  const Groups nodes = ranks_by_equal_nodes(request);
   const auto in_node = static_cast<int>(nodes.front().size());
   const auto across = static_cast<int>(nodes.size());
   const auto both = [&](bool reduces) {

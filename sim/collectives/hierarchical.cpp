@@ -41,18 +41,25 @@ Groups ranks_by_node(const Request& request) {
     if (is_new) nodes.emplace_back();
     nodes[place->second].push_back(rank);
   }
-  for (const auto& [node, index] : index_of) {
-    const std::size_t size = nodes[index].size();
-    if (size == nodes[0].size()) continue;
+  return nodes;
+}
+
+Groups ranks_by_equal_nodes(const Request& request) {
+  Groups nodes = ranks_by_node(request);
+  const auto name = [&](const std::vector<int>& node) {
+    return std::to_string(request.node_of.empty() ? node[0] : request.node_of[static_cast<std::size_t>(node[0])]);
+  };
+  for (const std::vector<int>& node : nodes) {
+    if (node.size() == nodes[0].size()) continue;
     throw std::invalid_argument("a hierarchical collective needs the same number of ranks on every node: node " +
-                                std::to_string(request.node_of[0]) + " has " + std::to_string(nodes[0].size()) +
-                                ", node " + std::to_string(node) + " has " + std::to_string(size));
+                                name(nodes[0]) + " has " + std::to_string(nodes[0].size()) + ", node " + name(node) +
+                                " has " + std::to_string(node.size()));
   }
   return nodes;
 }
 
 Rounds hierarchical_rounds(const Request& request) {
-  const Groups nodes = ranks_by_node(request);
+  const Groups nodes = ranks_by_equal_nodes(request);
   const Groups across = by_local_index(nodes);
   const bool is_tree = request.op == CollectiveOp::broadcast || request.op == CollectiveOp::reduce;
   if (!is_tree && (nodes.size() == 1 || across.size() == 1)) return ring_rounds(request);

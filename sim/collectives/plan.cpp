@@ -32,7 +32,7 @@ Round all_repetitions(Round round) {
 /// Whether the collective can use the rings of the network at all: a flat ring only where it stays inside one node.
 bool can_use_rings(const Collective& collective, const GroupNetwork& network) {
   return has_rings(collective.algorithm, collective.op) &&
-         (network.one_node || collective.algorithm == CollectiveAlgorithm::hierarchical);
+         (network.one_node || collective.algorithm != CollectiveAlgorithm::ring);
 }
 
 CollectiveSchedule schedule_of(const Collective& collective, int ranks, const std::vector<int>& node_of,
@@ -66,7 +66,8 @@ CollectivePlan plan_trees_on_star(const Collective& collective, int ranks, const
 
 /// The trees of a large group: every edge is a flow, all at once, as the chunks are a stream along both trees. What its
 /// messages wait for apart from links that they share (latencies, the filling of the trees, reductions) comes first.
-CollectivePlan plan_streams(const Collective& collective, const std::vector<int>& hosts, SimEngine& engine) {
+CollectivePlan plan_streams(const Collective& collective, const std::vector<int>& hosts, const GroupNetwork& network,
+                            SimEngine& engine) {
   const int ranks = static_cast<int>(hosts.size());
   CollectivePlan plan;
   plan.algorithm = collective.algorithm;
@@ -74,11 +75,12 @@ CollectivePlan plan_streams(const Collective& collective, const std::vector<int>
   plan.gamma = collective.gamma;
   Round edges = all_chunks(collective, ranks);
   std::vector<double> sending(hosts.size()), receiving(hosts.size());  // s
-  double busiest = 0;
+  double busiest = 0;                                                  // of ranks, as if each had one link
   for (const Message& m : edges.messages) {
     const double time = m.bytes / engine.route(hosts[m.from], hosts[m.to]).bandwidth;
     busiest = std::max({busiest, sending[m.from] += time, receiving[m.to] += time});
   }
+  busiest = std::min(busiest, idle_time(edges, hosts, network, engine).transmission);  // the flows take no less
   const double alone =
       idle_time_of_messages(schedule_of(collective, ranks, {}, engine), hosts, collective.gamma, engine);
   plan.idle_time = alone;
@@ -106,6 +108,7 @@ bool alike(const FlowStep& a, const FlowStep& b) {
   if (a.flows.is_uniform())
     return a.flows.permutation->kind == b.flows.permutation->kind &&
            a.flows.permutation->operand == b.flows.permutation->operand &&
+           a.flows.permutation->per_node == b.flows.permutation->per_node &&
            a.flows.permutation->bytes == b.flows.permutation->bytes;
   return std::ranges::equal(a.flows.messages, b.flows.messages, [](const Message& m, const Message& n) {
     return m.from == n.from && m.to == n.to && m.bytes == n.bytes;
@@ -131,7 +134,7 @@ CollectivePlan plan_collective(const Collective& collective, const std::vector<i
     return plan_trees_on_star(collective, ranks, network, engine);
   if (!in_step && ranks > kMostRanksByMessage && !collective.measured &&
       (collective.level == CollectiveLevel::automatic || collective.level == CollectiveLevel::flow))
-    return plan_streams(collective, hosts, engine);
+    return plan_streams(collective, hosts, network, engine);
   CollectivePlan plan;
   plan.algorithm = collective.algorithm;
   plan.gamma = collective.gamma;
@@ -149,11 +152,20 @@ CollectivePlan plan_collective(const Collective& collective, const std::vector<i
 
   const std::vector<Ring> rings = rings_of(collective, network);
   CollectiveSchedule schedule = schedule_of(collective, ranks, node_of, engine);
+  // A stream has no messages that wait for each other.
+  if (plan.level == CollectiveLevel::message && schedule.is_stream) plan.level = CollectiveLevel::flow;
   double uniform_bytes = 0, uniform_delay = 0, idle = 0;  // of the aggregated rounds since the last step
   const auto flush = [&] {
     if (uniform_delay > 0 || uniform_bytes > 0) plan.steps.push_back({uniform_delay, to_neighbour(uniform_bytes)});
     uniform_bytes = uniform_delay = 0;
   };
+  if (schedule.is_stream) {
+    Stream stream = stream_of(schedule, hosts, network, rings, engine);
+    const double delay = stream.time.latency + stream.time.reduction_bytes * collective.gamma;
+    idle = delay + stream.time.transmission;
+    plan.steps.push_back({delay, std::move(stream.flows)});
+    schedule.rounds.clear();
+  }
   Round divided;
   for (const Round& scheduled : schedule.rounds) {
     const Round& round = rings.empty() ? scheduled : (divided = on_rings(scheduled, ranks, rings, false));

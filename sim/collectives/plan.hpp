@@ -43,7 +43,8 @@ bool alike(const CollectivePlan& a, const CollectivePlan& b);
 /// traffic can be under way at the same time. The automatic level is closed_form where nothing contends and the formula
 /// is exact, else flow. Algorithms whose ranks are not in step (those without an exact formula) run by messages at the
 /// flow level up to 64 ranks; beyond, what an edge of their trees carries is one stream, and all run at once. At the
-/// automatic level on a star where nothing contends, the time of their messages is added up instead.
+/// automatic level on a star where nothing contends, the time of their messages is added up instead. Streams run at the
+/// flow level where messages are asked for: all they send at once.
 /// REQUIRES: !is_choice(collective.algorithm), collective.rings <= most_rings().
 CollectivePlan plan_collective(const Collective& collective, const std::vector<int>& hosts,
                                const std::vector<int>& node_of, const GroupNetwork& network, bool may_contend,

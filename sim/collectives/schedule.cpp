@@ -30,6 +30,7 @@ const std::vector<Algorithm>& algorithms() {
        double_binary_tree_rounds, double_binary_tree_time, /*exact=*/false},
       {A::hierarchical, "hierarchical", {all_reduce, reduce_scatter, all_gather, broadcast, reduce},
        hierarchical_rounds, hierarchical_time},
+      {A::multi_ring, "multi_ring", {all_reduce, reduce_scatter, all_gather}, multi_ring_rounds, ring_time},
       {A::pairwise, "pairwise", {reduce_scatter, all_gather, all_to_all, gather, scatter},
        pairwise_rounds, pairwise_time},
       {A::bruck, "bruck", {all_reduce, reduce_scatter, all_gather, all_to_all}, bruck_rounds, bruck_time},
@@ -42,8 +43,9 @@ int largest_power_of_two(int n) { return static_cast<int>(std::bit_floor(static_
 
 int ceil_log2(int n) { return static_cast<int>(std::bit_width(static_cast<unsigned>(n) - 1U)); }
 
-Round shift_round(int operand, double bytes, double reduce_bytes, int repeat) {
-  return {.repeat = repeat, .permutation = Permutation{Permutation::Kind::shift, operand, bytes, reduce_bytes}};
+Round shift_round(int operand, double bytes, double reduce_bytes, int repeat, int per_node) {
+  return {.repeat = repeat,
+          .permutation = Permutation{Permutation::Kind::shift, operand, bytes, reduce_bytes, per_node}};
 }
 
 Round exclusive_or_round(int mask, double bytes, double reduce_bytes) {
@@ -92,8 +94,8 @@ bool supports(CollectiveAlgorithm algorithm, CollectiveOp op) {
 
 bool has_rings(CollectiveAlgorithm algorithm, CollectiveOp op) {
   using A = CollectiveAlgorithm;
-  const bool may = algorithm == A::ring || algorithm == A::hierarchical || algorithm == A::automatic ||
-                   algorithm == A::nccl;  // MPI's rings are one each
+  const bool may = algorithm == A::ring || algorithm == A::hierarchical || algorithm == A::multi_ring ||
+                   algorithm == A::automatic || algorithm == A::nccl;  // MPI's rings are one each
   return may && supports(CollectiveAlgorithm::ring, op);
 }
 
@@ -111,7 +113,9 @@ CollectiveAlgorithm default_algorithm(CollectiveOp op) {
 CollectiveSchedule make_schedule(CollectiveOp op, CollectiveAlgorithm algorithm, int ranks, double bytes,
                                  const std::vector<int>& node_of) {
   const collectives::Request request{op, ranks, bytes, node_of};
-  return {ranks, collectives::find_checked(request, algorithm).rounds(request)};
+  CollectiveSchedule schedule{ranks, collectives::find_checked(request, algorithm).rounds(request)};
+  schedule.is_stream = algorithm == CollectiveAlgorithm::multi_ring && !schedule.rounds.front().is_uniform();
+  return schedule;
 }
 
 CollectiveSchedule in_windows(CollectiveSchedule schedule, double window) {
@@ -148,12 +152,24 @@ bool closed_form_is_exact([[maybe_unused]] CollectiveOp op, CollectiveAlgorithm 
   return collectives::find(algorithm).exact || ranks == 2;
 }
 
+namespace {
+
+/// The rank that lies `nodes` nodes and, within its node, `places` ranks further, both around.
+int shifted(int rank, int ranks, int per_node, int nodes, int places) {
+  const int node = (rank / per_node + nodes) % (ranks / per_node);
+  return node * per_node + (rank % per_node + places) % per_node;
+}
+
+}  // namespace
+
 int Permutation::target_of(int rank, int ranks) const {
-  return kind == Kind::shift ? (rank + operand) % ranks : rank ^ operand;
+  if (kind == Kind::exclusive_or) return rank ^ operand;
+  return shifted(rank, ranks, per_node, operand / per_node, operand % per_node);
 }
 
 int Permutation::source_of(int rank, int ranks) const {
-  return kind == Kind::shift ? (rank - operand + ranks) % ranks : rank ^ operand;
+  if (kind == Kind::exclusive_or) return rank ^ operand;
+  return shifted(rank, ranks, per_node, ranks / per_node - operand / per_node, per_node - operand % per_node);
 }
 
 double Round::bytes_per_rank() const {

@@ -1,6 +1,7 @@
 #include "sim/collectives/schedule_time.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <utility>
 #include <vector>
@@ -125,8 +126,45 @@ Round on_rings(const Round& round, int ranks, const std::vector<Ring>& rings, bo
   return out;
 }
 
+Stream stream_of(const CollectiveSchedule& schedule, const std::vector<int>& hosts, const GroupNetwork& network,
+                 const std::vector<Ring>& rings, SimEngine& engine) {
+  Stream out;
+  const auto ranks = static_cast<std::size_t>(schedule.ranks);
+  std::vector<double> reduced(ranks, 0);             // by rank
+  std::map<std::pair<int, int>, std::size_t> known;  // source and target -> message
+  for (const Round& round : schedule.rounds) {
+    double longest_way = 0;  // s
+    for (std::size_t r = 0; r < std::max<std::size_t>(rings.size(), 1); ++r) {
+      const auto placed = [&](int rank) { return rings.empty() ? rank : rings[r].order[rank]; };
+      const double bytes = round.repeat * (rings.empty() ? 1 : rings[r].share);
+      for (std::size_t first = 0; first < round.messages.size(); first += ranks) {
+        double around = 0, least = std::numeric_limits<double>::infinity(), most = 0;  // s: latencies of one ring
+        for (std::size_t i = first; i < first + ranks; ++i) {
+          const Message& m = round.messages[i];
+          const int from = placed(m.from), to = placed(m.to);
+          const double latency = engine.collective_latency(engine.route(hosts[from], hosts[to]));
+          around += latency;
+          least = std::min(least, latency);
+          most = std::max(most, latency);
+          const auto [place, is_new] = known.try_emplace({from, to}, out.flows.messages.size());
+          if (is_new) out.flows.messages.push_back({from, to, 0, 0});
+          out.flows.messages[place->second].bytes += m.bytes * bytes;
+          reduced[to] += m.reduce_bytes * bytes;
+        }
+        // A block makes all hops but one. More repetitions are windows: the slowest hop's wait for each.
+        longest_way = std::max(longest_way, around - least + most * (round.repeat + 1.0 - ranks));
+      }
+    }
+    out.time.latency += longest_way;
+  }
+  out.time.transmission = idle_time(out.flows, hosts, network, engine).transmission;
+  out.time.reduction_bytes = *std::max_element(reduced.begin(), reduced.end());
+  return out;
+}
+
 IdleTime idle_time(const CollectiveSchedule& schedule, const std::vector<int>& hosts, const GroupNetwork& network,
                    const std::vector<Ring>& rings, SimEngine& engine) {
+  if (schedule.is_stream) return stream_of(schedule, hosts, network, rings, engine).time;
   IdleTime sum;
   for (const Round& round : schedule.rounds) {
     const IdleTime one =

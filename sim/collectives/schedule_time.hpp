@@ -22,6 +22,17 @@ struct IdleTime {
 /// One repetition of a round: its flows side by side.
 IdleTime idle_time(const Round& round, const std::vector<int>& hosts, const GroupNetwork& network, SimEngine& engine);
 
+/// What a stream sends, as one round of one message for each pair of ranks, and how long that takes: all bytes at once,
+/// after latencies along the way of one block.
+struct Stream {
+  IdleTime time;
+  Round flows;
+};
+
+/// Each of the stream's rings runs once over every one of `rings`, if there are any. REQUIRES: schedule.is_stream.
+Stream stream_of(const CollectiveSchedule& schedule, const std::vector<int>& hosts, const GroupNetwork& network,
+                 const std::vector<Ring>& rings, SimEngine& engine);
+
 /// All rounds of a schedule, each over all `rings` at once if there are any.
 IdleTime idle_time(const CollectiveSchedule& schedule, const std::vector<int>& hosts, const GroupNetwork& network,
                    const std::vector<Ring>& rings, SimEngine& engine);

@@ -37,6 +37,7 @@ inline std::map<std::string, std::vector<Variant>> strategy_variants() {
                                             {A::double_binary_tree, L::automatic, 1e-10},
                                             {A::binomial_tree, L::automatic, 0},
                                             {A::hierarchical, L::automatic, 0},
+                                            {A::multi_ring, L::automatic, 0},
                                             {A::automatic, L::automatic, 0},
                                             {A::automatic, L::flow, 1e-10},
                                             {A::nccl, L::automatic, 0},

@@ -44,7 +44,9 @@ TEST_CASE("every rank sends and receives one message a round at most", "[collect
   for_all_supported([](A algorithm, Op op) {
     INFO(to_string(algorithm) << " " << to_string(op));
     for (const int ranks : sizes()) {
-      for (const Round& round : make_schedule(op, algorithm, ranks, 1e6, nodes_for(ranks, false)).rounds) {
+      const CollectiveSchedule schedule = make_schedule(op, algorithm, ranks, 1e6, nodes_for(ranks, false));
+      for (const Round& round : schedule.rounds) {
+        if (schedule.is_stream) continue;
         std::vector<int> sends(at(ranks), 0), receives(at(ranks), 0);
         bool ok = round.repeat >= 1;
         int count = 0;
@@ -59,6 +61,70 @@ TEST_CASE("every rank sends and receives one message a round at most", "[collect
       }
     }
   });
+}
+
+TEST_CASE("rings of a stream enter and leave every node each at another rank", "[collective][property]") {
+  const auto nodes_of = [](const std::vector<int>& sizes) {
+    std::vector<int> node_of;
+    for (std::size_t n = 0; n < sizes.size(); ++n) node_of.insert(node_of.end(), at(sizes[n]), static_cast<int>(n));
+    return node_of;
+  };
+  for (const std::vector<int>& on_node : {std::vector<int>{8, 4}, {2, 2}, {3, 5, 4}, {1, 8}, {8, 8, 8, 8}}) {
+    const std::vector<int> node_of = nodes_of(on_node);
+    const auto ranks = static_cast<int>(node_of.size());
+    const int rings = *std::ranges::min_element(on_node);
+    for (const Op op : {Op::all_reduce, Op::reduce_scatter, Op::all_gather}) {
+      const CollectiveSchedule schedule = make_schedule(op, A::multi_ring, ranks, 1e6, node_of);
+      REQUIRE(schedule.is_stream);
+      REQUIRE(schedule.rounds.size() == (op == Op::all_reduce ? 2U : 1U));
+      for (const Round& round : schedule.rounds) {
+        CHECK(round.repeat == ranks - 1);
+        REQUIRE(round.messages.size() == at(rings * ranks));
+        std::set<int> leaving, entering;
+        for (int ring = 0; ring < rings; ++ring) {
+          std::set<int> seen;
+          for (int i = 0; i < ranks; ++i) {
+            const Message& hop = round.messages[at(ring * ranks + i)];
+            CHECK(hop.to == round.messages[at(ring * ranks + (i + 1) % ranks)].from);  // one after another, around
+            CHECK(hop.bytes == Approx(1e6 / ranks / rings));
+            CHECK(seen.insert(hop.from).second);
+            if (node_of[at(hop.from)] == node_of[at(hop.to)]) continue;
+            CHECK(leaving.insert(hop.from).second);
+            CHECK(entering.insert(hop.to).second);
+          }
+        }
+        CHECK(leaving.size() == at(rings) * on_node.size());
+        CHECK(entering.size() == at(rings) * on_node.size());
+      }
+    }
+  }
+}
+
+TEST_CASE("an all-to-all meets the partners of a node together, and everyone once", "[collective][property]") {
+  for (const auto& [nodes, on_each] : {std::pair{2, 8}, {3, 4}, {5, 2}}) {
+    const int ranks = nodes * on_each;
+    std::vector<int> node_of;
+    for (int r = 0; r < ranks; ++r) node_of.push_back(r / on_each);
+    std::vector<std::set<int>> met(at(ranks));
+    int rounds_inside = 0;
+    for (const Round& round : make_schedule(Op::all_to_all, A::pairwise, ranks, 1e6, node_of).rounds) {
+      int inside = 0;
+      for_each_message(round, ranks, [&](const Message& m) {
+        CHECK(met[at(m.from)].insert(m.to).second);
+        CHECK(round.permutation->source_of(m.to, ranks) == m.from);
+        inside += node_of[at(m.from)] == node_of[at(m.to)] ? 1 : 0;
+      });
+      CHECK((inside == 0 || inside == ranks));
+      rounds_inside += inside > 0 ? 1 : 0;
+    }
+    CHECK(rounds_inside == on_each - 1);
+    for (const std::set<int>& partners : met) CHECK(partners.size() == at(ranks - 1));
+  }
+  // Ranks dealt to nodes in turn, or unequally, meet in rank order.
+  for (const std::vector<int>& node_of : {std::vector<int>{0, 1, 0, 1}, {0, 0, 0, 1}, {0, 0, 1, 2}}) {
+    const CollectiveSchedule schedule = make_schedule(Op::all_to_all, A::pairwise, 4, 1e6, node_of);
+    for (const Round& round : schedule.rounds) CHECK(round.permutation->per_node == 1);
+  }
 }
 
 TEST_CASE("schedule totals are the sums over messages", "[collective][property]") {
@@ -90,7 +156,7 @@ TEST_CASE("bytes are conserved and as many as the theory says", "[collective][pr
         REQUIRE(traffic.reduced[at(r)] == Approx(reduced).epsilon(1e-12).margin(1e-9));
       }
     };
-    for (const A ring : {A::ring, A::hierarchical}) {
+    for (const A ring : {A::ring, A::hierarchical, A::multi_ring}) {
       check_all(Op::all_reduce, ring, 2 * share, share);
       check_all(Op::reduce_scatter, ring, share, share);
       check_all(Op::all_gather, ring, share, 0);
@@ -131,6 +197,7 @@ TEST_CASE("closed forms are the lockstep time of the schedules", "[collective][p
           if (interleaved && algorithm != A::hierarchical) continue;
           const std::vector<int> nodes = nodes_for(ranks, interleaved);
           const CollectiveSchedule schedule = make_schedule(op, algorithm, ranks, bytes, nodes);
+          if (schedule.is_stream) continue;  // no rounds that end together
           for (const AlphaBetaGamma& link : links) {
             const double time = lockstep_time(schedule, link);
             const double formula = closed_form_time(op, algorithm, ranks, bytes, link, nodes);

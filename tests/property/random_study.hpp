@@ -308,7 +308,7 @@ class RandomStudy {
     if (chance(0.5)) {
       using A = CollectiveAlgorithm;
       settings_.algorithm = one_of<A>({A::ring, A::halving_doubling, A::recursive_doubling, A::double_binary_tree,
-                                       A::hierarchical, A::automatic, A::nccl});
+                                       A::hierarchical, A::multi_ring, A::automatic, A::nccl});
       settings_.level =
           one_of<CollectiveLevel>({CollectiveLevel::automatic, CollectiveLevel::flow, CollectiveLevel::message});
     }

@@ -166,6 +166,7 @@ TEST_CASE("one wild step moves neither the constants nor the other steps' predic
 }
 
 TEST_CASE("nine in ten intervals at least hold the truth", "[calibration]") {
+  if (EPOCAST_SANITIZED) return;  // 400 fits, which take it minutes and show it nothing that the others do not
   // Seven steps with 3 % of noise, by a fixed sequence. 5 % of 1200 are 60 misses; so few steps cost a bit more.
   std::uint64_t state = 1;
   const auto normal = [&] {  // sum of 12 uniforms
