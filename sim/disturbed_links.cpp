@@ -25,7 +25,7 @@ DisturbedLinks::DisturbedLinks(SimEngine& engine, const std::vector<Disturbance>
     : engine_(engine) {
   for (const auto& [device, window] : disturbances)
     for (const int link : links_of(engine, hosts[static_cast<std::size_t>(device)], hosts))
-      windows_[link].push_back(window);
+      windows_[link][device].push_back(window);
   if (windows_.empty()) return;
   const double offset = elapsed - engine.now();
   const double next = apply(elapsed);
@@ -43,11 +43,15 @@ DisturbedLinks::~DisturbedLinks() {
 
 double DisturbedLinks::apply(double date) {
   double next = std::numeric_limits<double>::infinity();
-  for (const auto& [link, windows] : windows_) {
+  for (const auto& [link, by_device] : windows_) {
     double factor = 1;
-    for (const SlowWindow& window : windows) {
-      factor *= window.factor_at(date);
-      next = std::min(next, window.next_change(date));
+    for (const auto& [device, windows] : by_device) {
+      double own = 1;
+      for (const SlowWindow& window : windows) {
+        own *= window.factor_at(date);
+        next = std::min(next, window.next_change(date));
+      }
+      factor = std::max(factor, own);  // one link of several devices is slow once
     }
     engine_.set_current_bandwidth(link, engine_.link_bandwidth(link) / factor);
   }

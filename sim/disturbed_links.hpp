@@ -25,7 +25,7 @@ class DisturbedLinks {
   double apply(double date);
 
   SimEngine& engine_;
-  std::map<int, std::vector<SlowWindow>> windows_;  ///< by link
+  std::map<int, std::map<DeviceId, std::vector<SlowWindow>>> windows_;  ///< by link, and by device whose link it is
 };
 
 }  // namespace epocast

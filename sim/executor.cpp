@@ -104,7 +104,7 @@ ExecutionResult execute(const CyclicTaskGraph& graph, const Cluster& cluster, Si
                            slowed_alike(graph, options.slowdown);
   const bool may_fold = undisturbed && options.shards == Shards::fixed &&
                         (!options.costs.slows_computation() || Interference::folds(graph));
-  NetworkPlan network(graph, cluster, engine);
+  NetworkPlan network(graph, cluster, engine, !options.slow_links.empty());
   const Likeness likeness = may_fold ? make_alike(network, graph, options.fold) : Likeness::as_they_are;
   restart_engine();  // or how often the plan ran a collective to predict it would decide how dates are rounded
   const bool folded = options.fold && may_fold && network.ranks_interchangeable();

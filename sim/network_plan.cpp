@@ -27,11 +27,11 @@ bool collectives_may_contend(const CyclicTaskGraph& graph) {
 
 }  // namespace
 
-NetworkPlan::NetworkPlan(const CyclicTaskGraph& graph, const Cluster& cluster, SimEngine& engine)
+NetworkPlan::NetworkPlan(const CyclicTaskGraph& graph, const Cluster& cluster, SimEngine& engine, bool links_change)
     : graph_(graph),
       cluster_(cluster),
       engine_(engine),
-      may_contend_(collectives_may_contend(graph)),
+      may_contend_(links_change || collectives_may_contend(graph)),
       networks_(graph, cluster, host_of_, engine) {
   for (const Device& device : cluster.devices) {
     host_of_.push_back(engine.find_host(device.name));

@@ -36,8 +36,10 @@ enum class Likeness {
 
 class NetworkPlan {
  public:
-  /// Throws RingCountError, and SimulationError if the cluster's devices are not hosts of the engine's platform.
-  NetworkPlan(const CyclicTaskGraph& graph, const Cluster& cluster, SimEngine& engine);
+  /// `links_change`: links carry less than they should for a while, which formulas do not notice, just as they do not
+  /// notice other traffic. Throws RingCountError, and SimulationError if the cluster's devices are not hosts of the
+  /// engine's platform.
+  NetworkPlan(const CyclicTaskGraph& graph, const Cluster& cluster, SimEngine& engine, bool links_change = false);
 
   /// Plans anew; whether ranks are interchangeable now. Before, they are as they are.
   bool plan_with(Likeness likeness);

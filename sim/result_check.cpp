@@ -20,8 +20,8 @@ std::vector<std::string> doubts_about(const ExecutionResult& result, bool overlo
   std::vector<std::string> doubts;
   if (overlooks_traffic)
     doubts.emplace_back(
-        "collectives at level closed_form do not notice the other traffic of this run, nor does it notice them: times "
-        "are too short where they share links; use collective.level: auto or flow");
+        "collectives at level closed_form do not notice the other traffic of this run or slow links, nor does traffic "
+        "notice them: times are too short where they share links; use collective.level: auto or flow");
   if (const double busy = result.metrics.max_link_utilization; busy > 1 + leeway(result))
     doubts.push_back(fmt::format("impossible: link {} would carry {:.1f} % of what it can", result.metrics.busiest_link,
                                  100 * busy));

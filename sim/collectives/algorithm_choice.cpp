@@ -202,7 +202,8 @@ IdleTime AlgorithmChoice::measure(const Collective& collective) {
 IdleTime AlgorithmChoice::idle_time_of(const Collective& collective, double bytes) {
   const CollectiveSchedule schedule =
       make_schedule(collective.op, collective.algorithm, static_cast<int>(hosts_.size()), bytes, node_of_);
-  return idle_time(in_windows(schedule, engine_.window()), hosts_, network_, rings_of(collective, network_), engine_);
+  const std::vector<Ring> rings = rings_of(collective, network_);
+  return idle_time(in_windows(schedule, window_of(rings, engine_.window())), hosts_, network_, rings, engine_);
 }
 
 /// Its ranks are not in step. On a star all its messages take equally long if reductions are free, so that its time is

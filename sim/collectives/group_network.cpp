@@ -13,8 +13,9 @@ namespace epocast {
 namespace {
 
 /// Ranks have links of their own if the first link of a route depends on its source only, the last on its target only,
-/// and no link serves two ranks. Two targets for each source and two sources for each target tell.
-bool is_star(SimEngine& engine, const std::vector<int>& hosts) {
+/// and no link serves two ranks. Two targets for each source and two sources for each target tell, and neighbours on a
+/// node, which may have links that lead nowhere else. `nodes`: the ranks of each node.
+bool is_star(SimEngine& engine, const std::vector<int>& hosts, const std::vector<std::vector<int>>& nodes) {
   const std::size_t ranks = hosts.size();
   std::vector<int> up(ranks), down(ranks);
   std::unordered_set<int> seen;
@@ -29,6 +30,12 @@ bool is_star(SimEngine& engine, const std::vector<int>& hosts) {
     const std::vector<int>& links = engine.route(hosts[r], hosts[(r + 2) % ranks]).bottlenecks();
     if (links.size() != 2 || links[0] != up[r] || links[1] != down[(r + 2) % ranks]) return false;
   }
+  for (const std::vector<int>& node : nodes)
+    for (std::size_t i = 1; i < node.size(); ++i) {
+      const auto from = static_cast<std::size_t>(node[i - 1]), to = static_cast<std::size_t>(node[i]);
+      const std::vector<int>& links = engine.route(hosts[from], hosts[to]).bottlenecks();
+      if (links.size() != 2 || links[0] != up[from] || links[1] != down[to]) return false;
+    }
   return true;
 }
 
@@ -67,16 +74,16 @@ PairNetwork pair_network(SimEngine& engine, const std::vector<int>& hosts) {
 }
 
 /// What a byte of the vector's blocks costs on the busiest link [s/B] when all nodes' ranks send to their next in each
-/// of the rings at once. Rings are orders of a node's local ranks.
+/// of the rings at once. Rings are orders of all ranks, each node's among themselves.
 double rings_beta(SimEngine& engine, const std::vector<int>& hosts, const std::vector<std::vector<int>>& nodes,
                   const std::vector<Ring>& rings) {
   std::map<std::pair<int, int>, double> parts;  // by source and target host
   for (const std::vector<int>& node : nodes)
     for (const Ring& ring : rings)
       for (std::size_t i = 0; i < node.size(); ++i) {
-        const auto from = static_cast<std::size_t>(ring.order[i]);
-        const auto to = static_cast<std::size_t>(ring.order[(i + 1) % node.size()]);
-        parts[{hosts[node[from]], hosts[node[to]]}] += ring.share;
+        const auto from = static_cast<std::size_t>(ring.order[static_cast<std::size_t>(node[i])]);
+        const auto to = static_cast<std::size_t>(ring.order[static_cast<std::size_t>(node[(i + 1) % node.size()])]);
+        if (from != to) parts[{hosts[from], hosts[to]}] += ring.share;
       }
   double beta = 0;
   std::unordered_map<int, double> load;
@@ -89,41 +96,61 @@ double rings_beta(SimEngine& engine, const std::vector<int>& hosts, const std::v
   return beta;
 }
 
-/// The ring of a node's local ranks, on every node, as an order of all ranks.
-Ring on_all_nodes(const Ring& local, const std::vector<std::vector<int>>& nodes, std::size_t ranks) {
-  Ring out{std::vector<int>(ranks), local.share};
-  for (const std::vector<int>& node : nodes)
-    for (std::size_t i = 0; i < node.size(); ++i)
-      out.order[static_cast<std::size_t>(node[i])] = node[static_cast<std::size_t>(local.order[i])];
+std::vector<int> rank_order(std::size_t ranks) {
+  std::vector<int> order(ranks);
+  std::iota(order.begin(), order.end(), 0);
+  return order;
+}
+
+/// The best rings of a node's local ranks; one in rank order where no search is worth while.
+std::vector<Ring> rings_in_node(SimEngine& engine, const std::vector<int>& hosts, const std::vector<int>& node) {
+  const std::vector<Ring> one{{rank_order(node.size())}};
+  if (node.size() < 3 || node.size() > kMaxRingSearch) return one;
+  std::vector<int> own;
+  for (const int rank : node) own.push_back(hosts[static_cast<std::size_t>(rank)]);
+  if (is_star(engine, own, {rank_order(node.size())})) return one;  // which fills the links of its ranks
+  const PairNetwork network = pair_network(engine, own);
+  return network.ranks == 0 ? one : find_rings(network);
+}
+
+/// The rings of each node's local ranks as orders of all ranks. Nodes of one size have those of the first of them.
+/// Where nodes differ in how many they have, those with fewer repeat theirs, and all shares are equal.
+std::vector<Ring> find_rings_on_all(SimEngine& engine, const std::vector<int>& hosts,
+                                    const std::vector<std::vector<int>>& nodes) {
+  std::map<std::size_t, std::vector<Ring>> by_size;
+  std::size_t most = 0;
+  for (const std::vector<int>& node : nodes) {
+    const auto [place, is_new] = by_size.try_emplace(node.size());
+    if (is_new) place->second = rings_in_node(engine, hosts, node);
+    most = std::max(most, place->second.size());
+  }
+  std::vector<Ring> out;
+  for (std::size_t r = 0; r < most; ++r) {
+    const double share = by_size.size() == 1 ? by_size.begin()->second[r].share : 1.0 / static_cast<double>(most);
+    Ring& ring = out.emplace_back(Ring{rank_order(hosts.size()), share});
+    for (const std::vector<int>& node : nodes) {
+      const std::vector<Ring>& own = by_size.at(node.size());
+      const std::vector<int>& local = own[r % own.size()].order;
+      for (std::size_t i = 0; i < node.size(); ++i)
+        ring.order[static_cast<std::size_t>(node[i])] = node[static_cast<std::size_t>(local[i])];
+    }
+  }
   return out;
 }
 
 void search_rings(SimEngine& engine, const std::vector<int>& hosts, const std::vector<std::vector<int>>& nodes,
                   GroupNetwork& out) {
-  const std::size_t size = nodes.front().size();
-  if (size < 3 || size > kMaxRingSearch) return;
-  for (const std::vector<int>& node : nodes)
-    if (node.size() != size) return;
-  std::vector<int> first;
-  for (const int rank : nodes.front()) first.push_back(hosts[rank]);
-  if (is_star(engine, first)) return;  // one ring fills the links of its ranks
-  const PairNetwork network = pair_network(engine, first);
-  if (network.ranks == 0) return;
-
-  Ring in_rank_order{std::vector<int>(size)};
-  std::iota(in_rank_order.order.begin(), in_rank_order.order.end(), 0);
-  const double known = rings_beta(engine, hosts, nodes, {in_rank_order});
-  const std::vector<Ring> found = find_rings(network);
+  std::vector<Ring> found = find_rings_on_all(engine, hosts, nodes);
+  const double known = rings_beta(engine, hosts, nodes, {{rank_order(hosts.size()), 1}});
   const auto raises = [known](double beta) { return beta < known * (1 - 1e-9); };
-  if (raises(rings_beta(engine, hosts, nodes, found)))
-    for (const Ring& ring : found) out.rings.push_back(on_all_nodes(ring, nodes, hosts.size()));
   double best = known * (1 - 1e-9);
   for (const Ring& ring : found) {
     const double beta = rings_beta(engine, hosts, nodes, {{ring.order, 1}});
     if (beta >= best) continue;
     best = beta;
-    out.best_ring = {on_all_nodes({ring.order, 1}, nodes, hosts.size())};
+    out.best_ring = {{ring.order, 1}};
   }
+  if (raises(rings_beta(engine, hosts, nodes, found))) out.rings = std::move(found);
 }
 
 }  // namespace
@@ -141,7 +168,8 @@ std::vector<Ring> GroupNetwork::choose_rings(int count) const {
 
 GroupNetwork examine_network(SimEngine& engine, const std::vector<int>& hosts, const std::vector<int>& node_of) {
   GroupNetwork network;
-  network.star = is_star(engine, hosts);
+  const std::vector<std::vector<int>> nodes = ranks_on_nodes(node_of);
+  network.star = is_star(engine, hosts, nodes);
   network.uniform = network.star;
 
   std::unordered_map<int, int> ring_flows;
@@ -159,7 +187,6 @@ GroupNetwork examine_network(SimEngine& engine, const std::vector<int>& hosts, c
     }
   }
   if (network.star) return network;
-  const std::vector<std::vector<int>> nodes = ranks_on_nodes(node_of);
   network.one_node = nodes.size() == 1;
   search_rings(engine, hosts, nodes, network);
   return network;

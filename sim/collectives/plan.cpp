@@ -36,9 +36,9 @@ bool can_use_rings(const Collective& collective, const GroupNetwork& network) {
 }
 
 CollectiveSchedule schedule_of(const Collective& collective, int ranks, const std::vector<int>& node_of,
-                               const SimEngine& engine) {
+                               const std::vector<Ring>& rings, const SimEngine& engine) {
   return in_windows(make_schedule(collective.op, collective.algorithm, ranks, collective.bytes.value, node_of),
-                    engine.window());
+                    window_of(rings, engine.window()));
 }
 
 /// The chunks of a double binary tree that an edge carries, as one message: those of a vector too small to be cut.
@@ -59,7 +59,7 @@ CollectivePlan plan_trees_on_star(const Collective& collective, int ranks, const
   plan.level = CollectiveLevel::closed_form;
   plan.gamma = collective.gamma;
   const AlphaBetaGamma link{network.alpha, network.beta, collective.gamma};
-  plan.idle_time = idle_time_on_star(schedule_of(collective, ranks, {}, engine), link);
+  plan.idle_time = idle_time_on_star(schedule_of(collective, ranks, {}, {}, engine), link);
   plan.steps.push_back({0, all_chunks(collective, ranks)});
   return plan;
 }
@@ -82,7 +82,7 @@ CollectivePlan plan_streams(const Collective& collective, const std::vector<int>
   }
   busiest = std::min(busiest, idle_time(edges, hosts, network, engine).transmission);  // the flows take no less
   const double alone =
-      idle_time_of_messages(schedule_of(collective, ranks, {}, engine), hosts, collective.gamma, engine);
+      idle_time_of_messages(schedule_of(collective, ranks, {}, {}, engine), hosts, collective.gamma, engine);
   plan.idle_time = alone;
   plan.steps.push_back({std::max(0.0, alone - busiest), std::move(edges)});
   return plan;
@@ -151,7 +151,7 @@ CollectivePlan plan_collective(const Collective& collective, const std::vector<i
   }
 
   const std::vector<Ring> rings = rings_of(collective, network);
-  CollectiveSchedule schedule = schedule_of(collective, ranks, node_of, engine);
+  CollectiveSchedule schedule = schedule_of(collective, ranks, node_of, rings, engine);
   // A stream has no messages that wait for each other.
   if (plan.level == CollectiveLevel::message && schedule.is_stream) plan.level = CollectiveLevel::flow;
   double uniform_bytes = 0, uniform_delay = 0, idle = 0;  // of the aggregated rounds since the last step
@@ -184,8 +184,8 @@ CollectivePlan plan_collective(const Collective& collective, const std::vector<i
   flush();
 
   plan.idle_time = idle;
-  // With several rings the rounds' times add up to the formula, which knows nothing of windows.
-  if (plan.level == CollectiveLevel::closed_form && rings.empty() && engine.window() <= 0)
+  // The formula is of equal links, and knows nothing of windows; elsewhere the rounds' times add up to what it means.
+  if (plan.level == CollectiveLevel::closed_form && network.uniform && engine.window() <= 0)
     plan.idle_time = closed_form_time(collective.op, collective.algorithm, ranks, bytes,
                                       {network.alpha, network.beta, collective.gamma}, node_of);
   if (collective.measured) plan.idle_time = collective.measured->value;
@@ -201,6 +201,11 @@ CollectivePlan plan_collective(const Collective& collective, const std::vector<i
 
 std::vector<Ring> rings_of(const Collective& collective, const GroupNetwork& network) {
   return can_use_rings(collective, network) ? network.choose_rings(collective.rings) : std::vector<Ring>{};
+}
+
+double window_of(const std::vector<Ring>& rings, double window) {
+  if (rings.empty()) return window;
+  return window / std::ranges::max(rings, {}, &Ring::share).share;
 }
 
 int most_rings(const Collective& collective, const GroupNetwork& network) {

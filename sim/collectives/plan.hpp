@@ -53,6 +53,9 @@ CollectivePlan plan_collective(const Collective& collective, const std::vector<i
 /// The rings that the collective runs on; none: one, in rank order.
 std::vector<Ring> rings_of(const Collective& collective, const GroupNetwork& network);
 
+/// Bytes of a message that fill a connection's window if each ring sends its share of them; 0: any number.
+double window_of(const std::vector<Ring>& rings, double window);
+
 /// How many rings at the most the collective can be divided over so that each adds to what they carry.
 int most_rings(const Collective& collective, const GroupNetwork& network);
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "platforms/platform_loader.hpp"
 #include "sim/collectives/group_network.hpp"
 #include "tests/support/simulate.hpp"
 
@@ -27,6 +28,11 @@ CyclicTaskGraph one_collective(const std::vector<DeviceId>& devices, Collective 
   const QueueId queue = graph.add_queue("queue", collective.group, QueueRole::communication, Discipline::program_order);
   graph.collective(queue, collective, {"collective", ""});
   return graph;
+}
+
+Cluster described(const std::string& platform) {
+  return load_platform_named(ConfigNode::load_text("platform: " + platform, "study").at("platform"),
+                             EPOCAST_SOURCE_DIR);
 }
 
 Run run_of(const std::vector<DeviceId>& devices, const Collective& collective) {
@@ -134,6 +140,50 @@ TEST_CASE("hierarchical collectives run rings in every node at once", "[rings]")
   CHECK(results[3].total - results[1].total == Approx(1.5 * 1e9 * (1 / 20e9 - 1 / 60e9)).epsilon(1e-3));
   for (const ExecutionResult& result : results)
     CHECK(std::accumulate(result.totals.sent.begin(), result.totals.sent.end(), 0.0) == Approx(30e9).epsilon(1e-9));
+}
+
+TEST_CASE("rings through nodes of unequal size use the cards of the smallest, over NVLink in each", "[rings]") {
+  // 8 and 4 GPUs, 2 of whose cards of 12.5 GB/s the smaller node has: 2 x 11/12 x 1 GB / 25 GB/s = 73.3 ms, and
+  // latencies. In rank order GPUs 3 and 4 are joined over PCIe only, which would take 116 ms.
+  const Cluster cluster = described("{name: dgx1_v100_cluster, nodes: 2}");
+  const std::vector<ExecutionResult> results =
+      simulate(cluster, {run_of(first(12), {.algorithm = CollectiveAlgorithm::multi_ring, .bytes = Bytes(1e9)})});
+  CHECK(results[0].total > 73.3e-3);
+  CHECK(results[0].total < 78e-3);
+}
+
+TEST_CASE("how ranks are dealt to nodes does not matter to what goes node by node", "[rings]") {
+  const Cluster cluster = described("{name: p5_48xlarge, nodes: 3}");
+  std::vector<DeviceId> in_blocks, in_turn;
+  for (int node = 0; node < 3; ++node)
+    for (int gpu = 0; gpu < 3; ++gpu) {
+      in_blocks.push_back(8 * node + gpu);
+      in_turn.push_back(8 * gpu + node);
+    }
+  const auto check = [&](CollectiveOp op, CollectiveAlgorithm algorithm) {
+    CAPTURE(to_string(op), to_string(algorithm));
+    const Collective collective{.op = op, .algorithm = algorithm, .bytes = Bytes(1e8)};
+    const auto results = simulate(cluster, {run_of(in_blocks, collective), run_of(in_turn, collective)});
+    CHECK(results[1].total == Approx(results[0].total).epsilon(1e-9));
+  };
+  using A = CollectiveAlgorithm;
+  for (const A algorithm : {A::multi_ring, A::hierarchical, A::automatic, A::nccl})
+    check(CollectiveOp::all_reduce, algorithm);
+  check(CollectiveOp::all_to_all, A::pairwise);
+}
+
+TEST_CASE("closed forms of several nodes add up what their rounds take", "[rings]") {
+  // 3 nodes of 8 GPUs with 4 cards of 12.5 GB/s: 2 x 23/24 x 100 MB / 50 GB/s, and twice the latencies of a block's
+  // way.
+  const Cluster cluster = described("{name: p4d, nodes: 3}");
+  for (const CollectiveAlgorithm algorithm : {CollectiveAlgorithm::multi_ring, CollectiveAlgorithm::hierarchical}) {
+    std::vector<Run> runs;
+    for (const CollectiveLevel level : {CollectiveLevel::flow, CollectiveLevel::closed_form})
+      runs.push_back(run_of(first(24), {.algorithm = algorithm, .level = level, .bytes = Bytes(1e8)}));
+    const std::vector<ExecutionResult> results = simulate(cluster, runs);
+    CHECK(results[1].total == Approx(results[0].total).epsilon(1e-6));
+    if (algorithm == CollectiveAlgorithm::multi_ring) CHECK(results[0].total == Approx(4.149e-3).epsilon(1e-3));
+  }
 }
 
 TEST_CASE("one ring goes where links are, and so many carry their part", "[rings]") {

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <string>
 
 #include "sim/error.hpp"
 #include "tests/support/simulate.hpp"
@@ -78,6 +79,29 @@ TEST_CASE("work is integrated over windows", "[disturbance]") {
   CHECK(stopped.resumes(0, 4) == kNever);
   // Half pace for 1 s of every 2 s: 3/4 on average. 300 s of work end after 400 s.
   CHECK(Pace({{0, {1, 2, 2, 2}}}, 1).end_of(0, 0, 300) == Approx(400));
+}
+
+TEST_CASE("a collective that nothing else contends with goes at the pace of slow links", "[disturbance]") {
+  // A ring of two ranks sends half of 8 MB each way, twice: 8 ms; over worker 1's links of a quarter, 32.
+  const auto ring = [](CollectiveLevel level) {
+    CyclicTaskGraph graph;
+    const GroupId both = graph.add_group("both", {0, 1});
+    graph.collective(graph.add_queue("queue", both, QueueRole::communication, Discipline::program_order),
+                     {.level = level, .group = both, .bytes = Bytes(8 * kMB)}, {"all-reduce", ""});
+    return graph;
+  };
+  const CyclicTaskGraph graph = ring(CollectiveLevel::automatic);
+  CHECK(run(graph, 1, {}).total == Approx(8 * kMs));
+  CHECK(run(graph, 1, {}, {{1, {.factor = 4}}}).total == Approx(32 * kMs));
+  // Both workers' links lie on each way: it is as slow as one of them is.
+  CHECK(run(graph, 1, {}, {{0, {.factor = 4}}, {1, {.factor = 4}}}).total == Approx(32 * kMs));
+  // Twice as slow and four times at once are eight times.
+  CHECK(run(graph, 1, {}, {{1, {.factor = 2}}, {1, {.factor = 4}}}).total == Approx(64 * kMs));
+  // A formula that is asked for does not notice, and says so.
+  const ExecutionResult formula = run(ring(CollectiveLevel::closed_form), 1, {}, {{1, {.factor = 4}}});
+  CHECK(formula.total == Approx(8 * kMs));
+  REQUIRE(formula.doubts.size() >= 1);
+  CHECK(formula.doubts.front().find("slow links") != std::string::npos);
 }
 
 TEST_CASE("a computation under way slows down and speeds up", "[disturbance]") {
