@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "sim/words.hpp"
@@ -18,16 +20,24 @@ std::optional<int> read_servers(const ConfigNode& options) {
   return count_or(options.at("servers"), "all", Range{1, 1e6});
 }
 
-/// Those that do not train now and are not the processors of devices that could.
+/// Those that do not train now and are not the processors of devices that could: one of each node, then another, so
+/// that servers share no network card while there are nodes; first of nodes where nobody trains.
 std::vector<DeviceId> spare_devices(const StrategyContext& context) {
   const std::set<DeviceId> training(context.workers.begin(), context.workers.end());
-  std::set<std::string> nodes;  // of devices that could
-  std::vector<DeviceId> out;
+  std::set<std::string> can_train, busy;  // nodes
+  for (const Device& device : context.cluster.devices)
+    if (device.trains) can_train.insert(device.node);
+  for (const DeviceId worker : training) busy.insert(context.device(worker).node);
+  std::map<std::string, int> taken;                         // by node
+  std::vector<std::tuple<bool, int, DeviceId>> candidates;  // node has workers, place among its node's, device
   for (DeviceId d = 0; d < static_cast<DeviceId>(context.cluster.devices.size()); ++d) {
     const Device& device = context.device(d);
-    if (device.trains) nodes.insert(device.node);
-    if (device.trains ? !training.contains(d) : !nodes.contains(device.node)) out.push_back(d);
+    if (device.trains ? !training.contains(d) : !can_train.contains(device.node))
+      candidates.emplace_back(busy.contains(device.node), taken[device.node]++, d);
   }
+  std::ranges::sort(candidates);
+  std::vector<DeviceId> out;
+  for (const auto& [is_busy, place, device] : candidates) out.push_back(device);
   return out;
 }
 

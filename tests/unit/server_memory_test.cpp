@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include <numeric>
+#include <string>
 
 #include "strategies/register.hpp"
 #include "tests/support/synthetic.hpp"
@@ -44,6 +45,24 @@ TEST_CASE("a server holds parameters, gradients and state of its layers", "[para
       }
     }
   }
+}
+
+TEST_CASE("dedicated servers go to nodes where nobody trains, one to each before any has two", "[parameter_server]") {
+  // Nodes of three devices; devices 0 and 1 train.
+  Cluster cluster = testing::cluster_of(9);
+  for (std::size_t d = 0; d < cluster.devices.size(); ++d) cluster.devices[d].node = "node" + std::to_string(d / 3);
+  const TraceSource trace = [](std::int64_t batch) {
+    return testing::chain({testing::layer("A", 1, 2, 0, {10e6})}, batch);
+  };
+  const ConfigNode options = ConfigNode::load_text("{mode: sync, servers: 7, placement: even}", "options");
+  const std::vector<DeviceMemory> holders = builtin_strategies()
+                                                .make("parameter_server", options, options)
+                                                ->compile({cluster, {0, 1}, 2, trace, {}, Optimizer::sgd})
+                                                .memory;
+  std::vector<DeviceId> servers;
+  for (std::size_t s = 1; s < holders.size(); ++s)
+    servers.insert(servers.end(), holders[s].devices.begin(), holders[s].devices.end());
+  CHECK(servers == std::vector<DeviceId>{3, 6, 4, 7, 5, 8, 2});
 }
 
 TEST_CASE("a worker that is a server too holds what both hold", "[parameter_server]") {
