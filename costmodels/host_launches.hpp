@@ -20,6 +20,7 @@
 // experiments/reproduce/measured_runs/a100_gpt.csv in view.
 // Validation: tests/unit/host_launches_test.cpp (kernel by kernel), tests/published/transformer_steps_test.cpp.
 
+#include <cstdint>
 #include <optional>
 
 #include "sim/cost_model.hpp"
@@ -28,8 +29,11 @@ namespace epocast {
 
 /// What a study says of the host's launches of kernels.
 struct LaunchSettings {
-  bool count = false;           ///< `fitted` knows kernels, and no measured step_time contains their launches
+  bool count = false;           ///< `fitted` knows kernels
   std::optional<Seconds> each;  ///< of a kernel of a forward pass; none: as the software stack says
+  /// The smallest batch of step_time, which contains launches: they count for smaller ones only, and no more than that
+  /// makes a smaller batch as long as this one.
+  std::optional<std::int64_t> below;
 };
 
 class HostLaunches {
@@ -44,6 +48,10 @@ class HostLaunches {
   /// Lengthens the passes of a trace of `model` on one device, whose times are the device's by this cost model, to what
   /// they take. Segments and their second forward passes are set already. REQUIRES: the trace has the model's layers.
   void apply(WorkloadTrace& trace, const Model& model, const CostModel& cost) const;
+
+  /// The same, to no more than the passes of `longest` in all, which contain launches.
+  void apply_within(WorkloadTrace& trace, const WorkloadTrace& longest, const Model& model,
+                    const CostModel& cost) const;
 
  private:
   Seconds launch_;

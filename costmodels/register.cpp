@@ -235,9 +235,11 @@ CostModelRegistry make_cost_model_registry(const CostModelContext& context) {
 LaunchSettings read_launches(const ConfigNode& compute) {
   LaunchSettings out;
   if (!compute.is_map() || compute.get("cost_model", "roofline") != "fitted") return out;
-  out.count = !compute.has("step_time");
+  out.count = true;
+  if (compute.has("step_time"))
+    out.below = static_cast<std::int64_t>(read_step_times(compute.at("step_time")).begin()->first);
   if (compute.has("launch")) {
-    if (!out.count) throw compute.at("launch").error("step_time contains what the host needs; leave one of both out");
+    if (out.below) throw compute.at("launch").error("step_time contains what the host needs; leave one of both out");
     out.each = compute.at("launch").as_seconds({0, 1});
   }
   return out;

@@ -39,7 +39,13 @@ WorkloadTrace ScenarioSetup::trace(const Model& of, DeviceId device, std::int64_
   if (!(on.matrix_rate(precision).value > 0)) on.other_rates[precision] = on.peak_rate;
   WorkloadTrace out = make_trace(of, *cost_model, batch, on, precision);
   settings.apply(out);
-  if (launches.count) HostLaunches(launches.each.value_or(stack.launch())).apply(out, of, *cost_model);
+  const HostLaunches host(launches.each.value_or(stack.launch()));
+  if (launches.count && !launches.below) host.apply(out, of, *cost_model);
+  if (launches.count && launches.below && batch < *launches.below) {
+    WorkloadTrace anchored = make_trace(of, *cost_model, *launches.below, on, precision);
+    settings.apply(anchored);
+    host.apply_within(out, anchored, of, *cost_model);
+  }
   if (computes_updates) stack.add_update_traffic(out, SoftwareStack::streaming_time(on));
   return out;
 }

@@ -133,6 +133,35 @@ TEST_CASE("the host is the stack's, unless a study says it, or measured a step t
   CHECK(forward("roofline", "1 s") < 1);  // which knows no kernels
 }
 
+TEST_CASE("a step that was measured contains launches, of smaller batches at the most as much as it takes") {
+  // Passes of batches of a network whose step takes 1 s at 64 images.
+  const auto passes = [](int batch, const std::string& launch) {
+    const std::string text =
+        "study: s\nworkers: 1\nstrategy: data_parallel\nbatch: {per_worker: " + std::to_string(batch) +
+        "}\nplatform: dgx1_v100\nmodel: resnet50\nstack: {name: ideal, launch: " + launch +
+        "}\ncompute: {cost_model: fitted, calibration: v100, step_time: {batch: 64, time: 1 s}}\n";
+    const ScenarioSetup setup = read_scenario(parse_study(text, "study.yaml").scenarios.front(), builtin_registries());
+    const WorkloadTrace trace = setup.trace(setup.phases.front().workers.front(), batch, {});
+    return sum(trace, &LayerTimes::forward) + sum(trace, &LayerTimes::backward_data) +
+           sum(trace, &LayerTimes::backward_weights);
+  };
+  CHECK(passes(64, "1 ms") == passes(64, "0 s"));
+  CHECK(passes(128, "1 ms") == passes(128, "0 s"));
+  CHECK(passes(63, "1 s") == Approx(passes(64, "0 s")));  // a host that slow was not what was measured
+  double before = 0;
+  for (const int batch : {1, 2, 8, 32, 63, 64}) {
+    INFO(batch);
+    const double with = passes(batch, "1 ms"), without = passes(batch, "0 s");
+    CHECK(with >= without);
+    CHECK(with >= before * (1 - 1e-9));
+    CHECK(with <= passes(64, "0 s") * (1 + 1e-9));
+    before = with;
+  }
+  // 161 kernels of a forward pass, more of a backward pass at 0.3 of that each.
+  CHECK(passes(1, "1 ms") > 0.161 * 1.3);
+  CHECK(passes(1, "0 s") < 0.1);
+}
+
 TEST_CASE("the host starts the kernels that a framework's choices make") {
   // By a host of 1 s for each kernel, beside which the device needs nothing: differences are numbers of kernels.
   const auto gpt = [](const std::string& choice) {
