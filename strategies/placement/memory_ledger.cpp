@@ -73,7 +73,7 @@ void MemoryLedger::occupy(std::uint32_t n, int sign) {
       continue;
     }
     goes_away = true;
-    const bool is_whole = bytes >= own;
+    const bool is_whole = bytes >= graph_.output[n];
     auto found = std::find_if(away_.begin(), away_.end(), [&](const Away& a) { return a.device == placement_[v]; });
     if (found == away_.end() || !is_whole) {
       away_.push_back({placement_[v], bytes, end_[v]});

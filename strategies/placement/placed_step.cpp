@@ -61,7 +61,7 @@ class Writer {
         out_.after(is_gradient(e) ? sum(*task_[n], to, e) : *task_[n], *task_[v]);
         continue;
       }
-      const bool is_whole = graph_.bytes[e] >= graph_.memory[n];
+      const bool is_whole = graph_.bytes[e] >= graph_.output[n];
       std::optional<TaskId>& whole = sent_[to];
       TaskId transfer{};
       if (is_whole && whole) {

@@ -1,5 +1,6 @@
 #include "strategies/placement/placement_graph.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <numeric>
 #include <utility>
@@ -11,6 +12,7 @@ Ticks PlacementGraph::total_time() const { return std::accumulate(time.begin(), 
 void PlacementGraph::add_node(Ticks node_time, double node_memory, Lifetime node_lifetime, std::int32_t node_group) {
   time.push_back(node_time);
   memory.push_back(node_memory);
+  output.push_back(node_memory);
   lifetime.push_back(node_lifetime);
   group.push_back(node_group);
 }
@@ -36,6 +38,7 @@ void PlacementGraph::set_edges(std::span<const PlacementEdge> list) {
     from[at] = e.from;
     to[at] = e.to;
     bytes[at] = e.bytes;
+    output[e.from] = std::max(output[e.from], e.bytes);
   }
   next.assign(in_begin.begin(), in_begin.end() - 1);
   for (std::uint32_t e = 0; e < to.size(); ++e) in_edge[next[to[e]]++] = e;

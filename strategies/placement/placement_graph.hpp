@@ -32,6 +32,7 @@ struct PlacementGraph {
   std::vector<Ticks> time;               ///< on one device
   std::vector<double> memory;            ///< bytes of all outputs
   std::vector<Lifetime> lifetime;        ///< of that memory
+  std::vector<double> output;            ///< bytes of a whole copy: its memory, or its largest edge if that has more
   std::vector<std::int32_t> group;       ///< nodes of a group share a device; -1: free
   std::vector<std::uint32_t> out_begin;  ///< edges out_begin[n] .. out_begin[n + 1] - 1 leave node n
   std::vector<std::uint32_t> in_begin;   ///< places in in_edge of the edges that reach node n

@@ -150,7 +150,7 @@ class Replay {
       const std::size_t to = device_of(v);
       Ticks arrival = now;
       if (placement_[v] != placement_[n]) {
-        const bool is_whole = graph_.bytes[e] > 0 && graph_.bytes[e] >= graph_.memory[n];
+        const bool is_whole = graph_.bytes[e] > 0 && graph_.bytes[e] >= graph_.output[n];
         if (is_whole && sent_[to].stamp == stamp_) {
           arrival = sent_[to].end;
         } else {

@@ -98,6 +98,11 @@ TEST_CASE("an output goes to a device once, however many read it there; a part o
   CHECK(result.transfers[0].is_whole);
   CHECK_FALSE(result.transfers[1].is_whole);
   CHECK(result.transfers[0].bytes + result.transfers[1].bytes + result.transfers[2].bytes == 6);
+  // What says that it carries more than there is, is not what another reader of all of it has already.
+  graph.set_edges(std::vector<PlacementEdge>{{0, 1, 4}, {0, 2, 5}, {0, 3, 5}, {0, 4, 0}});
+  const ReplayResult more = replay(graph, unit_machine(2), {0, 1, 1, 1, 1});
+  REQUIRE(more.transfers.size() == 2);
+  CHECK(more.transfers[0].bytes + more.transfers[1].bytes == 9);
 }
 
 TEST_CASE("mapping: what cannot hide its transfers joins; what can goes where its moment is free") {
