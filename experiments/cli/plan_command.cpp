@@ -95,7 +95,7 @@ void add_plan_command(CLI::App& app, CommandContext& context) {
   command->add_option("--minimise", arguments->minimise, "cost, time, energy, co2 or target")->capture_default_str();
   command->add_option("--under", arguments->under, "training has to end within this time, as in 5d");
   command->add_option("--budget", arguments->budget, "it may cost this much, in the currency of the prices")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1e-6, 1e12));
   command->add_flag("--fits", arguments->fits, "only what fits into the memory of the devices");
   command->add_flag("--exhaustive", arguments->exhaustive, "simulate all that could meet the conditions, to be sure");
   command->add_flag("--front", arguments->whole_front, "simulate all that could be on the Pareto front, too");

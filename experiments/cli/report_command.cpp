@@ -56,7 +56,7 @@ void add_report_command(CLI::App& app, CommandContext& context) {
       "--minimise", arguments->minimise,
       "what the best scenario has least of: cost, time, energy, co2 or target; default: cost if there are any");
   command->add_option("--under", arguments->under, "all of training takes at most this, as in 5d or 100h");
-  command->add_option("--budget", arguments->budget, "it costs at most this")->check(CLI::PositiveNumber);
+  command->add_option("--budget", arguments->budget, "it costs at most this")->check(CLI::Range(1e-6, 1e12));
   command->callback([arguments, &context] { context.action = [arguments] { return report(*arguments); }; });
 }
 

@@ -145,10 +145,13 @@ void assess_all(const std::vector<Scenario>& scenarios, const Registries& regist
   };
   work.done = [](int, const JobOutcome&) {};
   run_forked(work, options.parallel);
-  if (options.budget && currencies.empty() &&
-      std::ranges::any_of(plan.candidates, [](const PlanCandidate& c) { return c.least.workers > 0; }))
-    throw ConfigError(
-        fmt::format("--budget: the study does not say what it costs; add a block {}", what_says(Objective::cost)));
+  const auto unpriced = std::ranges::find_if(
+      plan.candidates, [](const PlanCandidate& c) { return c.least.workers > 0 && !c.least.cost; });
+  if (options.budget && unpriced != plan.candidates.end()) {
+    const std::string& name = scenarios[unpriced->index].name;
+    throw ConfigError(fmt::format("--budget: the study does not say what {} costs; add a block {}",
+                                  currencies.empty() || name.empty() ? "it" : name, what_says(Objective::cost)));
+  }
   if (currencies.size() > 1)
     throw ConfigError(
         fmt::format("prices are in {}; a plan compares prices in one currency", fmt::join(currencies, " and ")));
@@ -257,7 +260,7 @@ bool PlanOptions::met_by(const ScenarioResult& result) const {
   if (!result.error.empty()) return false;
   if (fits && !result.fits_memory.value_or(true)) return false;
   if (deadline && result.total_s > *deadline) return false;
-  return !budget || !result.cost || *result.cost <= *budget;
+  return !budget || (result.cost && *result.cost <= *budget);
 }
 
 namespace {

@@ -203,6 +203,9 @@ TEST_CASE("plans that cannot be say what comes closest, or what is missing") {
   refused({"--budget", "5", "--minimise", "time", "--set", "workers=1", "--set", "sweep={batch.global: [8, 16]}",
            "--set", "platform=dgx_a100", "--set", "strategy=single"},
           "--budget: the study does not say what it costs; add a block `price:");
+  refused({"--budget", "5", "--minimise", "time", "--set", "workers=1", "--set",
+           "sweep={price: [{device_hour: 1 $}, null]}", "--set", "platform=dgx_a100", "--set", "strategy=single"},
+          "--budget: the study does not say what price=null costs; add a block `price:");
   refused({"--under", "5"}, "--under: missing unit");
 }
 
