@@ -198,8 +198,13 @@ SoftwareStack load_stack(const ConfigNode& value, const std::filesystem::path& d
   };
   if (!value.is_map()) return SoftwareStack(check(file(value)));
   ConfigNode root = check(file(value.at("name")));
-  for (const std::string& key : value.keys())
-    if (key != "name") root = root.with(key, value.at(key));
+  for (const std::string& key : value.keys()) {
+    if (key == "name") continue;
+    root = root.with(key, value.at(key));
+    // What the study knows better is not as unsure as the file says.
+    if (!value.has("ranges") && root.has("ranges") && root.at("ranges").has(key))
+      root = root.with("ranges", root.at("ranges").without(key));
+  }
   std::string name = root.at("stack").as_string();
   for (const std::string& key : value.keys()) {  // changes must show in results
     const ConfigNode changed = value.at(key);

@@ -23,7 +23,7 @@ ForecastInterval interval_of(double seconds, const SoftwareStack& stack,
     below += less * less;
     above += more * more;
   }
-  return {seconds - std::sqrt(below), seconds + std::sqrt(above)};
+  return {std::max(0.0, seconds - std::sqrt(below)), seconds + std::sqrt(above)};
 }
 
 double within_90(const std::vector<double>& errors) {

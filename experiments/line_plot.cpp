@@ -112,7 +112,9 @@ std::vector<Line> lines_of(const std::vector<const ScenarioResult*>& results, co
     }
     auto line = std::find_if(lines.begin(), lines.end(), [&](const Line& l) { return l.name == name; });
     if (line == lines.end()) line = lines.insert(line, {name, {}});
-    line->points[at] = row[column].get<double>();
+    if (!line->points.emplace(at, row[column].get<double>()).second)
+      throw ConfigError("--plot: two results" + (name.empty() ? "" : " of " + name) + " stand at " + x + "=" +
+                        fmt::format("{:g}", at) + "; plot fewer studies, or give them different names");
   }
   if (lines.empty()) throw ConfigError("--plot-column: no result has a number in column '" + column + "'");
   return lines;

@@ -21,6 +21,8 @@ const std::vector<std::string> kDispensable{"sent/epoch", "sent/iter", "exposed 
 
 std::string percent(const std::optional<double>& share) { return share ? fmt::format("{:.0f} %", 100 * *share) : "-"; }
 
+std::string cost_text(double cost) { return cost < 1 ? fmt::format("{:.4g}", cost) : fmt::format("{:.2f}", cost); }
+
 bool same_table(const ScenarioResult& a, const ScenarioResult& b) {
   return a.study == b.study && std::equal(a.axes.begin(), a.axes.end(), b.axes.begin(), b.axes.end(),
                                           [](const auto& x, const auto& y) { return x.first == y.first; });
@@ -64,7 +66,7 @@ std::vector<std::string> table_row(const ScenarioResult& r, const std::vector<st
       {"staleness", r.mean_staleness ? fmt::format("{:.2f}", *r.mean_staleness) : "-"},
       {"total", to_string(Seconds(r.total_s))},
       {"goodput", r.goodput ? fmt::format("{:.1f} %", 100 * *r.goodput) : "-"},
-      {"cost", r.cost ? fmt::format("{:.2f} {}", *r.cost, r.currency) : "-"},
+      {"cost", r.cost ? fmt::format("{} {}", cost_text(*r.cost), r.currency) : "-"},
       {"energy", r.energy_j ? fmt::format("{:.4g} kWh", *r.energy_j / 3.6e6) : "-"},
       {"CO2", r.co2_kg ? fmt::format("{:.4g} kg", *r.co2_kg) : "-"},
   };
@@ -95,6 +97,7 @@ std::string label_of(const ScenarioResult& r) { return r.axes.size() == 1 ? r.ax
 
 std::string interval_text(const ScenarioResult& r) {
   if (!r.iteration_low_s || !r.iteration_high_s) return "";
+  if (*r.iteration_low_s == *r.iteration_high_s) return "nothing that the iteration depends on has a range";
   return fmt::format("iteration from {} to {} with a probability of 90 %, by the ranges of stack {}",
                      to_string(Seconds(*r.iteration_low_s)), to_string(Seconds(*r.iteration_high_s)), r.stack);
 }

@@ -37,15 +37,6 @@
 namespace epocast {
 namespace {
 
-/// Of a step's samples those that its updates use: an update with a quorum leaves out the workers that come late.
-std::int64_t applied_samples(const CyclicTaskGraph& graph, const PhaseSettings& phase) {
-  const auto workers = static_cast<std::int64_t>(phase.workers.size());
-  std::int64_t used = workers;
-  for (const Task& task : graph.tasks())
-    if (task.quorum > 0) used = std::min<std::int64_t>(used, task.quorum);
-  return phase.global_batch * used / workers;
-}
-
 /// Mean over phases, each weighted by its iterations.
 template <class Value>
 double per_iteration(const std::vector<PhaseRun>& runs, Value value) {
@@ -223,7 +214,7 @@ std::vector<PhaseRun> run_phases(const ScenarioSetup& setup, SimEngine& engine, 
     }
     first.reset();
     if (options.must_fit && memory_excess(run.step, setup.cluster).value > 0) throw DoesNotFit();
-    run.batch = applied_samples(run.step.graph, phase);
+    run.batch = phase.applied_samples(run.step.graph);
     run.iterations = phase.iterations_of(run.batch);
     if (setup.strategy->needs_model() && !options.only_time) {
       const StrategyContext context = setup.lone_context(phase);
@@ -346,6 +337,14 @@ std::string stack_costs(ScenarioSetup& setup, SimEngine& engine, const RunOption
 
 }  // namespace
 
+std::int64_t PhaseSettings::applied_samples(const CyclicTaskGraph& graph) const {
+  const auto all = static_cast<std::int64_t>(workers.size());
+  std::int64_t used = all;
+  for (const Task& task : graph.tasks())
+    if (task.quorum > 0) used = std::min<std::int64_t>(used, task.quorum);
+  return global_batch * used / all;
+}
+
 ExecutionOptions execution_options(const ScenarioSetup& setup, const PhaseSettings& phase, std::uint64_t seed,
                                    double elapsed) {
   const Irregularity& irregularity = setup.irregularity;
@@ -439,6 +438,12 @@ ScenarioResult run_scenario(const Scenario& scenario, const Registries& registri
   const bool is_small = tasks_of(longest->step) <= kMostTasksToAdvise;
   RunOptions variants = options;
   if (!is_small) variants.advisers = 1;
+  // What other software takes is simulated with the first seed only, and compared with that seed's own iteration.
+  auto first_seed = [&, known = std::optional<double>()]() mutable {
+    if (setup.irregularity.seeds.size() < 2) return out.iteration_s;
+    if (!known) known = iteration_of(setup, engine, {.exact = options.exact, .fold = options.fold});
+    return *known;
+  };
   if (options.explain) {
     if (!longest->step.composition.empty())
       out.explanation = fmt::format("A step is put together from {}.\n", longest->step.composition);
@@ -448,19 +453,19 @@ ScenarioResult run_scenario(const Scenario& scenario, const Registries& registri
       out.explanation += fmt::format("An iteration below is {} steps of every worker.\n", longest->step.steps);
     if (setup.steps) out.explanation += setup.steps->explanation(range_of(setup));
     out.explanation += explain(longest->step.graph, longest->result);
-    if (setup.stack.name() != kIdealStack) out.explanation += stack_costs(setup, engine, variants, out.iteration_s);
+    if (setup.stack.name() != kIdealStack) out.explanation += stack_costs(setup, engine, variants, first_seed());
   }
   if (options.interval) {
     const auto within = setup.steps ? setup.steps->within_90(range_of(setup)) : std::nullopt;
-    const double also = setup.steps              ? setup.steps->calibration().within_90
+    const double also = setup.steps              ? std::expm1(setup.steps->calibration().within_90)
                         : setup.computes_updates ? setup.stack.unexplained_kernels()
                                                  : 0;
     const auto forecasts = [&](const auto& others) { return iterations_with(others, setup, engine, variants); };
-    const ForecastInterval interval = within
-                                          ? interval_among_steps(out.iteration_s, *within)
-                                          : interval_of(out.iteration_s, SoftwareStack(setup.stack), forecasts, also);
-    out.iteration_low_s = interval.low;
-    out.iteration_high_s = interval.high;
+    const double seconds = within ? out.iteration_s : first_seed();
+    const ForecastInterval interval = within ? interval_among_steps(seconds, *within)
+                                             : interval_of(seconds, SoftwareStack(setup.stack), forecasts, also);
+    out.iteration_low_s = interval.low * (out.iteration_s / seconds);
+    out.iteration_high_s = interval.high * (out.iteration_s / seconds);
   }
   if (options.details) out.details = details(setup, runs, by_seed);
   if (setup.learning) learn(setup, engine, runs, out);

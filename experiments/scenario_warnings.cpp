@@ -18,7 +18,9 @@ bool locks_in_phase(const ScenarioSetup& setup, const PhaseSettings& phase, cons
   const bool vary = irregular.noise.any() || !irregular.slow_devices.empty() || !irregular.slow_links.empty() ||
                     std::ranges::any_of(irregular.slowdown, [](double s) { return s != 1; }) ||
                     DeviceKinds(setup.cluster, phase.workers).count() > 1;
-  if (vary || phase.workers.size() < 2 || !run.step.graph.ranks_are_independent()) return false;
+  const CyclicTaskGraph& graph = run.step.graph;
+  const std::size_t alike = graph.group(graph.tasks().front().ranks).devices.size();
+  if (vary || alike < 2 || !graph.ranks_are_independent()) return false;
   constexpr double kShare = 0.01;  // of an iteration spent waiting, that is worth a word
   const bool server_is_full = std::ranges::any_of(
       run.result.servers, [](const ServerReport& server) { return server.utilization > 1 - kShare; });

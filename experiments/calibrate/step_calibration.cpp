@@ -28,10 +28,12 @@ std::vector<std::string> read_names(const ConfigNode& node) {
   return out;
 }
 
-std::array<std::int64_t, 2> read_range(const ConfigNode& node) {
+/// [least, most], each as `read` reads it.
+template <class Read>
+auto read_range(const ConfigNode& node, Read read) {
   const std::vector<ConfigNode> items = node.items();
   if (items.size() != 2) throw node.error("must be [least, most]");
-  const std::array<std::int64_t, 2> out{items[0].as_int(Range{1, 1e12}), items[1].as_int(Range{1, 1e12})};
+  const std::array out{read(items[0]), read(items[1])};
   if (out[0] > out[1]) throw node.error("must be [least, most], the smaller one first");
   return out;
 }
@@ -73,8 +75,7 @@ std::optional<StepPlace> StepRange::place() const {
   if (platforms.size() != 1 || models.size() != 1 || strategies.size() != 1 || workers[0] != workers[1] ||
       batch[0] != batch[1])
     return std::nullopt;
-  return StepPlace{platforms[0], models[0], strategies[0], static_cast<double>(workers[0]),
-                   static_cast<double>(batch[0])};
+  return StepPlace{platforms[0], models[0], strategies[0], static_cast<double>(workers[0]), batch[0]};
 }
 
 const StepConstant& find_step_constant(const std::string& key) {
@@ -129,8 +130,14 @@ StepConstants::StepConstants(const ConfigNode& root, std::string name) : name_(s
   calibration_.within_90 = quality.get("within_90", calibration_.within_90, Range{0, 100});
   const ConfigNode measured = root.at("measured");
   calibration_.measured = {read_names(measured.at("platforms")), read_names(measured.at("models")),
-                           read_names(measured.at("strategies")), read_range(measured.at("workers")),
-                           read_range(measured.at("batch"))};
+                           read_names(measured.at("strategies")),
+                           read_range(measured.at("workers"),
+                                      [](const ConfigNode& n) {
+                                        return n.as_int(Range{1, 1e12});
+                                      }),
+                           read_range(measured.at("batch"), [](const ConfigNode& n) {
+                             return n.as_double(Range{1e-6, 1e12});
+                           })};
   const ConfigNode constants = root.at("constants");
   for (const std::string& key : constants.keys()) {
     const ConfigNode node = constants.at(key);
@@ -211,8 +218,8 @@ std::vector<std::string> StepConstants::caveats(const StepRange& scenario) const
         out.push_back(fmt::format("steps calibration '{}' was fitted to {} {}, not to {}", name_, kind,
                                   fmt::join(of, ", "), name));
   };
-  const auto check_range = [&](const char* what, std::array<std::int64_t, 2> range, std::array<std::int64_t, 2> of) {
-    for (const std::int64_t value : {range[0], range[1]})
+  const auto check_range = [&]<class T>(const char* what, std::array<T, 2> range, std::array<T, 2> of) {
+    for (const T value : {range[0], range[1]})
       if (value < of[0] || value > of[1]) {
         out.push_back(
             fmt::format("extrapolated: {} {} lies outside what steps calibration '{}' was fitted to, {} to {}", what,

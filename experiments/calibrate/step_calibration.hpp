@@ -49,7 +49,8 @@ std::string step_constant_text(const StepConstant& constant, double value);
 /// What steps a calibration is made of.
 struct StepRange {
   std::vector<std::string> platforms, models, strategies;  ///< sorted, each once
-  std::array<std::int64_t, 2> workers{}, batch{};          ///< least and most; the batch is one worker's
+  std::array<std::int64_t, 2> workers{};                   ///< least and most
+  std::array<double, 2> batch{};                           ///< the same, of one worker's batch
 
   /// Nothing where there are several.
   std::optional<StepPlace> place() const;

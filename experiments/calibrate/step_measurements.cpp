@@ -53,7 +53,7 @@ void extend(StepRange& range, const StepRange& by) {
   for (const std::string& name : by.platforms) add_name(range.platforms, name);
   for (const std::string& name : by.models) add_name(range.models, name);
   for (const std::string& name : by.strategies) add_name(range.strategies, name);
-  const auto widen = [&](std::array<std::int64_t, 2>& a, const std::array<std::int64_t, 2>& b) {
+  const auto widen = [&]<class T>(std::array<T, 2>& a, const std::array<T, 2>& b) {
     a = {a[0] == 0 ? b[0] : std::min(a[0], b[0]), std::max(a[1], b[1])};
   };
   widen(range.workers, by.workers);
@@ -98,7 +98,7 @@ class Reader {
     const ScenarioSetup setup = check(row, scenario);
     double seconds = 0;
     if (time_.rate)
-      seconds = static_cast<double>(setup.phases.front().global_batch) / row.number(time_.name, {1e-6, 1e12});
+      seconds = samples_of(setup) / row.number(time_.name, {1e-6, 1e12});
     else
       seconds = row.seconds(time_.name, time_.unit);
     const StepRange range = range_of(setup);
@@ -128,6 +128,12 @@ class Reader {
       for (const PhaseSettings& phase : setup.phases) setup.compile(phase).graph.validate(setup.cluster);
       return setup;
     });
+  }
+
+  /// Of a step, as `run` counts them in samples_per_s.
+  static double samples_of(const ScenarioSetup& setup) {
+    const PhaseSettings& phase = setup.phases.front();
+    return static_cast<double>(phase.applied_samples(setup.compile(phase).graph));
   }
 
   std::vector<std::string> usual_constants() const {
@@ -184,7 +190,8 @@ StepRange range_of(const ScenarioSetup& setup) {
     StepRange one;
     const auto workers = static_cast<std::int64_t>(phase.workers.size());
     one.workers = {workers, workers};
-    one.batch = {phase.global_batch / workers, phase.global_batch / workers};
+    const double batch = static_cast<double>(phase.global_batch) / static_cast<double>(workers);
+    one.batch = {batch, batch};
     extend(range, one);
   }
   return range;

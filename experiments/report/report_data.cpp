@@ -43,7 +43,13 @@ void read_store(const std::string& file, ReportData& data) {
     for (const auto& [axis, value] : result.axes) add_name(study.axes, axis);
     const json inputs = json::parse(stored.inputs);
     for (const auto& [name, print] : inputs.items()) study.inputs[name] = print.get<std::string>();
-    if (!result.currency.empty()) data.currency = result.currency;
+    if (!result.currency.empty()) {
+      if (!data.currency.empty() && result.currency != data.currency)
+        throw ConfigError(Location{file}, "",
+                          "has prices in " + result.currency + " beside others in " + data.currency +
+                              "; a report compares prices in one currency");
+      data.currency = result.currency;
+    }
     data.rows.push_back({number, to_json(result), result.error});
   }
 }

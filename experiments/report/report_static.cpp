@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <set>
 
@@ -72,6 +73,13 @@ std::string answer_html(const ReportData& data, const ReportQuestion& question,
   return html + "</section>\n";
 }
 
+/// A study's name, with its file if another has the same.
+std::string unique_name(const ReportData& data, std::size_t number) {
+  const ReportStudy& study = data.studies[number];
+  const bool is_alone = std::ranges::count(data.studies, study.name, &ReportStudy::name) == 1;
+  return is_alone ? study.name : study.name + " (" + std::filesystem::path(study.source).filename().string() + ")";
+}
+
 /// Throughput over the number of devices, or whatever axis has numbers: a line for each combination of the others.
 std::string scaling_html(const ReportData& data, const std::vector<ReportColumn>& columns) {
   const ReportColumn* up = column_named(columns, "samples_per_s");
@@ -89,7 +97,7 @@ std::string scaling_html(const ReportData& data, const std::vector<ReportColumn>
   for (const ReportRow& row : data.rows) {
     const ordered_json &x = report_value(row, across->name), &y = report_value(row, up->name);
     if (!x.is_number() || !y.is_number()) continue;
-    std::string name = data.studies.size() > 1 ? data.studies[row.study].name : "";
+    std::string name = data.studies.size() > 1 ? unique_name(data, row.study) : "";
     for (const std::string& axis : data.studies[row.study].axes)
       if (const ReportColumn* column = column_named(columns, axis); column != nullptr && axis != across->name)
         name += (name.empty() ? "" : ", ") + report_cell(row, *column);

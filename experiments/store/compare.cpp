@@ -27,6 +27,7 @@ bool equal(const ordered_json& a, const ordered_json& b) {
 }
 
 bool is_worse(const RegressionRule& rule, const ordered_json& before, const ordered_json& after) {
+  if (before.is_boolean()) return before.get<bool>() && !(after.is_boolean() && after.get<bool>());
   if (!before.is_number()) return false;
   if (!after.is_number()) return true;
   const double was = before.get<double>(), is = after.get<double>(), slack = rule.tolerance * std::abs(was);
@@ -44,6 +45,8 @@ RegressionRule parse_regression_rule(const std::string& text) {
   for (const auto& [name, value] : columns.items()) names.push_back(name);
   if (std::find(names.begin(), names.end(), column) == names.end())
     throw ConfigError("--fail-on: no column '" + column + "'" + name_hint(column, names));
+  if (columns.at(column).is_string() || columns.at(column).is_array())
+    throw ConfigError("--fail-on: column '" + column + "' holds words, which are not better or worse");
   RegressionRule rule{column, 0};
   if (blank == std::string::npos) return rule;
   const std::string amount = trimmed(text.substr(blank + 1));

@@ -84,6 +84,32 @@ TEST_CASE("several seeds give means with an interval") {
   CHECK(seeds.at("iteration_s").at("ci95").get<double>() == Approx(4.3027 * std::sqrt(square / 2 / 3)).epsilon(1e-4));
 }
 
+TEST_CASE("the order of seeds does not move the interval of a forecast") {
+  const TemporaryFolder folder;
+  folder.write("study.yaml",
+               "study: seeds\nplatform: skylake_10gbe\nmodel: alexnet\nworkers: 3\nbatch: {per_worker: 8}\n"
+               "dataset: {samples: 240}\n");
+  const auto ends = [&](const std::string& ranges, const std::string& seeds) {
+    const ordered_json result =
+        nlohmann::ordered_json::parse(run_good({"run", "study.yaml", "--interval", "--format", "json", "--set",
+                                                "stack={name: gloo, unexplained: 0, ranges: " + ranges + "}", "--set",
+                                                "noise={compute_cv: 1, per: step, seeds: " + seeds + "}"},
+                                               folder)
+                                          .out)
+            .at(0);
+    const double point = result.at("iteration_s");
+    return std::pair{result.at("iteration_low_s").get<double>() / point,
+                     result.at("iteration_high_s").get<double>() / point};
+  };
+  for (const char* seeds : {"[1, 2, 3]", "[3, 2, 1]"}) CHECK(ends("{copies: [4, 4]}", seeds) == std::pair{1.0, 1.0});
+  // A range that is one value on one side: the interval ends at the forecast, whichever seed comes first.
+  for (const char* seeds : {"[1, 2, 3]", "[3, 2, 1]"}) {
+    const auto [low, high] = ends("{copies: [4, 40]}", seeds);
+    CHECK(low == Approx(1));
+    CHECK(high > 1.01);
+  }
+}
+
 TEST_CASE("with stealing a slow worker costs its own rate, not everybody's") {
   const TemporaryFolder folder;
   folder.write("study.yaml", kAsync + "stragglers: [{worker: 2, slowdown: 200}]\n");

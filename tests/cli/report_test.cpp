@@ -82,6 +82,23 @@ TEST_CASE("a report takes what run and trace write") {
   CHECK(document.at("memory_of_passes").at(0).at("parts").contains("activation"));
 }
 
+TEST_CASE("a report compares prices in one currency, and names the files of studies of one name") {
+  const TemporaryFolder folder;
+  folder.write("study.yaml", "study: same\nplatform: skylake_10gbe\nmodel: mlp_mnist\nsweep: {workers: [1, 2]}\n");
+  const auto store = [&](const std::string& name, const std::string& set) {
+    run_good({"sweep", "study.yaml", "--store", name, "--set", set}, folder);
+  };
+  store("dollars.sqlite", "price={node_hour: 20 $}");
+  store("yen.sqlite", "price={node_hour: 3000 ¥}");
+  store("slow.sqlite", "network.efficiency=0.1");
+  const ProgramRun two = run_program({"report", "dollars.sqlite", "yen.sqlite"}, folder.path());
+  CHECK(two.exit_code == 2);
+  CHECK_THAT(two.err, Catch::Contains("prices in one currency"));
+  run_good({"report", "dollars.sqlite", "slow.sqlite", "--write", "both.html"}, folder);
+  const std::string page = read_file(folder.path() / "both.html");
+  CHECK_THAT(page, Catch::Contains("same (dollars.sqlite)") && Catch::Contains("same (slow.sqlite)"));
+}
+
 TEST_CASE("a report of scenarios without results shows why") {
   const TemporaryFolder folder;
   folder.write("study.yaml", "study: bad\nplatform: skylake_10gbe\nmodel: mlp_mnist\nsweep: {workers: [1, 1000]}\n");

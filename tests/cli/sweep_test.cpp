@@ -211,8 +211,21 @@ TEST_CASE("results are filtered, chosen and compared") {
             .out.find(" 0 worse") != std::string::npos);
   refused({"results", "new.sqlite", "--against", "old.sqlite", "--fail-on", "iteration 1 %"},
           "did you mean 'iteration_s'?");
+  refused({"results", "new.sqlite", "--against", "old.sqlite", "--fail-on", "limited_by"}, "holds words");
   refused({"results", "new.sqlite", "--against", "old.sqlite", "--fail-on", "iteration_s 1"},
           "--fail-on wants a column");
+}
+
+TEST_CASE("what fitted into memory and does not any more is worse") {
+  const TemporaryFolder folder;
+  folder.write("study.yaml", "study: fits\nplatform: skylake_10gbe\nmodel: mlp_mnist\nworkers: 2\n");
+  run_good({"sweep", "study.yaml", "--store", "was.sqlite"}, folder);
+  run_good({"sweep", "study.yaml", "--store", "is.sqlite", "--set", "memory.reserve=1 PB"}, folder);
+  const auto compared = [&](const std::string& is, const std::string& was) {
+    return run_program({"results", is, "--against", was, "--fail-on", "fits_memory"}, folder.path()).exit_code;
+  };
+  CHECK(compared("is.sqlite", "was.sqlite") == 1);
+  CHECK(compared("was.sqlite", "is.sqlite") == 0);
 }
 
 TEST_CASE("a scenario that cannot be is a row with its message, and so is one beyond its limits") {

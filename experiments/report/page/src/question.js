@@ -7,6 +7,7 @@ export const objectives = [
   ["total_s", "time"],
   ["energy_j", "energy"],
   ["co2_kg", "CO2"],
+  ["time_to_target_s", "time to target"],
 ].filter(([name]) => hasColumn(name) && isNumeric(name));
 
 /// `under_s`, `budget`: null for none. `study`: a number, null for all.
