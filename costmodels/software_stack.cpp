@@ -49,6 +49,13 @@ SoftwareStack::SoftwareStack(const ConfigNode& root) : name_(root.at("stack").as
       strategies_.emplace_back(strategy, std::move(defaults));
     }
   }
+  if (root.has("collectives")) {
+    const std::string word = root.at("collectives").as_string();
+    const std::vector<std::string> choices = collective_algorithm_choice_names();
+    if (std::ranges::find(choices, word) == choices.end())
+      throw root.at("collectives").error("unknown choice '" + word + "'" + name_hint(word, choices));
+    collectives_ = parse_collective_algorithm(word);
+  }
   if (root.has("gradients")) {
     const std::string word = root.at("gradients").as_string();
     if (word != "fp32" && word != "as_weights")

@@ -44,6 +44,7 @@
 #include <vector>
 
 #include "sim/cluster.hpp"
+#include "sim/collective.hpp"
 #include "sim/config.hpp"
 #include "sim/workload_trace.hpp"
 
@@ -59,6 +60,8 @@ class SoftwareStack {
   explicit SoftwareStack(const ConfigNode& root);
 
   const std::string& name() const { return name_; }
+  /// Of collectives, where a study names no algorithm.
+  CollectiveAlgorithm collectives() const { return collectives_; }
   Seconds collective_overhead() const { return collective_overhead_; }
   double copies() const { return copies_; }
   double processor_time() const { return processor_time_; }  ///< s of one core per byte
@@ -115,6 +118,7 @@ class SoftwareStack {
 
   std::string name_ = kIdealStack;
   std::vector<std::pair<std::string, std::vector<Default>>> strategies_;
+  CollectiveAlgorithm collectives_ = CollectiveAlgorithm::automatic;
   bool fp32_gradients_ = false;
   double copies_ = 0;
   double accumulation_ = 0;                     ///< bytes per parameter

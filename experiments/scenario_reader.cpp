@@ -251,8 +251,8 @@ NetworkCorrection read_network(const ConfigNode& node) {
           .message_overhead = node.get("message_overhead", Seconds(nominal.message_overhead), Range{0, 1}).value};
 }
 
-CollectiveSettings read_collective(const ConfigNode& node) {
-  CollectiveSettings settings{.algorithm = CollectiveAlgorithm::automatic};
+CollectiveSettings read_collective(const ConfigNode& node, const SoftwareStack& stack) {
+  CollectiveSettings settings{.algorithm = stack.collectives()};
   if (node.has("algorithm")) settings.algorithm = parse_name(node.at("algorithm"), parse_collective_algorithm);
   if (node.has("level")) settings.level = parse_name(node.at("level"), parse_collective_level);
   if (node.has("reduction_rate")) settings.gamma = 1 / node.at("reduction_rate").as_bytes_per_second(Range{1}).value;
@@ -402,7 +402,7 @@ ScenarioSetup read_scenario(const Scenario& scenario, const Registries& registri
   if (config.has("workers")) setup.booked = read_workers(config.at("workers"), setup.cluster).size();
   for (const PhaseSettings& phase : setup.phases) setup.booked = std::max(setup.booked, phase.workers.size());
   setup.network = read_network(child_or_empty(config, "network"));
-  setup.collective = read_collective(child_or_empty(config, "collective"));
+  setup.collective = read_collective(child_or_empty(config, "collective"), setup.stack);
   setup.cached_reduction = read_cached_reduction(child_or_empty(config, "collective"));
   if (const ConfigNode node = child_or_empty(config, "collective"); node.has("rings"))
     setup.rings = RingSetting(node.at("rings"));
