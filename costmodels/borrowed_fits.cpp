@@ -16,8 +16,13 @@ FittedParameter times(FittedParameter p, double factor) {
   return p;
 }
 
-/// Geometric mean of own over other factors of the classes that both have; 1 if there is none.
+/// Geometric mean of own over other factors of the classes that both have; 1 if there is none. Of kernels that only
+/// move data additions alone, if both have them: they stream, while the rates of norms and the like hang on who wrote
+/// them.
 double class_ratio(const KernelFit& own, const KernelFit& other) {
+  if (own.family == "memory")
+    if (const FittedParameter* mine = own.find_class("add"), *theirs = other.find_class("add"); mine && theirs)
+      return mine->value / theirs->value;
   double sum = 0;
   int common = 0;
   for (const auto& [name, factor] : own.class_factors)
@@ -69,13 +74,15 @@ KernelFit borrow(const KernelFit& missing, const ComputeCalibration& own, const 
                  const std::string& name) {
   KernelFit fit = missing;
   fit.borrowed_from = name;
+  const auto [mine, theirs] = common_pass(own, other, missing.family);
   if (fit.family == "memory")
     for (auto& [kernel_class, factor] : fit.class_factors)
-      factor = factor_by_bytes(missing, kernel_class, factor, other.rates);
+      factor = times(factor_by_bytes(missing, kernel_class, factor, other.rates),
+                     mine != nullptr ? class_ratio(*mine, *theirs) : 1);
   fit.points.clear();
   fit.residuals = ResidualInterpolation({}, {}, {});
   fit.quality = {};
-  if (const auto [mine, theirs] = common_pass(own, other, missing.family); mine != nullptr)
+  if (mine != nullptr)
     for (std::size_t i = 0; i < fit.parameters.size(); ++i)
       fit.parameters[i] = times(fit.parameters[i], mine->parameters[i].value / theirs->parameters[i].value);
   return fit;

@@ -168,10 +168,22 @@ ComputeCalibration load_compute_calibration(const std::filesystem::path& file) {
   return read_compute_calibration(ConfigNode::load_file(file));
 }
 
+namespace {
+
+/// Shares are of products on matrix units, over what they reach on the measured device in 16 bits: half-rate units and
+/// power limits, which fp32 does not meet. What was measured in tf32 is not held back as 16 bits are.
+double product_share_on(const Device& device, Precision precision, Precision measured) {
+  if (precision == Precision::fp32) return 1;
+  return measured == Precision::tf32 ? std::min(1.0, device.product_share) : device.product_share;
+}
+
+}  // namespace
+
 bool has_rates_of(const Device& device, Precision precision, const ComputeCalibration& calibration) {
   constexpr double kRounding = 0.01;
   const auto alike = [](double a, double b) { return std::abs(a - b) <= kRounding * b; };
-  const double products = device.product_share * device.matrix_rate(precision).value;
+  const double products =
+      product_share_on(device, precision, calibration.rates.precision) * device.matrix_rate(precision).value;
   return alike(calibration.efficiency * products, calibration.rates.peak_rate.value) &&
          alike(calibration.efficiency * device.memory_bandwidth.value, calibration.rates.memory_bandwidth.value);
 }
@@ -180,8 +192,8 @@ ComputeCalibration at_rates_of(const Device& device, Precision precision, Comput
                                const std::string& name) {
   measured.scaled_from = name;
   measured.device = device.model.text();
-  measured.product_share = device.product_share;
-  measured.rates = {measured.efficiency * device.product_share * device.matrix_rate(precision),
+  measured.product_share = product_share_on(device, precision, measured.rates.precision);
+  measured.rates = {measured.efficiency * measured.product_share * device.matrix_rate(precision),
                     measured.efficiency * device.memory_bandwidth, static_cast<double>(device.cores), precision};
   return measured;
 }

@@ -135,10 +135,24 @@ std::vector<LayerKernel> Fitted::kernels_of(const Layer& layer, std::int64_t bat
   return layer_kernels(layer, batch, pass, style);
 }
 
+FlopPerSecond Fitted::nominal_rate() const {
+  return calibration_.rates.peak_rate / (calibration_.efficiency * calibration_.product_share);
+}
+
+/// What convolutions and attention cannot be below, whatever a fit of other sizes, or of another chip, makes of them:
+/// on matrix units, the chip's peak. Plain cores have algorithms with fewer operations; products have their share.
+double Fitted::least_time(const KernelFit& fit, const KernelWork& work) const {
+  const bool bounded = fit.family == "convolution" || fit.family == "attention";
+  return bounded && calibration_.rates.precision != Precision::fp32 ? work.flop / nominal_rate().value : 0;
+}
+
 Seconds Fitted::time(const KernelShape& kernel) const {
   const Chosen chosen = choose(calibration_, kernel);
   const double faster = computes(kernel) ? settings_.product_rate : settings_.memory_rate;
-  if (knows_kind(chosen)) return Seconds(chosen.share * chosen.fit->time(chosen.work, calibration_.rates) / faster);
+  if (knows_kind(chosen)) {
+    const double fitted = chosen.fit->time(chosen.work, calibration_.rates);
+    return Seconds(chosen.share * std::max(fitted, least_time(*chosen.fit, chosen.work)) / faster);
+  }
   const KernelWork work = kernel_work(kernel);
   return kOverhead + Seconds(moved_bytes(work, calibration_.rates) /
                              (kMemoryEfficiency * settings_.memory_rate * calibration_.rates.memory_bandwidth.value));
@@ -203,7 +217,7 @@ std::vector<std::string> Fitted::caveats(std::int64_t batch) const {
         calibration_.expected_error ? fmt::format("expect errors of about {:.0f} %", 100 * *calibration_.expected_error)
                                     : "how large its errors are is not known"));
   const FlopPerSecond peak = device_.matrix_rate(calibration_.rates.precision);
-  const FlopPerSecond nominal = calibration_.rates.peak_rate / (calibration_.efficiency * calibration_.product_share);
+  const FlopPerSecond nominal = nominal_rate();
   const double ratio = peak.value / nominal.value;
   if (ratio > 0 && std::abs(std::log(ratio)) > std::log(1.25))
     out.push_back(fmt::format("calibration '{}' is for {} ({}); the platform's device has {}", name_,

@@ -45,6 +45,8 @@ class Fitted : public CostModel {
   Seconds update(const Layer& layer) const;
 
  private:
+  FlopPerSecond nominal_rate() const;  ///< of the calibration's chip
+  double least_time(const KernelFit& fit, const KernelWork& work) const;
   Seconds time(const KernelShape& kernel) const;
   Seconds time(const Layer& layer, std::int64_t batch, KernelPass pass) const;
   std::vector<LayerKernel> kernels_of(const Layer& layer, std::int64_t batch, KernelPass pass) const;
