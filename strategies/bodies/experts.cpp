@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/words.hpp"
 #include "strategies/bodies/layer_part.hpp"
 
 namespace epocast {
@@ -48,25 +49,26 @@ class ExpertDivision {
                                      parts_, layer.experts, layer.name));
     const bool combines = layer.parameters.size() == 1;  // without a router: the last of a chain
     const double copies = load_ * layer.experts_per_position;
+    const Shape input = layer.input, output = layer.output;
+    load(layer, true, !combines);
     SampleExchanges& own = divided_.exchanges[l];
     const auto all_to_all = [&](std::vector<SampleExchange>& to, const char* name, const Shape& shape) {
       to.push_back(
           {name, CollectiveOp::all_to_all, copies * static_cast<double>(shape.values()), false, &StageRanks::expert});
     };
     if (!away(layer.inputs.front())) {
-      all_to_all(own.before_forward, "dispatch", layer.input);
-      if (layer.backward_data_flop > 0) all_to_all(own.after_backward, "gradients of dispatched", layer.input);
-      layer.inner_values += std::llround(copies * static_cast<double>(layer.input.values()));  // what has come
+      all_to_all(own.before_forward, "dispatch", input);
+      if (layer.backward_data_flop > 0) all_to_all(own.after_backward, "gradients of dispatched", input);
+      layer.inner_values += std::llround(copies * static_cast<double>(input.values()));  // what has come
     }
     if (combines) {
-      all_to_all(own.after_forward, "results", layer.output);
-      if (layer.needs_gradient) all_to_all(own.before_backward, "gradients of results", layer.output);
+      all_to_all(own.after_forward, "results", output);
+      if (layer.needs_gradient) all_to_all(own.before_backward, "gradients of results", output);
     }
     divided_.dispatched[l] = copies;
     away_[l] = !combines;
     layer.experts /= parts_;
     layer.parameters.front().values /= parts_;
-    load(layer, true, !combines);
   }
 
   /// Of a layer that works on an expert's positions.
@@ -95,7 +97,7 @@ double load_of(const ConfigNode& options) {
 
 }  // namespace
 
-ExpertBody::ExpertBody(const ConfigNode& options) : load_(load_of(options)) {}
+ExpertBody::ExpertBody(const ConfigNode& options) : load_(load_of(options)), is_imbalance_(options.has("imbalance")) {}
 
 EntryInfo ExpertBody::info() {
   return {"experts",
@@ -106,6 +108,11 @@ EntryInfo ExpertBody::info() {
 }
 
 DividedModel ExpertBody::divide(DividedModel model, int parts, const ConfigNode& place) const {
+  if (is_imbalance_ && load_ > parts)
+    throw place.error(
+        fmt::format("an imbalance of {} is more than the busiest of {} can have: {} times the mean, which "
+                    "is everything",
+                    load_, counted(parts, "device"), parts));
   return ExpertDivision(std::move(model), parts, load_, place).divide();
 }
 

@@ -23,7 +23,8 @@ class ExpertBody final : public Body {
   static EntryInfo info();
 
  private:
-  double load_;  ///< positions of an expert over the mean
+  double load_;        ///< positions of an expert over the mean
+  bool is_imbalance_;  ///< none is left out
 };
 
 }  // namespace epocast

@@ -10,13 +10,13 @@
 #include "strategies/step/host_copies.hpp"
 
 namespace epocast {
-namespace {
 
-/// Versions of its weights that a stage holds, the current one included.
 int weight_versions(PipelineSchedule schedule, int stages, int stage) {
   if (schedule == PipelineSchedule::pipedream) return in_flight_without_flush(stages, stage);
   return schedule == PipelineSchedule::two_bw ? 2 : 1;
 }
+
+namespace {
 
 /// As many forward passes, then as many backward passes, as a stage can have under way.
 StageProgram busiest_moment(const StepPlan& plan, int stage) {

@@ -9,6 +9,9 @@
 
 namespace epocast {
 
+/// Versions of its weights that a stage holds, the current one included.
+int weight_versions(PipelineSchedule schedule, int stages, int stage);
+
 /// How many passes of one chunk can be under way on its stage, for deciding where chunks begin.
 class ChunkNeed {
  public:

@@ -89,9 +89,11 @@ class StepBuilder {
   void add_places(const Chunk& chunk, const Synchronisation& synchronisation, MemoryUse& use) {
     const WorkloadTrace& trace = *plan_.traces[at(chunk.stage)];
     Places& places = places_.emplace_back();
+    const int versions = weight_versions(plan_.schedule, plan_.stages(), chunk.stage);
+    const int behind = plan_.schedule == PipelineSchedule::threaded ? plan_.in_flight : versions;
     const auto add = [&](const Chunk& own, const WorkloadTrace& own_trace, Axis along) {
-      places.push_back(synchronisation.at(
-          {stage(chunk.stage), along, own, own_trace, context_, plan_.by_layer, plan_.micro_batches}));
+      places.push_back(synchronisation.at({stage(chunk.stage), along, own, own_trace, context_, plan_.by_layer,
+                                           plan_.micro_batches, versions, behind}));
       places.back()->change(use);
     };
     const StageRanks& ranks = plan_.ranks[at(chunk.stage)];

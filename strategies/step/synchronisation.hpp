@@ -21,6 +21,8 @@ struct ParameterPlace {
   const StrategyContext& context;
   bool by_layer = false;  ///< each layer's passes are tasks of their own, and so should updates be
   int micro_batches = 1;
+  int versions = 1;  ///< of the parameters that a device keeps
+  int behind = 1;    ///< steps from an update to the first that has to see it
 
   int replicas() const { return static_cast<int>(along.extent); }
   /// Into how many parts, each on devices of its own, a replica's parameters are divided.

@@ -142,7 +142,7 @@ class ShardedPlace final : public PlaceSynchronisation {
     if (settings_.stage >= 2 && !leave) use.gradients += largest_window(units_, 1, trained) - own * (1 - share);
     if (settings_.stage < 3) return;
     const Bytes window = largest_window(units_, settings_.reshard ? ahead() : units_.size(), gathered_bytes);
-    use.parameters += window - (own + place_.chunk.frozen) * (1 - share);
+    use.parameters += window - (own * place_.versions + place_.chunk.frozen) * (1 - share);
     use.passing += window;
   }
 
@@ -242,8 +242,8 @@ class ShardedPlace final : public PlaceSynchronisation {
       if (before) graph_.after(*before, gathered);
       before = gathered;
       const auto& [needed_by, lag] = place_.stage.at(pass.marks[i]);
-      after(gathered, needed_by, lag + (in_pass() ? 0 : 1));
-      if (!pass.backward && pass.turn.first) after(updates_[u], gathered, in_pass() ? 1 : 0);
+      after(gathered, needed_by, lag + (in_pass() ? 0 : place_.behind));
+      if (!pass.backward && pass.turn.first) after(updates_[u], gathered, in_pass() ? place_.behind : 0);
       if (!in_pass()) continue;
       if (i >= ahead())
         after(pass.done[i - ahead()], gathered);
