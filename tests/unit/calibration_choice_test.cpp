@@ -85,6 +85,25 @@ TEST_CASE("fits at the rates of a device like the measured one take longer by th
   CHECK(scaled.find("gemm", KernelPass::forward)->time(product, scaled.rates) == Approx(2 * here).epsilon(0.01));
 }
 
+TEST_CASE("what only moves data does not outrun the memory, borrowed or not") {
+  for (const auto& file : std::filesystem::directory_iterator(kFolder)) {
+    if (file.path().extension() != ".yaml") continue;
+    const ConfigNode root = ConfigNode::load_file(file.path());
+    if (root.at("calibration").as_string() != "compute" || root.has("scaled_from")) continue;
+    for (const KernelFit& fit : read_compute_calibration(root).fits) {
+      if (fit.family != "memory") continue;
+      const auto efficiency =
+          std::ranges::find(fit.parameters, std::string("memory_efficiency"), &FittedParameter::name);
+      REQUIRE(efficiency != fit.parameters.end());
+      for (const auto& [kernel_class, factor] : fit.class_factors) {
+        if (kernel_class == "concat") continue;  // gradients of which are views
+        INFO(file.path().filename().string() << ", " << to_string(fit.pass) << " " << kernel_class);
+        CHECK(efficiency->value * factor.value < 1.15);  // caches help a little
+      }
+    }
+  }
+}
+
 TEST_CASE("of a card like the measured one products reach as large a share as the catalogue says") {
   const ComputeCalibration measured = load_compute_calibration(kFolder / "l40s_bf16.yaml");
   Device card = device("a card", "NVIDIA L40S");
@@ -103,6 +122,10 @@ TEST_CASE("of a card like the measured one products reach as large a share as th
   CHECK(time(measured, product) / time(scaled, product) == Approx(1.5).epsilon(0.03));
   const KernelShape moved{MemoryShape{"softmax", 1 << 28, 0}, KernelPass::forward};
   CHECK(time(measured, moved) / time(scaled, moved) == Approx(1.005).epsilon(0.001));
+  // In fp32 there is nothing that holds a card back, or that it is free of.
+  const ComputeCalibration plain = load_compute_calibration(kFolder / "v100.yaml");
+  card.peak_rate = 2 * plain.rates.peak_rate;
+  CHECK(at_rates_of(card, Precision::fp32, plain, "v100").rates.peak_rate.value == Approx(card.peak_rate.value));
   card.product_share = 1;
   card.memory_bandwidth = 0.9 * measured.rates.memory_bandwidth;
   CHECK_FALSE(has_rates_of(card, Precision::bf16, measured));

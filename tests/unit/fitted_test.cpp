@@ -167,6 +167,22 @@ TEST_CASE("auto takes the kernels of a chip at its card's own rates") {
   }
 }
 
+TEST_CASE("a convolution on matrix units takes at least its operations at the chip's peak") {
+  const Model net = parse_model(
+      "model: wide\ninput: {channels: 4096, height: 16, width: 16}\nlayers: [{conv: c1, filters: 4096, kernel: 1}, "
+      "{conv: c2, filters: 4096, kernel: 1}]\n",
+      "wide.yaml");
+  Device card = device(67e12, 3350e9);
+  card.model = Name("NVIDIA H100 SXM5 80GB");
+  card.cores = 132;
+  card.other_rates[Precision::bf16] = FlopPerSecond(989.4e12);
+  const auto cost = make_cost_model(ConfigNode::load_text("{cost_model: fitted, calibration: h100_bf16}", "study.yaml"),
+                                    {.data_dir = kRoot, .model = &net, .device = &card, .precision = Precision::bf16});
+  const PassTimes times = cost->times(net.layers[2], 128, card);
+  const double least = 2.0 * 4096 * 4096 * 256 * 128 / 989.4e12;
+  for (const Seconds pass : {times.forward, times.backward_data, times.backward_weights}) CHECK(pass.value >= least);
+}
+
 TEST_CASE("a study in fp32 is told where frameworks would compute in tf32") {
   const Model net = convolution_net();
   Device card = device(19.5e12, 1555e9);
