@@ -29,6 +29,7 @@ class MeasuredCollectives {
 
   CollectiveScope scope() const { return scope_; }
   bool has_collectives() const;
+  bool was_measured(CollectiveOp op) const { return find(op) != nullptr; }
   /// Whether both have times of the same.
   bool excludes(const MeasuredCollectives& other) const;
 

@@ -72,9 +72,14 @@ Joining joining_of(const ScenarioSetup& setup, SimEngine& engine, const Training
                      {"join", "parameters"});
   }
   if (graph.tasks().empty()) return {};
-  graph.tune_collectives([&](Collective& work, const Group& group) { setup.tune(work, group); });
+  // What was measured of the strategy's collectives need not tell of these copies: then the platform's links do.
+  const bool all_known = std::ranges::all_of(setup.measured_collectives, [](const MeasuredCollectives& measured) {
+    return measured.was_measured(CollectiveOp::broadcast);
+  });
+  if (all_known) graph.tune_collectives([&](Collective& work, const Group& group) { setup.tune(work, group); });
   ExecutionOptions once = how;
   once.iterations = 1;
+  once.shards = Shards::fixed;  // no samples are read
   const ExecutionResult result = execute(graph, setup.cluster, engine, once);
   return {result.total, result.metrics.bytes};
 }

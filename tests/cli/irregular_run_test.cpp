@@ -110,6 +110,17 @@ TEST_CASE("the order of seeds does not move the interval of a forecast") {
   }
 }
 
+TEST_CASE("workers join whatever was measured of collectives, and however samples are shared out") {
+  const TemporaryFolder folder;
+  const std::string head =
+      "study: join\nplatform: dgx_a100\nmodel: mlp_mnist\nworkers: 4\nbatch: {per_worker: 8}\nstack: ideal\n"
+      "schedule: [{epochs: 1, workers: 2, batch.global: 16}, {epochs: 1}]\n";
+  folder.write("study.yaml", head + "dataset: {samples: 640}\ncollective: {calibration: collectives_a100_nvswitch}\n");
+  run_good({"run", "study.yaml"}, folder);
+  folder.write("study.yaml", head + "dataset: {samples: 640, shards: stealing}\nstrategy: {name: gossip, period: 2}\n");
+  run_good({"run", "study.yaml"}, folder);
+}
+
 TEST_CASE("with stealing a slow worker costs its own rate, not everybody's") {
   const TemporaryFolder folder;
   folder.write("study.yaml", kAsync + "stragglers: [{worker: 2, slowdown: 200}]\n");
