@@ -6,28 +6,21 @@
 #include "experiments/scenario.hpp"
 #include "experiments/study.hpp"
 #include "tests/support/error_message.hpp"
-#include "tests/support/in_child.hpp"
+#include "tests/support/run_study.hpp"
 
 namespace epocast::expert_load_test {
 
 namespace {
 
-Study study_of(const std::string& body) {
-  return parse_study(
-      "study: load\nplatform: ideal_star_1024\nmodel: {name: mixtral, layers: 2, hidden: 256, inner: 512, heads: 4, "
-      "kv_heads: 4, experts: 8, chosen: 2, sequence: 256, vocabulary: 256}\nstack: ideal\nworkers: 4\n"
-      "batch: {per_worker: 4}\nmemory: {workspace: none}\ndataset: {samples: 2000}\n"
-      "strategy: {mesh: {expert: 4}, body: {name: experts, " +
-          body + "}}\n",
-      "study.yaml");
+std::string study_of(const std::string& body) {
+  return "study: load\nplatform: ideal_star_1024\nmodel: {name: mixtral, layers: 2, hidden: 256, inner: 512, heads: 4, "
+         "kv_heads: 4, experts: 8, chosen: 2, sequence: 256, vocabulary: 256}\nstack: ideal\nworkers: 4\n"
+         "batch: {per_worker: 4}\nmemory: {workspace: none}\ndataset: {samples: 2000}\n"
+         "strategy: {mesh: {expert: 4}, body: {name: experts, " +
+         body + "}}\n";
 }
 
-double memory(const std::string& body) {
-  const Study study = study_of(body);
-  return *deserialize(testing::in_child([&] {
-            return serialize(run_scenario(study.scenarios.front(), builtin_registries(), {}));
-          })).peak_memory_bytes;
-}
+double memory(const std::string& body) { return *testing::run_study(study_of(body)).peak_memory_bytes; }
 
 }  // namespace
 
@@ -39,7 +32,7 @@ TEST_CASE("what experts keep is in proportion to their load", "[experts]") {
 }
 
 TEST_CASE("the busiest device has all positions at the most", "[experts]") {
-  const Study study = study_of("imbalance: 4.5");
+  const Study study = parse_study(study_of("imbalance: 4.5"), "study.yaml");
   const std::string said = testing::message([&] {
     const ScenarioSetup setup = read_scenario(study.scenarios.front(), builtin_registries());
     setup.compile(setup.context(setup.phases.front()));

@@ -6,7 +6,7 @@
 #include "experiments/result.hpp"
 #include "experiments/scenario.hpp"
 #include "experiments/study.hpp"
-#include "tests/support/in_child.hpp"
+#include "tests/support/run_study.hpp"
 
 namespace epocast::gradient_precision_test {
 
@@ -21,9 +21,7 @@ ScenarioResult run(const std::string& stack, const std::string& strategy) {
       "dataset: {samples: 51200}\nbatch: {per_replica: 8}\nprecision: bf16\ncompute: roofline\noptimizer: adam\n"
       "collective: {algorithm: ring}\nstack: " +
       stack + "\nstrategy: " + strategy + "\n";
-  return deserialize(testing::in_child([&] {
-    return serialize(run_scenario(parse_study(study, "study.yaml").scenarios.front(), builtin_registries(), {}));
-  }));
+  return testing::run_study(study);
 }
 
 double sent(const std::string& stack, const std::string& strategy) {
@@ -60,9 +58,7 @@ TEST_CASE("experts: their share of a layer is that of its gradients, in whatever
         "batch: {per_replica: 1}\nprecision: bf16\ncompute: roofline\noptimizer: adam\nstack: {name: ideal, "
         "gradients: " +
         gradients + "}\nstrategy: {name: megatron, expert: 2, distributed_optimizer: true}\n";
-    return deserialize(testing::in_child([&] {
-      return serialize(run_scenario(parse_study(study, "study.yaml").scenarios.front(), builtin_registries(), {}));
-    }));
+    return testing::run_study(study);
   };
   const ScenarioResult wide = mixture("fp32"), narrow = mixture("as_weights");
   CHECK(wide.compute_s == Approx(narrow.compute_s));

@@ -7,7 +7,7 @@
 #include "experiments/scenario.hpp"
 #include "experiments/study.hpp"
 #include "tests/support/error_message.hpp"
-#include "tests/support/in_child.hpp"
+#include "tests/support/run_study.hpp"
 
 namespace epocast::pauses_test {
 
@@ -15,17 +15,11 @@ namespace {
 
 Pauses pauses(const std::string& text) { return read_pauses(ConfigNode::load_text(text, "pauses")); }
 
-ScenarioResult run_study(const std::string& text) {
-  return deserialize(testing::in_child([&] {
-    return serialize(run_scenario(parse_study(text, "study.yaml").scenarios.front(), builtin_registries(), {}));
-  }));
-}
-
 ScenarioResult run(const std::string& lines) {
   const std::string base =
       "study: pauses\nplatform: skylake_10gbe\nworkers: 2\nmodel: mlp_mnist\ndataset: {samples: 6400, epochs: 2}\n"
       "batch: {per_worker: 32}\nstrategy: data_parallel\noptimizer: momentum\n";
-  return run_study(base + lines);
+  return testing::run_study(base + lines);
 }
 
 }  // namespace
@@ -96,9 +90,10 @@ TEST_CASE("pauses: experts in stages are evaluated by forward passes, in which n
       "experts: 8, chosen: 2}\n"
       "dataset: {samples: 6400}\nbatch: {per_worker: 16}\n"
       "strategy: {mesh: {pipeline: 2, expert: 2}, schedule: {name: gpipe, micro_batches: 4}, body: experts}\n";
-  const ScenarioResult training = run_study(study);
+  const ScenarioResult training = testing::run_study(study);
   // As many samples as training has: forward passes alone take less than training does, and more than a fifth of it.
-  const ScenarioResult evaluated = run_study(study + "pauses: {evaluation: {every: 1 epoch, samples: 6400}}\n");
+  const ScenarioResult evaluated =
+      testing::run_study(study + "pauses: {evaluation: {every: 1 epoch, samples: 6400}}\n");
   CHECK(evaluated.iteration_s == training.iteration_s);
   CHECK(evaluated.total_s < 2 * training.total_s);
   CHECK(evaluated.total_s > 1.2 * training.total_s);

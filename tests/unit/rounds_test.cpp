@@ -6,26 +6,20 @@
 #include "experiments/plan/bounds.hpp"
 #include "experiments/scenario.hpp"
 #include "experiments/study.hpp"
-#include "tests/support/in_child.hpp"
+#include "tests/support/run_study.hpp"
 
 namespace epocast::rounds_test {
 
 namespace {
 
 /// 40 steps.
-Study study_of(const std::string& strategy) {
-  return parse_study(
-      "study: rounds\nplatform: dgx_a100\nmodel: mlp_mnist\ndataset: {samples: 5120}\nbatch: {per_worker: 32}\n"
-      "workers: 4\nstack: ideal\nprice: {device_hour: 3600 $}\npower: {device: {idle: 1 W, busy: 3 W}}\nstrategy: " +
-          strategy + "\n",
-      "study.yaml");
+std::string study_of(const std::string& strategy) {
+  return "study: rounds\nplatform: dgx_a100\nmodel: mlp_mnist\ndataset: {samples: 5120}\nbatch: {per_worker: 32}\n"
+         "workers: 4\nstack: ideal\nprice: {device_hour: 3600 $}\npower: {device: {idle: 1 W, busy: 3 W}}\nstrategy: " +
+         strategy + "\n";
 }
 
-ScenarioResult run(const std::string& strategy) {
-  const Study study = study_of(strategy);
-  return deserialize(
-      testing::in_child([&] { return serialize(run_scenario(study.scenarios.front(), builtin_registries(), {})); }));
-}
+ScenarioResult run(const std::string& strategy) { return testing::run_study(study_of(strategy)); }
 
 }  // namespace
 
@@ -52,7 +46,7 @@ TEST_CASE("steps are counted and paid one by one, however many a round has", "[r
 
 TEST_CASE("what a plan knows before it simulates is less than what a round that is cut short takes", "[rounds]") {
   const std::string strategy = "{name: local_sgd, period: 1000}";
-  const Study study = study_of(strategy);
+  const Study study = parse_study(study_of(strategy), "study.yaml");
   const double least =
       cheap_bounds(read_scenario(study.scenarios.front(), builtin_registries()), nullptr).least.total_s;
   CHECK(least > 0);

@@ -9,7 +9,7 @@
 #include <random>
 
 #include "experiments/costs/scenario_costs.hpp"
-#include "tests/support/in_child.hpp"
+#include "tests/support/run_study.hpp"
 
 namespace epocast::running_costs_test {
 
@@ -125,9 +125,7 @@ TEST_CASE("a scenario's cost, energy and goodput follow from its times", "[costs
       "study: priced\nplatform: dgx_a100\nmodel: mlp_mnist\nworkers: 2\ndataset: {samples: 64000, epochs: 5}\n"
       "optimizer: adam\nstrategy: ";
   const auto run = [&](const std::string& strategy, const std::string& more) {
-    const Study study = parse_study(base + strategy + "\n" + more, "study.yaml");
-    return deserialize(
-        testing::in_child([&] { return serialize(run_scenario(study.scenarios.front(), builtin_registries(), {})); }));
+    return testing::run_study(base + strategy + "\n" + more);
   };
   const ScenarioResult plain = run("data_parallel", "");
   CHECK_FALSE(plain.cost);
@@ -172,11 +170,7 @@ TEST_CASE("workers that join are paid while they do, and it is no loss", "[costs
   const std::string base =
       "study: joined\nplatform: dgx_a100\nmodel: vgg16\nworkers: 2\ndataset: {samples: 320}\nbatch: {per_worker: "
       "16}\noptimizer: adam\nstrategy: data_parallel\nschedule: [{epochs: 1, workers: 1}, {epochs: 1, workers: 2}]\n";
-  const auto run = [&](const std::string& more) {
-    const Study study = parse_study(base + more, "study.yaml");
-    return deserialize(testing::in_child(
-        [&] { return serialize(run_scenario(study.scenarios.front(), builtin_registries(), {.details = true})); }));
-  };
+  const auto run = [&](const std::string& more) { return testing::run_study(base + more, {.details = true}); };
   const ScenarioResult priced =
       run("price: {device_hour: 3600 $}\npower: {device: {idle: 1 W, busy: 3 W}, node: 10 W}\n");
   const auto phases = nlohmann::json::parse(priced.details).at("phases");

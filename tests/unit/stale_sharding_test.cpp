@@ -5,7 +5,7 @@
 
 #include "experiments/scenario.hpp"
 #include "experiments/study.hpp"
-#include "tests/support/in_child.hpp"
+#include "tests/support/run_study.hpp"
 
 namespace epocast::stale_sharding_test {
 
@@ -14,16 +14,12 @@ namespace {
 /// Four stages of equal blocks, twice, over links that cost next to nothing; no stages share a table, whose sum would
 /// make them wait for each other.
 ScenarioResult run(const std::string& schedule, const std::string& synchronisation) {
-  const Study study = parse_study(
-      "study: stale\nplatform: dgx_a100\nmodel: {name: llama, layers: 8, hidden: 512, inner: 1024, heads: 8, kv_heads: "
-      "8, "
-      "sequence: 512, vocabulary: 512}\nstack: ideal\nnetwork: {efficiency: 1000}\nworkers: 8\nbatch: {per_replica: "
-      "128}\n"
-      "dataset: {samples: 20000}\noptimizer: adam\nstrategy: {mesh: {pipeline: 4, data: 2}, schedule: " +
-          schedule + ", synchronisation: " + synchronisation + "}\n",
-      "study.yaml");
-  return deserialize(
-      testing::in_child([&] { return serialize(run_scenario(study.scenarios.front(), builtin_registries(), {})); }));
+  return testing::run_study(
+      "study: stale\nplatform: dgx_a100\nworkers: 8\nbatch: {per_replica: 128}\ndataset: {samples: 20000}\n"
+      "model: {name: llama, layers: 8, hidden: 512, inner: 1024, heads: 8, kv_heads: 8, sequence: 512, "
+      "vocabulary: 512}\nstack: ideal\nnetwork: {efficiency: 1000}\noptimizer: adam\n"
+      "strategy: {mesh: {pipeline: 4, data: 2}, schedule: " +
+      schedule + ", synchronisation: " + synchronisation + "}\n");
 }
 
 }  // namespace

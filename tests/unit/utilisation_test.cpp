@@ -5,21 +5,18 @@
 
 #include "experiments/scenario.hpp"
 #include "experiments/study.hpp"
-#include "tests/support/in_child.hpp"
+#include "tests/support/run_study.hpp"
 
 namespace epocast::utilisation_test {
 
 namespace {
 
 ScenarioResult run(const std::string& schedule) {
-  const Study study = parse_study(
+  return testing::run_study(
       "study: elastic\nplatform: skylake_10gbe\nworkers: 8\nmodel: vgg16\ndataset: {samples: 5120}\n"
       "batch: {per_worker: 64}\nstrategy: data_parallel\nstack: ideal\n"
       "compute: {cost_model: roofline, efficiency: 1}\nschedule: " +
-          schedule + "\n",
-      "study.yaml");
-  return deserialize(
-      testing::in_child([&] { return serialize(run_scenario(study.scenarios.front(), builtin_registries(), {})); }));
+      schedule + "\n");
 }
 
 }  // namespace
