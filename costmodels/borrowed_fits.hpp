@@ -4,11 +4,10 @@
 //
 // In proportion: class factors that were not measured (the transpositions of gradients, mostly) stand to the other
 // calibration's as those of the classes that both have do, on average; kernels that only move data as additions do. A
-// pass that was not measured (the backward pass
-// of fused attention) takes each of the other's constants times own over other's constant of a pass that both have;
-// where there is none, the constants as they are, which apply to the own rates. No residuals are taken over: the other
-// device's do not hold here. Of kernels that only move data each measured one counts by its bytes: what a step
-// waits for is large, while most that are measured are small.
+// pass that was not measured (the backward pass of fused attention) takes each of the other's constants times own over
+// other's constant of a pass that both have; where there is none, the constants as they are, which apply to the own
+// rates. No residuals are taken over: the other device's do not hold here. Of kernels that only move data each measured
+// one counts by its bytes: what a step waits for is large, while most that are measured are small.
 //
 // Of the same device: kernels that only move data keep the other libraries' bandwidth, with the own launch.
 //

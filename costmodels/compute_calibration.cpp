@@ -18,6 +18,13 @@ namespace {
 
 constexpr Range kPositive{1e-30, 1e30};
 
+/// Shares are of products on matrix units, over what they reach on the measured device in 16 bits: half-rate units and
+/// power limits, which fp32 does not meet. What was measured in tf32 is not held back as 16 bits are.
+double product_share_on(const Device& device, Precision precision, Precision measured) {
+  if (precision == Precision::fp32) return 1;
+  return measured == Precision::tf32 ? std::min(1.0, device.product_share) : device.product_share;
+}
+
 std::string triple(const FittedParameter& p) { return fmt::format("[{:.6g}, {:.6g}, {:.6g}]", p.value, p.low, p.high); }
 
 void write_fit(std::string& out, const KernelFit& fit) {
@@ -167,17 +174,6 @@ ComputeCalibration read_compute_calibration(const ConfigNode& root) {
 ComputeCalibration load_compute_calibration(const std::filesystem::path& file) {
   return read_compute_calibration(ConfigNode::load_file(file));
 }
-
-namespace {
-
-/// Shares are of products on matrix units, over what they reach on the measured device in 16 bits: half-rate units and
-/// power limits, which fp32 does not meet. What was measured in tf32 is not held back as 16 bits are.
-double product_share_on(const Device& device, Precision precision, Precision measured) {
-  if (precision == Precision::fp32) return 1;
-  return measured == Precision::tf32 ? std::min(1.0, device.product_share) : device.product_share;
-}
-
-}  // namespace
 
 bool has_rates_of(const Device& device, Precision precision, const ComputeCalibration& calibration) {
   constexpr double kRounding = 0.01;

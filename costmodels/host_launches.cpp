@@ -19,38 +19,23 @@ struct Clocks {
   }
 };
 
-/// Of forward and backward passes.
-template <class Visit>
-void for_each_pass(LayerTrace& layer, Visit visit) {
-  LayerTimes& times = layer.times;
-  for (DeviceTime* t : {&times.forward, &times.recompute, &times.backward_data, &times.backward_weights}) visit(*t);
-}
-
-double seconds_of_passes(WorkloadTrace trace) {
-  double sum = 0;
-  for (LayerTrace& layer : trace.layers) for_each_pass(layer, [&](const DeviceTime& t) { sum += t.longest().value; });
-  return sum;
-}
-
 }  // namespace
 
 void HostLaunches::apply_within(WorkloadTrace& trace, const WorkloadTrace& longest, const Model& model,
                                 const CostModel& cost) const {
   WorkloadTrace launched = trace;
   apply(launched, model, cost);
-  const double most = seconds_of_passes(longest), without = seconds_of_passes(trace);
+  const auto seconds = [](const WorkloadTrace& of) { return of.compute_time().longest().value; };
+  const double most = seconds(longest), without = seconds(trace), with = seconds(launched);
   if (without >= most) return;
-  const double with = seconds_of_passes(launched);
   const double part = with > most ? (most - without) / (with - without) : 1;  // of what launches add
-  for (std::size_t l = 0; l < trace.layers.size(); ++l) {
-    std::vector<double> waiting;
-    for_each_pass(launched.layers[l], [&](const DeviceTime& t) { waiting.push_back(t.longest().value); });
-    auto next = waiting.begin();
-    for_each_pass(trace.layers[l], [&](DeviceTime& t) {
-      const double alone = t.longest().value, more = *next++ - alone;
-      if (more != 0) t = Seconds(alone + part * more);
-    });
-  }
+  for (std::size_t l = 0; l < trace.layers.size(); ++l)
+    for (DeviceTime LayerTimes::*pass :
+         {&LayerTimes::forward, &LayerTimes::recompute, &LayerTimes::backward_data, &LayerTimes::backward_weights}) {
+      DeviceTime& own = trace.layers[l].times.*pass;
+      const double alone = own.longest().value, more = (launched.layers[l].times.*pass).longest().value - alone;
+      if (more != 0) own = Seconds(alone + part * more);
+    }
 }
 
 void HostLaunches::apply(WorkloadTrace& trace, const Model& model, const CostModel& cost) const {

@@ -49,7 +49,7 @@ class HostLaunches {
   /// they take. Segments and their second forward passes are set already. REQUIRES: the trace has the model's layers.
   void apply(WorkloadTrace& trace, const Model& model, const CostModel& cost) const;
 
-  /// The same, to no more than the passes of `longest` in all, which contain launches.
+  /// The same, so that all takes no longer than `longest`, whose passes contain launches and whose updates are equal.
   void apply_within(WorkloadTrace& trace, const WorkloadTrace& longest, const Model& model,
                     const CostModel& cost) const;
 

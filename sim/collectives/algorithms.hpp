@@ -28,7 +28,8 @@ struct Algorithm {
   std::vector<CollectiveOp> ops;
   Rounds (*rounds)(const Request&);
   double (*time)(const Request&, const AlphaBetaGamma&);  ///< closed form [s]
-  bool exact = true;  ///< the closed form is the time of the rounds on an idle star, for any number of ranks
+  bool exact = true;       ///< the closed form is the time of the rounds on an idle star, for any number of ranks
+  bool is_stream = false;  ///< its rounds, where they are no permutations; see CollectiveSchedule
 };
 
 /// All algorithms, in the order of the enumeration.

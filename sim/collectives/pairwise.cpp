@@ -18,14 +18,16 @@ bool are_blocks(const Groups& nodes) {
   return true;
 }
 
-/// All pairs, node by node: as if each node had as many places as the largest, some of them empty.
+/// All pairs, node by node: as if each node had as many places as the largest, some of them empty. Unequal nodes take
+/// P^2 messages in memory.
 Rounds all_to_all_rounds(const Request& request) {
   const Groups nodes = ranks_by_node(request);
   const std::size_t places = std::ranges::max(nodes, {}, [](const auto& node) { return node.size(); }).size();
+  const bool blocks = are_blocks(nodes);
   const double block = request.block();
   Rounds rounds;
   for (std::size_t k = 1; k < places * nodes.size(); ++k) {
-    if (are_blocks(nodes)) {
+    if (blocks) {
       rounds.push_back(shift_round(static_cast<int>(k), block, 0, 1, static_cast<int>(places)));
       continue;
     }

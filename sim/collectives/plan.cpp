@@ -159,16 +159,7 @@ CollectivePlan plan_collective(const Collective& collective, const std::vector<i
     if (uniform_delay > 0 || uniform_bytes > 0) plan.steps.push_back({uniform_delay, to_neighbour(uniform_bytes)});
     uniform_bytes = uniform_delay = 0;
   };
-  if (schedule.is_stream) {
-    Stream stream = stream_of(schedule, hosts, network, rings, engine);
-    const double delay = stream.time.latency + stream.time.reduction_bytes * collective.gamma;
-    idle = delay + stream.time.transmission;
-    plan.steps.push_back({delay, std::move(stream.flows)});
-    schedule.rounds.clear();
-  }
-  Round divided;
-  for (const Round& scheduled : schedule.rounds) {
-    const Round& round = rings.empty() ? scheduled : (divided = on_rings(scheduled, ranks, rings, false));
+  const auto add = [&](const Round& round) {
     const IdleTime time = idle_time(round, hosts, network, engine);
     const double delay = round.repeat * (time.latency + time.reduction_bytes * collective.gamma);
     idle += delay + round.repeat * time.transmission;
@@ -180,8 +171,15 @@ CollectivePlan plan_collective(const Collective& collective, const std::vector<i
       flush();
       plan.steps.push_back({delay, all_repetitions(round)});
     }
+  };
+  if (schedule.is_stream) {
+    Stream stream = stream_of(schedule, hosts, network, rings, engine);
+    idle = stream.time.seconds(collective.gamma);
+    plan.steps.push_back({idle - stream.time.transmission, std::move(stream.flows)});
+  } else {
+    for (const Round& round : schedule.rounds) rings.empty() ? add(round) : add(on_rings(round, ranks, rings, false));
+    flush();
   }
-  flush();
 
   plan.idle_time = idle;
   // The formula is of equal links, and knows nothing of windows; elsewhere the rounds' times add up to what it means.

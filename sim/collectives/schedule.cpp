@@ -30,7 +30,8 @@ const std::vector<Algorithm>& algorithms() {
        double_binary_tree_rounds, double_binary_tree_time, /*exact=*/false},
       {A::hierarchical, "hierarchical", {all_reduce, reduce_scatter, all_gather, broadcast, reduce},
        hierarchical_rounds, hierarchical_time},
-      {A::multi_ring, "multi_ring", {all_reduce, reduce_scatter, all_gather}, multi_ring_rounds, ring_time},
+      {A::multi_ring, "multi_ring", {all_reduce, reduce_scatter, all_gather}, multi_ring_rounds, ring_time,
+       /*exact=*/true, /*is_stream=*/true},
       {A::pairwise, "pairwise", {reduce_scatter, all_gather, all_to_all, gather, scatter},
        pairwise_rounds, pairwise_time},
       {A::bruck, "bruck", {all_reduce, reduce_scatter, all_gather, all_to_all}, bruck_rounds, bruck_time},
@@ -113,8 +114,9 @@ CollectiveAlgorithm default_algorithm(CollectiveOp op) {
 CollectiveSchedule make_schedule(CollectiveOp op, CollectiveAlgorithm algorithm, int ranks, double bytes,
                                  const std::vector<int>& node_of) {
   const collectives::Request request{op, ranks, bytes, node_of};
-  CollectiveSchedule schedule{ranks, collectives::find_checked(request, algorithm).rounds(request)};
-  schedule.is_stream = algorithm == CollectiveAlgorithm::multi_ring && !schedule.rounds.front().is_uniform();
+  const collectives::Algorithm& own = collectives::find_checked(request, algorithm);
+  CollectiveSchedule schedule{ranks, own.rounds(request)};
+  schedule.is_stream = own.is_stream && !schedule.rounds.front().is_uniform();
   return schedule;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -126,37 +127,47 @@ Round on_rings(const Round& round, int ranks, const std::vector<Ring>& rings, bo
   return out;
 }
 
-Stream stream_of(const CollectiveSchedule& schedule, const std::vector<int>& hosts, const GroupNetwork& network,
-                 const std::vector<Ring>& rings, SimEngine& engine) {
-  Stream out;
-  const auto ranks = static_cast<std::size_t>(schedule.ranks);
-  std::vector<double> reduced(ranks, 0);             // by rank
-  std::map<std::pair<int, int>, std::size_t> known;  // source and target -> message
-  for (const Round& round : schedule.rounds) {
-    double longest_way = 0;  // s
-    for (std::size_t r = 0; r < std::max<std::size_t>(rings.size(), 1); ++r) {
-      const auto placed = [&](int rank) { return rings.empty() ? rank : rings[r].order[rank]; };
-      const double bytes = round.repeat * (rings.empty() ? 1 : rings[r].share);
-      for (std::size_t first = 0; first < round.messages.size(); first += ranks) {
-        double around = 0, least = std::numeric_limits<double>::infinity(), most = 0;  // s: latencies of one ring
-        for (std::size_t i = first; i < first + ranks; ++i) {
-          const Message& m = round.messages[i];
-          const int from = placed(m.from), to = placed(m.to);
-          const double latency = engine.collective_latency(engine.route(hosts[from], hosts[to]));
-          around += latency;
-          least = std::min(least, latency);
-          most = std::max(most, latency);
-          const auto [place, is_new] = known.try_emplace({from, to}, out.flows.messages.size());
-          if (is_new) out.flows.messages.push_back({from, to, 0, 0});
-          out.flows.messages[place->second].bytes += m.bytes * bytes;
-          reduced[to] += m.reduce_bytes * bytes;
-        }
-        // A block makes all hops but one. More repetitions are windows: the slowest hop's wait for each.
-        longest_way = std::max(longest_way, around - least + most * (round.repeat + 1.0 - ranks));
-      }
+namespace {
+
+/// s: the largest sum of latencies that a block meets in a stream's round, on the slowest of its rings over `ring`.
+double longest_way(const Round& round, int ranks, const Ring& ring, const std::vector<int>& hosts, SimEngine& engine) {
+  double longest = 0;
+  for (auto hop = round.messages.begin(); hop != round.messages.end();) {
+    double around = 0, least = std::numeric_limits<double>::infinity(), most = 0;
+    for (const auto end = hop + ranks; hop != end; ++hop) {
+      const Route& route = engine.route(hosts[ring.order[hop->from]], hosts[ring.order[hop->to]]);
+      const double latency = engine.collective_latency(route);
+      around += latency;
+      least = std::min(least, latency);
+      most = std::max(most, latency);
     }
-    out.time.latency += longest_way;
+    // A block makes all hops but one. More repetitions are windows: the slowest hop's wait for each.
+    longest = std::max(longest, around - least + most * (round.repeat + 1.0 - ranks));
   }
+  return longest;
+}
+
+}  // namespace
+
+Stream stream_of(const CollectiveSchedule& schedule, const std::vector<int>& hosts, const GroupNetwork& network,
+                 std::vector<Ring> rings, SimEngine& engine) {
+  if (rings.empty()) {
+    rings = {Ring{std::vector<int>(hosts.size())}};
+    std::iota(rings.front().order.begin(), rings.front().order.end(), 0);
+  }
+  Stream out;
+  Round all;                                     // repetitions together
+  std::vector<double> reduced(hosts.size(), 0);  // by rank, the same on whatever ring
+  for (const Round& round : schedule.rounds) {
+    double longest = 0;
+    for (const Ring& ring : rings) longest = std::max(longest, longest_way(round, schedule.ranks, ring, hosts, engine));
+    out.time.latency += longest;
+    for (const Message& m : round.messages) {
+      all.messages.push_back({m.from, m.to, m.bytes * round.repeat, 0});
+      reduced[m.to] += m.reduce_bytes * round.repeat;
+    }
+  }
+  out.flows = on_rings(all, schedule.ranks, rings, false);
   out.time.transmission = idle_time(out.flows, hosts, network, engine).transmission;
   out.time.reduction_bytes = *std::max_element(reduced.begin(), reduced.end());
   return out;

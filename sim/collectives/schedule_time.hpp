@@ -31,7 +31,7 @@ struct Stream {
 
 /// Each of the stream's rings runs once over every one of `rings`, if there are any. REQUIRES: schedule.is_stream.
 Stream stream_of(const CollectiveSchedule& schedule, const std::vector<int>& hosts, const GroupNetwork& network,
-                 const std::vector<Ring>& rings, SimEngine& engine);
+                 std::vector<Ring> rings, SimEngine& engine);
 
 /// All rounds of a schedule, each over all `rings` at once if there are any.
 IdleTime idle_time(const CollectiveSchedule& schedule, const std::vector<int>& hosts, const GroupNetwork& network,
