@@ -30,8 +30,8 @@ void RingSetting::check(const CyclicTaskGraph& graph) const {
         "nothing of a collective with a measured time is simulated; leave rings or "
         "calibration out");
   throw place_->error(std::string(to_string(any->algorithm)) +
-                      " has no rings; leave rings out, or use algorithm ring or "
-                      "hierarchical");
+                      " has no rings; leave rings out, or use algorithm ring, "
+                      "multi_ring or hierarchical");
 }
 
 }  // namespace epocast
