@@ -225,6 +225,14 @@ std::vector<MemoryMoment> memory_timeline(const WorkloadTrace& trace, Optimizer 
   return memory_timeline(trace, optimizer, {.first = 0, .last = trace.layers.size() - 1});
 }
 
+Bytes kept_of_received(const WorkloadTrace& trace, std::size_t first, std::size_t last) {
+  const Program program(trace, first, last);
+  Bytes kept;
+  for (const Buffer& buffer : program.buffers())
+    if (buffer.touched && buffer.layer < first && program.is_kept(buffer)) kept += buffer.bytes;
+  return kept;
+}
+
 std::vector<Bytes> kept_by_layer(const WorkloadTrace& trace) {
   const Program program(trace, 0, trace.layers.size() - 1);
   std::vector<Bytes> kept(trace.layers.size());

@@ -46,6 +46,9 @@ std::vector<MemoryMoment> memory_timeline(const WorkloadTrace& trace, Optimizer 
 /// Of the whole network.
 std::vector<MemoryMoment> memory_timeline(const WorkloadTrace& trace, Optimizer optimizer);
 
+/// Of what layers [first, last] read from layers before them, what stays in memory from forward to backward.
+Bytes kept_of_received(const WorkloadTrace& trace, std::size_t first, std::size_t last);
+
 /// By layer, what of its own stays in memory from forward to backward: what a backward or a second forward pass reads.
 std::vector<Bytes> kept_by_layer(const WorkloadTrace& trace);
 

@@ -45,9 +45,11 @@ std::vector<WorkloadTrace> wait_for_copies(StepPlan& plan, const StrategyContext
     const DeviceTime in = wait_beside(backward, copying, link, context);
     chunk.forward += out;
     chunk.backward_data += in;
+    Bytes received = chunk.offloaded;
+    for (std::size_t l = chunk.first; l < chunk.last; ++l) received = received - traces[stage].layers[l].offloaded;
     for (std::size_t l = chunk.first; l < chunk.last; ++l) {
       LayerTrace& layer = traces[stage].layers[l];
-      const double share = (layer.offloaded + (l == chunk.first ? chunk.received : Bytes(0))) / chunk.offloaded;
+      const double share = (layer.offloaded + (l == chunk.first ? received : Bytes(0))) / chunk.offloaded;
       layer.times.forward += out * share;
       layer.times.copy_out += out * share;
       layer.times.backward_data += in * share;

@@ -112,7 +112,7 @@ std::vector<WorkloadTrace> traces_by_chunk(MicroBatch& micro_batch, const StepPl
 }  // namespace
 
 MicroBatch::Shared::Shared(WorkloadTrace made, bool at_once)
-    : trace(std::move(made)), passes(without_updates(trace)), sums(trace, at_once) {}
+    : trace(std::move(made)), passes(without_updates(trace)), sums(trace, at_once), peaks(trace) {}
 
 const MicroBatch::Shared& MicroBatch::shared(int replicas) {
   std::unique_ptr<Shared>& found = shares_[replicas];
@@ -190,8 +190,15 @@ StageLayout split_by_time(MicroBatch& micro_batch, const StepPlan& plan, const s
     } else {
       kept += received;
     }
-    return sums.frozen(position.first, position.last) +
-           needs[chunk](sums.parameters(position.first, position.last), kept, running);
+    const auto with = [&](Bytes on_top) {
+      return sums.frozen(position.first, position.last) +
+             needs[chunk](sums.parameters(position.first, position.last), kept, running, on_top);
+    };
+    // What the running pass has on top takes long to find: only where it decides.
+    const Bytes bound = with(micro_batch.peak_bounds(position.replicas).most(position.first, position.last));
+    if (bound <= options.memory || with(Bytes(0)) > options.memory) return bound;
+    const PassPeaks peaks = pass_peaks(micro_batch.share(position.replicas), position.first, position.last);
+    return with(std::max(peaks.forward.total(), peaks.backward.total()));
   };
   try {
     return layout_of(split());

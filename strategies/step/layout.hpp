@@ -36,12 +36,14 @@ class MicroBatch {
   /// The same without updates, which are not part of a micro-batch's time.
   const WorkloadTrace& passes(int replicas) { return shared(replicas).passes; }
   const LayerSums& sums(int replicas) { return shared(replicas).sums; }
+  const PassPeakBounds& peak_bounds(int replicas) { return shared(replicas).peaks; }
 
  private:
   struct Shared {
     Shared(WorkloadTrace made, bool at_once);
     WorkloadTrace trace, passes;
     LayerSums sums;
+    PassPeakBounds peaks;
   };
   const Shared& shared(int replicas);
 

@@ -58,7 +58,7 @@ struct Held {
   int running = 0;  ///< of them, such as have in memory what is forgotten otherwise
 };
 
-/// Calls at_peak(held by chunk) after each step of the program.
+/// Calls at_peak(held by chunk, running pass) at each step of the program.
 template <typename Visitor>
 void follow(const StageProgram& program, Visitor&& at_peak) {
   const PipelinePass done = splits_backward(program) ? PipelinePass::backward_weights : PipelinePass::backward;
@@ -68,12 +68,12 @@ void follow(const StageProgram& program, Visitor&& at_peak) {
     if (work.pass == PipelinePass::forward) {
       ++own.passes;
       ++own.running;  // A forward pass makes all its activations, if only to drop them.
-      at_peak(held);
+      at_peak(held, work);
       --own.running;
       continue;
     }
     if (work.pass != PipelinePass::backward_weights) ++own.running;
-    at_peak(held);
+    at_peak(held, work);
     if (work.pass != done) continue;
     --own.running;
     if (own.passes > 0) --own.passes;  // else the forward pass was another device's
@@ -85,7 +85,7 @@ void follow(const StageProgram& program, Visitor&& at_peak) {
 ChunkNeed::ChunkNeed(int chunk, const StageProgram& program, int versions, double state)
     : copies_(versions + 1 + state) {
   std::map<int, int, std::greater<>> running;  // at most, by passes, most first
-  follow(program, [&](const auto& held) {
+  follow(program, [&](const auto& held, const PipelineWork&) {
     if (const auto own = held.find(chunk); own != held.end())
       running[own->second.passes] = std::max(running[own->second.passes], own->second.running);
   });
@@ -94,10 +94,10 @@ ChunkNeed::ChunkNeed(int chunk, const StageProgram& program, int versions, doubl
     if (peaks_.empty() || most > peaks_.back().running) peaks_.push_back({passes, most});
 }
 
-Bytes ChunkNeed::operator()(Bytes parameters, Bytes kept, Bytes recomputed) const {
+Bytes ChunkNeed::operator()(Bytes parameters, Bytes kept, Bytes recomputed, Bytes on_top) const {
   Bytes peak;
   for (const auto& [passes, running] : peaks_) peak = std::max(peak, kept * passes + recomputed * running);
-  return parameters * copies_ + peak;
+  return parameters * copies_ + peak + on_top;
 }
 
 std::vector<ChunkNeed> chunk_needs(const StepPlan& plan, Optimizer optimizer, const WorkloadTrace& trace) {
@@ -124,22 +124,25 @@ std::vector<DeviceMemory> pipeline_memory(const StepPlan& plan, Optimizer optimi
     const auto stage = static_cast<std::size_t>(s);
     const WorkloadTrace& trace = plan.trace(s);
     const int under_way = peak_in_flight(programs[stage]);
-    Bytes parameters, frozen, peak, offloaded;
+    Bytes parameters, frozen, offloaded;
+    MemoryUse peak;
     for (const Chunk& chunk : plan.chunks)
       if (chunk.stage == s) {
         parameters += chunk.parameters;
         frozen += chunk.frozen;
       }
-    follow(programs[stage], [&](const auto& held) {
-      Bytes now, on_host;
+    follow(programs[stage], [&](const auto& held, const PipelineWork& work) {
+      const Chunk& runs = plan.chunks[static_cast<std::size_t>(work.chunk)];
+      MemoryUse now = work.pass == PipelinePass::forward ? runs.peaks.forward : runs.peaks.backward;
+      Bytes on_host;
       for (const auto& [c, own] : held) {
         const Chunk& chunk = plan.chunks[static_cast<std::size_t>(c)];
         const Bytes stays = stays_on_device(trace.host_link, chunk.offloaded, under_way);
         const Bytes on_top = std::max(Bytes(0), chunk.staging - stays);
-        now += (chunk.activations + stays) * own.passes + (chunk.recomputed + on_top) * own.running;
+        now.activations += (chunk.activations + stays) * own.passes + (chunk.recomputed + on_top) * own.running;
         on_host += chunk.offloaded * own.passes;
       }
-      peak = std::max(peak, now);
+      if (now.total() > peak.total()) peak = std::move(now);
       offloaded = std::max(offloaded, on_host);
     });
     const int versions = weight_versions(plan.schedule, plan.stages(), s);
@@ -147,13 +150,16 @@ std::vector<DeviceMemory> pipeline_memory(const StepPlan& plan, Optimizer optimi
                       plan.ranks[stage].devices,
                       {.parameters = parameters * versions + frozen,
                        .gradients = parameters,
-                       .activations = peak,
+                       .activations = peak.activations,
+                       .activation_gradients = peak.activation_gradients,
+                       .workspace = peak.workspace,
                        .on_host = offloaded,
                        .passing = offloaded + parameters * (versions - 1)}});
     memory.back().use.state_of(trace) += parameters * optimizer_share(optimizer, trace);
     if (plan.gradients != GradientPlace::one_processor || s + 1 < plan.stages()) continue;
     // The one that computes all gradients has a copy of all others' weights, and makes their gradients.
     MemoryUse& use = memory.back().use;
+    Bytes most_on_top = plan.chunks[stage].peaks.backward.total();
     for (int other = 0; other < s; ++other) {
       const Bytes copy =
           plan.chunks[static_cast<std::size_t>(other)].parameters + plan.chunks[static_cast<std::size_t>(other)].frozen;
@@ -161,6 +167,9 @@ std::vector<DeviceMemory> pipeline_memory(const StepPlan& plan, Optimizer optimi
       use.passing += copy;
       use.gradients += plan.chunks[static_cast<std::size_t>(other)].parameters;
       use.activations += plan.chunks[static_cast<std::size_t>(other)].activations;
+      const Bytes on_top = plan.chunks[static_cast<std::size_t>(other)].peaks.backward.total();
+      use.activation_gradients += std::max(Bytes(0), on_top - most_on_top);
+      most_on_top = std::max(most_on_top, on_top);
     }
   }
   return memory;

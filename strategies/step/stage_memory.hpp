@@ -1,6 +1,6 @@
 #pragma once
 // What the stages of a pipeline hold in their memory at the peak: weights in as many versions as the schedule needs,
-// gradients, the optimizer's state, and the activations of all passes under way.
+// gradients, the optimizer's state, the activations of all passes under way, and what the running one has besides.
 
 #include <vector>
 
@@ -19,9 +19,9 @@ class ChunkNeed {
   /// `state`: bytes of the optimizer's state for a byte of parameters.
   ChunkNeed(int chunk, const StageProgram& program, int versions, double state);
 
-  /// Of a chunk with so many bytes of parameters, activations that it keeps, what comes in included, and activations
-  /// that it computes again.
-  Bytes operator()(Bytes parameters, Bytes kept, Bytes recomputed) const;
+  /// Of a chunk with so many bytes of parameters, activations that it keeps, what comes in included, activations that
+  /// it computes again, and what the running pass has on top.
+  Bytes operator()(Bytes parameters, Bytes kept, Bytes recomputed, Bytes on_top) const;
 
  private:
   struct Peak {

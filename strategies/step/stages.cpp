@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <string>
 #include <string_view>
 
+#include "sim/memory_timeline.hpp"
 #include "sim/words.hpp"
 #include "strategies/partitioners/contiguous_split.hpp"
 
@@ -72,7 +74,48 @@ std::string_view copy_of(std::string_view name) {
   return is_number ? name.substr(0, number) : std::string_view();
 }
 
+/// By layer, the most that one of its passes has beside activations that some backward pass reads.
+std::vector<Bytes> beside_kept(const WorkloadTrace& trace) {
+  std::vector<Bytes> most(trace.layers.size());
+  Bytes kept;
+  for (const MemoryMoment& moment : memory_timeline(trace, Optimizer::sgd)) {
+    if (moment.pass == Pass::forward) kept += trace.layers[moment.layer].kept_activations;
+    Bytes own = moment.use.activation_gradients + moment.use.workspace;
+    if (moment.pass == Pass::forward) own += std::max(Bytes(0), moment.use.activations - kept);
+    most[moment.layer] = std::max(most[moment.layer], own);
+  }
+  return most;
+}
+
+/// Of the moments of forward, or of backward passes, the one that has most beside `held`. With activations in the
+/// host's memory, those on the device count elsewhere.
+MemoryUse peak_beside(const std::vector<MemoryMoment>& moments, bool forward, Bytes held, bool offloads) {
+  MemoryUse peak;
+  for (const MemoryMoment& moment : moments) {
+    if ((moment.pass == Pass::forward) != forward) continue;
+    MemoryUse own{.activations = offloads ? Bytes(0) : moment.use.activations - held,
+                  .activation_gradients = moment.use.activation_gradients,
+                  .workspace = moment.use.workspace};
+    if (own.total() > peak.total()) peak = std::move(own);
+  }
+  return peak;
+}
+
 }  // namespace
+
+PassPeaks pass_peaks(const WorkloadTrace& trace, std::size_t first, std::size_t last) {
+  const std::vector<MemoryMoment> moments = memory_timeline(trace, Optimizer::sgd, {.first = first, .last = last - 1});
+  Bytes held = kept_of_received(trace, first, last - 1), segment, largest_segment;
+  for (std::size_t l = first; l < last; ++l) {
+    const LayerTrace& layer = trace.layers[l];
+    held += layer.kept_activations;
+    segment = l > first && layer.segment == trace.layers[l - 1].segment ? segment + layer.recomputed : layer.recomputed;
+    largest_segment = std::max(largest_segment, segment);
+  }
+  held += largest_segment;
+  const bool offloads = trace.host_link.any();
+  return {peak_beside(moments, true, held, offloads), peak_beside(moments, false, held, offloads)};
+}
 
 LayerSums::LayerSums(const WorkloadTrace& trace, bool at_once) {
   for (std::size_t l = 0; l < trace.layers.size(); ++l) {
@@ -94,6 +137,20 @@ Bytes LayerSums::recomputed(std::size_t first, std::size_t last) const {
   for (; end != segment_ends_.end() && *end < last; first = *end++)
     most = std::max(most, recomputed_[*end] - recomputed_[first]);
   return std::max(most, recomputed_[last] - recomputed_[first]);
+}
+
+PassPeakBounds::PassPeakBounds(const WorkloadTrace& trace) : most_{beside_kept(trace)} {
+  for (std::size_t half = 1; 2 * half <= trace.layers.size(); half *= 2) {
+    const std::vector<Bytes>& halves = most_.back();
+    std::vector<Bytes> both;
+    for (std::size_t l = 0; l + half < halves.size(); ++l) both.push_back(std::max(halves[l], halves[l + half]));
+    most_.push_back(std::move(both));
+  }
+}
+
+Bytes PassPeakBounds::most(std::size_t first, std::size_t last) const {
+  const std::size_t power = static_cast<std::size_t>(std::bit_width(last - first)) - 1;
+  return std::max(most_[power][first], most_[power][last - (std::size_t{1} << power)]);
 }
 
 void check_enough_layers(const WorkloadTrace& trace, int chunks) {
@@ -201,13 +258,15 @@ std::vector<Chunk> make_chunks(const std::vector<const WorkloadTrace*>& traces,
     chunk.sent = sums[stage].received(chunk.last);
     chunk.activations = sums[stage].kept(chunk.first, chunk.last);
     // What comes in is kept like the rest.
+    const Bytes received = kept_of_received(*traces[stage], chunk.first, chunk.last - 1);
     if (traces[stage]->host_link.any()) {
-      chunk.offloaded = sums[stage].offloaded(chunk.first, chunk.last) + chunk.received;
-      chunk.staging = largest_neighbours(*traces[stage], chunk.first, chunk.last, chunk.received);
+      chunk.offloaded = sums[stage].offloaded(chunk.first, chunk.last) + received;
+      chunk.staging = largest_neighbours(*traces[stage], chunk.first, chunk.last, received);
     } else {
-      chunk.activations += chunk.received;
+      chunk.activations += received;
     }
     chunk.recomputed = sums[stage].recomputed(chunk.first, chunk.last);
+    chunk.peaks = pass_peaks(*traces[stage], chunk.first, chunk.last);
     chunks.push_back(chunk);
   }
   return chunks;

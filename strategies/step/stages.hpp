@@ -17,6 +17,15 @@ enum class SplitRule {
   blocks,     ///< equally many copies of the block that the network repeats
 };
 
+/// What a pass has at its peak on top of what is kept and computed again: gradients of activations, workspace, and
+/// activations that only it reads, or fewer of them than are kept at most.
+struct PassPeaks {
+  MemoryUse forward, backward;
+};
+
+/// Of layers [first, last).
+PassPeaks pass_peaks(const WorkloadTrace& trace, std::size_t first, std::size_t last);
+
 /// Consecutive layers of the trace on one stage, for one micro-batch. Layers are in topological order; what crosses a
 /// boundary is everything that later layers read, whether the next stage itself reads it or hands it on.
 struct Chunk {
@@ -34,6 +43,7 @@ struct Chunk {
   Bytes staging;         ///< of that, what is on the device at least while a pass runs
   Bytes received;        ///< activations from the chunk before
   Bytes sent;            ///< activations to the chunk after; as many bytes of gradients come back
+  PassPeaks peaks;
 };
 
 /// Sums over the layers before each boundary, and what crosses it: a chunk's bytes in a few operations.
@@ -56,6 +66,17 @@ class LayerSums {
   std::vector<Bytes> parameters_{Bytes(0)}, frozen_{Bytes(0)}, kept_{Bytes(0)}, offloaded_{Bytes(0)},
       crossing_{Bytes(0)}, recomputed_{Bytes(0)};
   std::vector<std::size_t> segment_ends_;  ///< ascending, one past the last layer of each; none if all are at once
+};
+
+/// An upper bound of pass_peaks in a few operations: what the whole network has on top at the worst of these layers.
+class PassPeakBounds {
+ public:
+  explicit PassPeakBounds(const WorkloadTrace& trace);
+  /// REQUIRES first < last.
+  Bytes most(std::size_t first, std::size_t last) const;
+
+ private:
+  std::vector<std::vector<Bytes>> most_;  ///< by p and first layer, of 2^p layers
 };
 
 /// Of what comes in and what layers [first, last) keep in the host's memory, the largest two neighbours: what is on the
