@@ -11,10 +11,10 @@ double optimal_interval(double mtbf, double write) {
   return std::sqrt(2 * write * mtbf) * (1 + std::sqrt(ratio) / 3 + ratio / 9) - write;
 }
 
-double expected_time(const FailureModel& model, double useful) {
+double expected_time(const FailureModel& model, double useful, std::optional<double> all) {
   if (!(useful > 0)) return 0;
   const double interval =
-      std::min(model.checkpoint ? *model.checkpoint : optimal_interval(model.mtbf, model.write), useful);
+      std::min(model.checkpoint ? *model.checkpoint : optimal_interval(model.mtbf, model.write), all.value_or(useful));
   // What costs nothing is done all the time: the limit of the formula for intervals that become ever shorter.
   const double per_second =
       interval > 0 ? std::expm1((interval + model.write) / model.mtbf) / interval : 1 / model.mtbf;

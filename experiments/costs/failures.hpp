@@ -27,8 +27,8 @@ struct FailureModel {
 double optimal_interval(double mtbf, double write);
 
 /// Expected time [s] of `useful` s of training, as Daly gives it: M e^(R/M) (e^((t+d)/M) - 1) useful / t, with R
-/// the restart time and t the training time between two checkpoints, at most `useful`. Infinite where no checkpoint is
-/// ever reached.
-double expected_time(const FailureModel& model, double useful);
+/// the restart time and t the training time between two checkpoints, at most all of training: `useful`, or `all` s of
+/// which these are a part. Infinite where no checkpoint is ever reached.
+double expected_time(const FailureModel& model, double useful, std::optional<double> all = {});
 
 }  // namespace epocast

@@ -60,8 +60,11 @@ CheckpointPause read_checkpoint(const ConfigNode& node) {
 
 double PauseInterval::times_in(double seconds, double steps, double epochs) const {
   constexpr double kRounding = 1e-9;
-  const double of_phase = of == Of::seconds ? seconds : of == Of::steps ? steps : epochs;
-  return std::floor(of_phase / count * (1 + kRounding));
+  return std::floor(intervals_in(seconds, steps, epochs) * (1 + kRounding));
+}
+
+double PauseInterval::intervals_in(double seconds, double steps, double epochs) const {
+  return (of == Of::seconds ? seconds : of == Of::steps ? steps : epochs) / count;
 }
 
 double CheckpointPause::seconds(double bytes, double nodes, double devices, double between) const {

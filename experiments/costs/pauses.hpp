@@ -20,8 +20,11 @@ struct PauseInterval {
   Of of = Of::epochs;
   double count = 1;
 
-  /// Times in a phase of so many s, steps and epochs. At the end of the phase too, if it falls there.
+  /// How often it is over in the first so many s, steps and epochs of training: a part of it has the difference of what
+  /// there is up to its end and up to its beginning. At the end too, if it falls there.
   double times_in(double seconds, double steps, double epochs) const;
+  /// The same with the part of an interval that has begun.
+  double intervals_in(double seconds, double steps, double epochs) const;
 };
 
 struct EvaluationPause {

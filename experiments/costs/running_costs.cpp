@@ -134,9 +134,9 @@ Machines machines_of(const Cluster& cluster, const std::vector<DeviceId>& device
   return {static_cast<double>(devices.size()), static_cast<double>(nodes.size())};
 }
 
-double expected_time(const FailureSetting& setting, double useful, double nodes, double checkpoint_bytes) {
+double expected_time(const FailureSetting& setting, double useful, double all, double nodes, double checkpoint_bytes) {
   const double write = setting.write_rate ? checkpoint_bytes / *setting.write_rate : setting.write;
-  return expected_time({setting.node_mtbf / nodes, write, setting.restart, setting.checkpoint}, useful);
+  return expected_time({setting.node_mtbf / nodes, write, setting.restart, setting.checkpoint}, useful, all);
 }
 
 double rent(const Price& price, const Machines& machines, double seconds) {

@@ -64,8 +64,8 @@ struct Machines {
 /// REQUIRES: no device is there twice.
 Machines machines_of(const Cluster& cluster, const std::vector<DeviceId>& devices);
 
-/// Expected s that `useful` s of training take on so many nodes, `checkpoint_bytes` B being saved each time.
-double expected_time(const FailureSetting& setting, double useful, double nodes, double checkpoint_bytes);
+/// Expected s that `useful` of `all` s of training take on so many nodes, `checkpoint_bytes` B being saved each time.
+double expected_time(const FailureSetting& setting, double useful, double all, double nodes, double checkpoint_bytes);
 /// Money for `seconds` of these machines; every second counts.
 double rent(const Price& price, const Machines& machines, double seconds);
 /// Energy [J] that the site needs for `seconds` in which the devices compute for the share `busy` of the time:

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -23,10 +24,11 @@ PhaseMachines phase_machines(const ScenarioSetup& setup, const PhaseSettings& ph
           machines_of(setup.cluster, std::vector<DeviceId>(all.begin(), all.end()))};
 }
 
-double lengthened(const ScenarioSetup& setup, double useful, double nodes) {
+/// What `useful` of `all` s of training take where nodes fail.
+double lengthened(const ScenarioSetup& setup, double useful, double all, double nodes) {
   constexpr double kLeastGoodput = 1e-6;
   const FailureSetting& failures = *setup.costs.failures;
-  const double total = expected_time(failures, useful, nodes, checkpoint_bytes(setup));
+  const double total = expected_time(failures, useful, all, nodes, checkpoint_bytes(setup));
   if (total * kLeastGoodput < useful) return total;
   throw SimulationError(fmt::format(
       "training never ends: one of {} fails every {} on average, and hardly any checkpoint is reached between two "
@@ -34,21 +36,52 @@ double lengthened(const ScenarioSetup& setup, double useful, double nodes) {
       counted(nodes, "node"), to_string(Seconds(failures.node_mtbf / nodes))));
 }
 
-/// s that training stands still in a phase.
-double paused(const ScenarioSetup& setup, const PhaseSettings& phase, const PhaseRun& run, const Machines& machines) {
-  if (!setup.costs.pauses) return 0;
-  const auto steps = static_cast<double>(run.iterations);
-  const double seconds = run.result.total, epochs = static_cast<double>(phase.epochs);
-  double out = 0;
-  if (const auto& evaluation = setup.costs.pauses->evaluation) {
-    const double passes = std::ceil(static_cast<double>(evaluation->samples) / static_cast<double>(run.batch));
-    out += evaluation->every.times_in(seconds, steps, epochs) * passes * run.evaluation_step;
+/// Goes through the phases of a run, whose intervals between pauses go on from one phase to the next.
+class PauseClock {
+ public:
+  explicit PauseClock(const ScenarioSetup& setup) : setup_(setup) {}
+
+  /// s that training stands still in the next phase.
+  double next(const PhaseSettings& phase, const PhaseRun& run, const Machines& machines) {
+    if (!setup_.costs.pauses) return 0;
+    const Progress before = done_;
+    done_.seconds += run.result.total;
+    done_.steps += static_cast<double>(run.iterations);
+    done_.epochs += static_cast<double>(phase.epochs);
+    double out = 0;
+    if (const auto& evaluation = setup_.costs.pauses->evaluation) {
+      const double passes = std::ceil(static_cast<double>(evaluation->samples) / static_cast<double>(run.batch));
+      out += (times(evaluation->every, done_) - times(evaluation->every, before)) * passes * run.evaluation_step;
+    }
+    if (const auto& checkpoint = setup_.costs.pauses->checkpoint) {
+      const PauseInterval& every = checkpoint->every;
+      const double there = times(every, before), added = times(every, done_) - there;
+      unsaved_ += run.result.total;
+      if (!(added > 0)) return out;
+      const double begun = std::max(0.0, intervals(every, done_) - there - added);
+      const double after_last = run.result.total * begun / (intervals(every, done_) - intervals(every, before));
+      out += added * checkpoint->seconds(checkpoint_bytes(setup_), machines.nodes, machines.devices,
+                                         (unsaved_ - after_last) / added);
+      unsaved_ = after_last;
+    }
+    return out;
   }
-  if (const auto& checkpoint = setup.costs.pauses->checkpoint)
-    if (const double times = checkpoint->every.times_in(seconds, steps, epochs); times > 0)
-      out += times * checkpoint->seconds(checkpoint_bytes(setup), machines.nodes, machines.devices, seconds / times);
-  return out;
-}
+
+ private:
+  struct Progress {
+    double seconds = 0, steps = 0, epochs = 0;
+  };
+  static double times(const PauseInterval& every, const Progress& at) {
+    return every.times_in(at.seconds, at.steps, at.epochs);
+  }
+  static double intervals(const PauseInterval& every, const Progress& at) {
+    return every.intervals_in(at.seconds, at.steps, at.epochs);
+  }
+
+  const ScenarioSetup& setup_;
+  Progress done_;
+  double unsaved_ = 0;  ///< s of training since the last checkpoint
+};
 
 }  // namespace
 
@@ -60,14 +93,23 @@ double checkpoint_bytes(const ScenarioSetup& setup) {
 
 void add_running_costs(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs, ScenarioResult& out) {
   const RunningCosts& costs = setup.costs;
-  double useful = 0, total = 0, money = 0, joules = 0;
+  std::vector<PhaseMachines> machines_of_phase;
+  std::vector<double> working_in_phase;  // s, pauses included
+  double useful = 0, all = 0, total = 0, money = 0, joules = 0;
+  PauseClock pauses(setup);
   for (std::size_t p = 0; p < runs.size(); ++p) {
     const PhaseRun& run = runs[p];
-    const PhaseMachines machines = phase_machines(setup, setup.phases[p], run);
+    machines_of_phase.push_back(phase_machines(setup, setup.phases[p], run));
     const double training = run.joining.seconds + run.result.total;
-    const double working = training + paused(setup, setup.phases[p], run, machines.workers);
-    const double seconds = costs.failures ? lengthened(setup, working, machines.all.nodes) : working;
+    working_in_phase.push_back(training + pauses.next(setup.phases[p], run, machines_of_phase.back().workers));
     useful += training;
+    all += working_in_phase.back();
+  }
+  for (std::size_t p = 0; p < runs.size(); ++p) {
+    const PhaseRun& run = runs[p];
+    const PhaseMachines& machines = machines_of_phase[p];
+    const double working = working_in_phase[p];
+    const double seconds = costs.failures ? lengthened(setup, working, all, machines.all.nodes) : working;
     total += seconds;
     if (costs.price) money += rent(*costs.price, machines.all, seconds);
     if (!costs.power) continue;

@@ -73,6 +73,34 @@ TEST_CASE("pauses lengthen epochs by what they take", "[pauses]") {
   CHECK((longer.total_s - without.total_s) / 2 == Approx(20 * pass));
 }
 
+TEST_CASE("pauses and failures do not depend on how a run is cut into phases", "[pauses]") {
+  const std::string base =
+      "study: cut\nplatform: skylake_10gbe\nworkers: 2\nmodel: mlp_mnist\ndataset: {samples: 6400}\n"
+      "batch: {per_worker: 32}\nstrategy: data_parallel\noptimizer: momentum\n";
+  const auto in_phases = [&](const std::string& lines, const std::string& schedule) {
+    return testing::run_study(base + "schedule: " + schedule + "\n" + lines).total_s;
+  };
+  const std::string one = "[{epochs: 6}]", three = "[{epochs: 1}, {epochs: 4}, {epochs: 1}]";
+  const double without = in_phases("", one);
+  REQUIRE(in_phases("", three) == Approx(without).epsilon(1e-12));
+  // 600 steps: four checkpoints, each of 8 B for 669,706 parameters. No phase but the second has 150.
+  const double pause = 8 * 669706 / 1e6;
+  for (const std::string& schedule : {one, three})
+    CHECK(in_phases("pauses: {checkpoint: {every: 150 steps, rate: 1 MB/s}}\n", schedule) - without ==
+          Approx(4 * pause));
+  // In the background, each is begun when the one before is written: then all of training is 4 of them and copies.
+  for (const std::string& schedule : {one, three})
+    CHECK(in_phases("pauses: {checkpoint: {every: 150 steps, rate: 1 kB/s, background: true, copy_rate: 1 TB/s}}\n",
+                    schedule) == Approx(4 * 1000 * pause));
+  for (const std::string& lines : {"pauses: {evaluation: {every: 3 epochs, samples: 640}}\n",
+                                   "failures: {node_mtbf: 100 s, write: 1 s, restart: 1 s, checkpoint: 1 d}\n"}) {
+    CAPTURE(lines);
+    const double whole = in_phases(lines, one);
+    CHECK(whole > without * (1 + 1e-6));
+    CHECK(in_phases(lines, three) == Approx(whole).epsilon(1e-9));
+  }
+}
+
 TEST_CASE("pauses that make no sense are refused", "[pauses]") {
   using testing::message;
   CHECK_THAT(message([] { pauses("{}"); }), Catch::Contains("write `pauses:"));

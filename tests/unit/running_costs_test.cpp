@@ -69,6 +69,8 @@ TEST_CASE("expected time by hand", "[costs]") {
   CHECK(expected_time({.mtbf = 1e15, .write = 1, .checkpoint = 10.0}, 100) == Approx(110).epsilon(1e-12));
   // An interval longer than all of training is training once: with 5 s, 10 (e^0.5 - 1).
   CHECK(expected_time({.mtbf = 10, .checkpoint = 1e9}, 5) == Approx(10 * (std::exp(0.5) - 1)).epsilon(1e-14));
+  // Half of 10 s between whose beginning and end there is no checkpoint takes half of what they take.
+  CHECK(expected_time({.mtbf = 10, .checkpoint = 1e9}, 5, 10) == Approx(5 * (std::exp(1.0) - 1)).epsilon(1e-14));
   // Checkpoints for nothing, all the time: only restarts are left, of which one comes every 10 s: e^(R/M).
   CHECK(expected_time({.mtbf = 10, .restart = 1}, 100) == Approx(100 * std::exp(0.1)).epsilon(1e-14));
   CHECK(expected_time({.mtbf = 1, .checkpoint = 1e4}, 1e5) == std::numeric_limits<double>::infinity());
