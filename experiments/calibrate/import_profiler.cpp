@@ -1,8 +1,7 @@
-// Chrome traces of the PyTorch profiler (Kineto), recorded with record_shapes=True. A kernel on the GPU belongs to the
-// operator that launched it: by its "External id", else through the launch of the same "correlation", which lies within
-// an operator on its thread. An operator's time is the sum of the kernels that it, or what it calls, launched; on a CPU
-// its own duration. Repeated calls of one shape count as their median. The same operators are found whether they are
-// called from a forward pass or by autograd.
+// Chrome traces of the PyTorch profiler (Kineto), recorded with record_shapes=True. An operator's time is the sum of
+// the kernels that it, or what it calls, launched (traced_kernels.hpp); on a CPU its own duration. Repeated calls of
+// one shape count as their median. The same operators are found whether they are called from a forward pass or by
+// autograd.
 
 #include <fmt/format.h>
 
@@ -11,12 +10,12 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
-#include <tuple>
 
 #include "experiments/calibrate/import.hpp"
 #include "experiments/calibrate/trace_position.hpp"
+#include "experiments/calibrate/traced_kernels.hpp"
 #include "sim/input_file.hpp"
+#include "sim/quantile.hpp"
 
 namespace epocast {
 namespace {
@@ -25,24 +24,11 @@ using Json = nlohmann::json;
 using Dimensions = std::vector<std::int64_t>;
 constexpr double kMicrosecond = 1e-6;
 
-struct Operator {
+struct Operator : TracedCall {
   std::string name;
-  std::vector<Dimensions> inputs;              ///< empty lists for scalars
-  std::vector<std::string> values;             ///< "Concrete Inputs", if recorded
-  std::string other_type;                      ///< of the first input that is a tensor of another precision than fp32
-  double start = 0, duration = 0;              ///< [us]
-  std::pair<std::string, std::string> thread;  ///< process and thread
-  std::int64_t id = -1;
-  double launched = 0;  ///< [us] of the kernels that it launched itself
-
-  double end() const { return start + duration; }
-};
-
-/// A kernel on the GPU, or the call that launches it.
-struct Launch {
-  std::int64_t id = -1, correlation = -1;
-  double start = 0, duration = 0;  ///< [us]
-  std::pair<std::string, std::string> thread;
+  std::vector<Dimensions> inputs;   ///< empty lists for scalars
+  std::vector<std::string> values;  ///< "Concrete Inputs", if recorded
+  std::string other_type;           ///< of the first input that is a tensor of another precision than fp32
 };
 
 class TraceReader {
@@ -69,17 +55,13 @@ class TraceReader {
         ++other_types[op.other_type];
         continue;
       }
-      const double time = gpu_ ? kernel_time(i, modelled) : op.duration;
+      const double time = kernels_.any() ? kernel_time(i, modelled) : op.duration;
       if (!(time > 0)) continue;
       auto& entry = times[{std::string(shape->family()) + to_string(shape->pass), shape->text()}];
       entry.first = *shape;
       entry.second.push_back(time * kMicrosecond);
     }
-    for (auto& [key, entry] : times) {
-      std::vector<double>& all = entry.second;
-      std::ranges::sort(all);
-      out.timings.push_back({entry.first, Seconds(all[all.size() / 2]), 0});
-    }
+    for (auto& [key, entry] : times) out.timings.push_back({entry.first, Seconds(median(std::move(entry.second))), 0});
     if (!unknown.empty()) {
       int count = 0;
       for (const auto& [name, n] : unknown) count += n;
@@ -88,7 +70,7 @@ class TraceReader {
     }
     for (const auto& [type, n] : other_types)
       out.left_out.push_back(fmt::format("{}: {} calls on {}; only fp32 is modelled", file_, n, type));
-    if (gpu_) note_gpu_time(out, modelled);
+    if (kernels_.any()) note_gpu_time(out, modelled);
     if (out.timings.empty())
       fail("traceEvents",
            "no operator of a known kind has shapes and a time; record fp32 training steps with record_shapes=True");
@@ -158,9 +140,11 @@ class TraceReader {
       read_event(event);
       ++event_;
     }
-    std::ranges::stable_sort(operators_, {}, place);
+    std::ranges::stable_sort(operators_, comes_before);
     if (operators_.empty()) fail("traceEvents", "holds no operators with shapes; record with record_shapes=True");
-    assign_kernels();
+    std::vector<TracedCall*> calls;
+    for (Operator& op : operators_) calls.push_back(&op);
+    unclaimed_ = kernels_.assign(calls);
   }
 
   static std::int64_t integer(const Json& args, std::initializer_list<const char*> keys) {
@@ -184,32 +168,18 @@ class TraceReader {
 
   void read_event(const Json& event) {
     if (!event.is_object() || !event.contains("ph") || event["ph"] != "X" || !event.contains("cat")) return;
-    // Names of categories before and since PyTorch 1.11.
-    const std::string category = event["cat"].is_string() ? event["cat"].get<std::string>() : "";
-    const bool on_gpu = category == "kernel" || category == "Kernel" || category == "gpu_memcpy" ||
-                        category == "Memcpy" || category == "gpu_memset" || category == "Memset";
-    const bool launch = category == "cuda_runtime" || category == "cuda_driver" || category == "Runtime";
-    if (!on_gpu && !launch && category != "cpu_op" && category != "Operator") return;
+    const TraceEvent kind = trace_event(event["cat"].is_string() ? event["cat"].get<std::string>() : "");
+    if (kind == TraceEvent::other) return;
     const Json args = event.contains("args") && event["args"].is_object() ? event["args"] : Json::object();
-    const std::int64_t id = integer(args, {"External id", "external id"});
-    if (on_gpu || launch) {
-      Launch one{id,
-                 integer(args, {"correlation"}),
-                 microseconds(event, "ts"),
-                 microseconds(event, "dur"),
-                 {name_of(event, "pid"), name_of(event, "tid")}};
-      if (on_gpu)
-        kernels_.push_back(std::move(one));
-      else if (one.correlation >= 0)
-        launches_[one.correlation] = std::move(one);
-      return;
-    }
     Operator op;
+    op.thread = {name_of(event, "pid"), name_of(event, "tid")};
     op.start = microseconds(event, "ts");
     op.duration = microseconds(event, "dur");
-    op.id = id;
+    op.id = integer(args, {"External id", "external id"});
+    const std::int64_t correlation = integer(args, {"correlation"});
+    if (kind == TraceEvent::kernel) return kernels_.add_kernel(op.id, correlation, op.duration);
+    if (kind == TraceEvent::launch) return kernels_.add_launch(correlation, std::move(op));
     op.name = name_of(event, "name");
-    op.thread = {name_of(event, "pid"), name_of(event, "tid")};
     if (args.contains("Input Dims") && args["Input Dims"].is_array())
       for (const Json& dims : args["Input Dims"]) op.inputs.push_back(dimensions(dims));
     for (const char* key : {"Input type", "Input Types"})
@@ -224,38 +194,6 @@ class TraceReader {
     operators_.push_back(std::move(op));
   }
 
-  /// Gives each kernel's time to the operator that launched it.
-  void assign_kernels() {
-    gpu_ = !kernels_.empty();
-    std::map<std::int64_t, std::size_t> by_id;  // the innermost of an id: the last to start
-    for (std::size_t i = 0; i < operators_.size(); ++i)
-      if (operators_[i].id > 0) by_id[operators_[i].id] = i;
-    for (const Launch& kernel : kernels_) {
-      const auto call = launches_.find(kernel.correlation);
-      auto owner = by_id.find(kernel.id);
-      if (owner == by_id.end() && call != launches_.end()) owner = by_id.find(call->second.id);
-      if (owner != by_id.end())
-        operators_[owner->second].launched += kernel.duration;
-      else if (Operator* op = call == launches_.end() ? nullptr : innermost(call->second))
-        op->launched += kernel.duration;
-      else
-        unclaimed_ += kernel.duration;
-    }
-  }
-
-  /// The operator within which a call lies on its thread; of several the one that started last. Null if there is none.
-  Operator* innermost(const Launch& call) {
-    const auto after =
-        std::ranges::upper_bound(operators_, std::tuple(call.thread, call.start, 0.0), {},
-                                 [](const Operator& op) { return std::tuple(op.thread, op.start, 0.0); });
-    for (auto at = after; at != operators_.begin();) {
-      --at;
-      if (at->thread != call.thread) return nullptr;
-      if (at->end() >= call.start + call.duration) return &*at;
-    }
-    return nullptr;
-  }
-
   Dimensions dimensions(const Json& dims) const {
     Dimensions out;
     if (!dims.is_array()) return out;
@@ -266,11 +204,6 @@ class TraceReader {
       out.push_back(value);
     }
     return out;
-  }
-
-  /// By thread and start; what encloses others comes before them.
-  static std::tuple<std::pair<std::string, std::string>, double, double> place(const Operator& op) {
-    return {op.thread, op.start, -op.duration};
   }
 
   /// Time of kernels launched by an operator or by those that lie within it on the same thread.
@@ -338,6 +271,61 @@ class TraceReader {
     return KernelShape{s, pass};
   }
 
+  static double values_of(const Dimensions& tensor) {
+    double values = tensor.empty() ? 0 : 1;  // a scalar is none
+    for (const std::int64_t d : tensor) values *= static_cast<double>(d);
+    return values;
+  }
+
+  /// Values that a pooling writes: its arguments are input, window, stride, padding, of maxima dilation, ceil_mode.
+  /// None where they were not recorded.
+  static std::optional<double> pooled_values(const Operator& op) {
+    const bool is_maximum = op.name == "aten::max_pool2d_with_indices";
+    const Dimensions& input = op.inputs[0];
+    Dimensions window = numbers(op, 1), stride = numbers(op, 2), padding = numbers(op, 3), dilation;
+    if (is_maximum) dilation = numbers(op, 4);
+    const std::size_t ceil_at = is_maximum ? 5 : 4;
+    if (input.size() < 2 || window.empty()) return std::nullopt;
+    if (stride.empty()) stride = window;
+    const bool up = ceil_at < op.values.size() && op.values[ceil_at] == "True";
+    double out = values_of(input);
+    for (std::size_t i = 0; i < 2; ++i) {  // height and width
+      const auto of = [&](const Dimensions& list, double otherwise) {
+        return list.empty() ? otherwise : static_cast<double>(list[std::min(i, list.size() - 1)]);
+      };
+      const auto size = static_cast<double>(input[input.size() - 2 + i]);
+      const double padded = size + of(padding, 0), step = of(stride, 1);
+      const double steps = (padded + of(padding, 0) - of(dilation, 1) * (of(window, 1) - 1) - 1) / step;
+      if (!(size >= 1) || !(step >= 1) || !(steps >= 0)) return std::nullopt;
+      // Rounded up, the last window still begins in the input or the padding before it.
+      const double last = up ? std::min(std::ceil(steps), std::ceil(padded / step) - 1) : std::floor(steps);
+      out *= (last + 1) / size;
+    }
+    return out;
+  }
+
+  /// What a layer of this kind reads and writes, its parameters included, as the cost model counts it in fp32
+  /// (layer_kernel() and the softmax of attention in costmodels/layer_kernels.cpp).
+  static std::optional<double> values_moved(const Operator& op, LayerKind kind, KernelPass pass) {
+    const double input = values_of(op.inputs[0]);
+    const auto others = [&](std::size_t first, std::size_t last) {
+      double values = 0;
+      for (std::size_t i = first; i <= last && i < op.inputs.size(); ++i) values += values_of(op.inputs[i]);
+      return values;
+    };
+    switch (kind) {
+      case LayerKind::pooling: {
+        const auto output = pooled_values(op);
+        return output ? std::optional(input + *output) : std::nullopt;
+      }
+      case LayerKind::add: return 2 * input + others(1, 1);
+      case LayerKind::batch_norm: return 2 * input + others(1, 2);  // scale and shift
+      case LayerKind::layer_norm: return 2 * input + others(2, 3);  // behind the shape that is normalised
+      case LayerKind::softmax: return (pass == KernelPass::forward ? 2 : 3) * input;
+      default: return 2 * input;
+    }
+  }
+
   static std::optional<KernelShape> product(const Dimensions& a, const Dimensions& b) {
     if (a.size() != 2 || b.size() != 2 || a[1] != b[0] || std::min({a[0], a[1], b[1]}) < 1) return std::nullopt;
     // Row by row, a is samples x inputs: column by column as BLAS sees it, n x k. Transposition is not in the trace.
@@ -386,11 +374,10 @@ class TraceReader {
     if (op.name == "aten::baddbmm" && in.size() > 2) return batched_product(in[1], in[2]);
     const auto found = memory.find(op.name);
     if (found == memory.end() || in.empty() || in[0].empty()) return std::nullopt;
-    double values = 2;  // read and written
-    for (const std::int64_t d : in[0]) values *= static_cast<double>(d);
-    if (values < 2 || values > 1e12) return std::nullopt;
     const auto [kind, pass] = found->second;
-    MemoryShape memory_shape{to_string(kind), static_cast<std::int64_t>(values)};
+    const std::optional<double> values = values_moved(op, kind, pass);
+    if (!values || *values < 1 || *values > 1e12) return std::nullopt;
+    MemoryShape memory_shape{to_string(kind), std::llround(*values)};
     if (kind == LayerKind::batch_norm && in[0].size() > 1) {
       memory_shape.channels = in[0][1];
       if (in[0].size() == 5) memory_shape.op = "batch_norm_3d";
@@ -403,9 +390,7 @@ class TraceReader {
   std::string text_;
   std::size_t event_ = 0;  ///< the one being read
   std::vector<Operator> operators_;
-  std::vector<Launch> kernels_;
-  std::map<std::int64_t, Launch> launches_;  ///< by correlation
-  bool gpu_ = false;
+  TracedKernels kernels_;
   double unclaimed_ = 0;  ///< [us] of kernels that no operator launched
 };
 

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <tuple>
 
 #include "experiments/calibrate/trace_position.hpp"
+#include "experiments/calibrate/traced_kernels.hpp"
 #include "experiments/place/graph_draft.hpp"
 
 namespace epocast {
@@ -24,18 +24,12 @@ double bytes_of_type(const std::string& type) {
   return 4;
 }
 
-struct ProfiledOperator {
+struct ProfiledOperator : TracedCall {
   std::string name;
-  std::string thread;
-  double start = 0, duration = 0;  ///< [us]
-  double kernels = 0;              ///< [us] of those that it launched itself
-  std::int64_t id = -1;
   std::int64_t sequence = -1;  ///< shared by an operator and what autograd runs for it
   bool is_backward = false;
   bool calls_others = false;
   double largest_input = 0;  ///< bytes
-
-  double end() const { return start + duration; }
 };
 
 class Profile {
@@ -46,13 +40,20 @@ class Profile {
   /// runs for an operator reads what the operator read.
   NamedGraph graph() {
     inherit();
-    const bool has_device =
-        std::any_of(operators_.begin(), operators_.end(), [](const auto& o) { return o.kernels > 0; });
+    const bool has_device = kernels_.any();
     std::vector<const ProfiledOperator*> chain;
-    for (const ProfiledOperator& op : operators_)
-      if (has_device ? op.kernels > 0 : !op.calls_others) chain.push_back(&op);
-    if (chain.empty())
+    double claimed = 0;
+    for (const ProfiledOperator& op : operators_) {
+      if (has_device ? op.launched > 0 : !op.calls_others) chain.push_back(&op);
+      claimed += op.launched;
+    }
+    if (operators_.empty())
       throw ConfigError(Location{file_, 1, 0}, "traceEvents", "holds no operators (\"cat\": \"cpu_op\")");
+    if (chain.empty())
+      throw ConfigError(
+          Location{file_, 1, 0}, "traceEvents",
+          "no kernel on the GPU can be traced to an operator, by its \"External id\" or its launch; record "
+          "the CPU's activities too");
     std::stable_sort(chain.begin(), chain.end(), [](const auto* a, const auto* b) { return a->start < b->start; });
     GraphDraft draft;
     std::vector<std::string> names;
@@ -62,7 +63,7 @@ class Profile {
       const Location where{file_, 0, 0};
       names.push_back(fmt::format("{}/{}", op.name, i));
       const double output = i + 1 < chain.size() ? chain[i + 1]->largest_input : 0;
-      draft.add({names.back(), (has_device ? op.kernels : op.duration) * 1e-6, output, Lifetime::normal, "", where});
+      draft.add({names.back(), (has_device ? op.launched : op.duration) * 1e-6, output, Lifetime::normal, "", where});
       if (i > 0) draft.add_edge(names[i - 1], names[i], op.largest_input, where);
       if (op.sequence < 0 || i == 0) continue;
       if (!op.is_backward) {
@@ -73,7 +74,12 @@ class Profile {
         draft.add_edge(names[found->second], names[i], chain[found->second + 1]->largest_input, where);
       }
     }
-    return draft.finish(file_);
+    NamedGraph out = draft.finish(file_);
+    if (unclaimed_ > 0)
+      out.warnings.push_back(
+          fmt::format("{}: {:.1f} % of the GPU's time is left out, of kernels that cannot be traced to an operator",
+                      file_, 100 * unclaimed_ / (claimed + unclaimed_)));
+    return out;
   }
 
  private:
@@ -98,11 +104,10 @@ class Profile {
     if (!trace.is_object() || events == trace.end() || !events->is_array())
       throw ConfigError(Location{file_, 1, 0}, "traceEvents", "is no list; is this a Chrome trace?");
     for (std::size_t e = 0; e < events->size(); ++e) read((*events)[e], e);
-    for (const auto& [owner, time] : kernels_) {
-      const auto launch = launches_.find(owner.second);
-      const auto found = by_id_.find(owner.first >= 0 || launch == launches_.end() ? owner.first : launch->second);
-      if (found != by_id_.end()) operators_[found->second].kernels += time;
-    }
+    std::stable_sort(operators_.begin(), operators_.end(), comes_before);
+    std::vector<TracedCall*> calls;
+    for (ProfiledOperator& op : operators_) calls.push_back(&op);
+    unclaimed_ = kernels_.assign(calls);
   }
 
   static std::int64_t integer(const ProfileJson& args, std::initializer_list<const char*> keys) {
@@ -126,28 +131,20 @@ class Profile {
 
   void read(const ProfileJson& event, std::size_t e) {
     if (!event.is_object() || text_of(event, "ph") != "X") return;
-    const std::string category = text_of(event, "cat");
-    const bool on_gpu = category == "kernel" || category == "gpu_memcpy" || category == "gpu_memset";
-    const bool launch = category == "cuda_runtime" || category == "cuda_driver";
-    if (!on_gpu && !launch && category != "cpu_op") return;
+    const TraceEvent kind = trace_event(text_of(event, "cat"));
+    if (kind == TraceEvent::other) return;
     const auto found = event.find("args");
     const ProfileJson args = found != event.end() && found->is_object() ? *found : ProfileJson::object();
-    const std::int64_t id = integer(args, {"External id", "external id"}), correlation = integer(args, {"correlation"});
-    if (launch) {
-      if (correlation >= 0) launches_[correlation] = id;
-      return;
-    }
-    const double duration = microseconds(event, e, "dur");
-    if (on_gpu) {
-      kernels_.push_back({{id, correlation}, duration});
-      return;
-    }
-    ProfiledOperator op{.name = text_of(event, "name"),
-                        .thread = text_of(event, "pid") + '/' + text_of(event, "tid"),
-                        .start = microseconds(event, e, "ts"),
-                        .duration = duration,
-                        .id = id,
-                        .sequence = integer(args, {"Sequence number"})};
+    ProfiledOperator op;
+    op.thread = {text_of(event, "pid"), text_of(event, "tid")};
+    op.duration = microseconds(event, e, "dur");
+    op.start = microseconds(event, e, "ts");
+    op.id = integer(args, {"External id", "external id"});
+    const std::int64_t correlation = integer(args, {"correlation"});
+    if (kind == TraceEvent::kernel) return kernels_.add_kernel(op.id, correlation, op.duration);
+    if (kind == TraceEvent::launch) return kernels_.add_launch(correlation, std::move(op));
+    op.name = text_of(event, "name");
+    op.sequence = integer(args, {"Sequence number"});
     op.is_backward = integer(args, {"Fwd thread id"}) > 0 || op.name.find("Backward") != std::string::npos;
     const auto types = args.find("Input type");
     if (const auto dims = args.find("Input Dims"); dims != args.end() && dims->is_array())
@@ -158,7 +155,6 @@ class Profile {
                 : "float";
         op.largest_input = std::max(op.largest_input, tensor_bytes((*dims)[i], type, e));
       }
-    if (id >= 0) by_id_[id] = operators_.size();
     operators_.push_back(std::move(op));
   }
 
@@ -176,9 +172,6 @@ class Profile {
   /// What lies within an operator on its thread belongs to its forward or backward pass; and operators that call
   /// others are found.
   void inherit() {
-    std::stable_sort(operators_.begin(), operators_.end(), [](const ProfiledOperator& a, const ProfiledOperator& b) {
-      return std::tuple(a.thread, a.start, -a.duration) < std::tuple(b.thread, b.start, -b.duration);
-    });
     std::vector<std::size_t> open;
     for (std::size_t i = 0; i < operators_.size(); ++i) {
       ProfiledOperator& op = operators_[i];
@@ -197,9 +190,8 @@ class Profile {
   const std::string& text_;
   std::string file_;
   std::vector<ProfiledOperator> operators_;
-  std::vector<std::pair<std::pair<std::int64_t, std::int64_t>, double>> kernels_;  ///< id, correlation; [us]
-  std::map<std::int64_t, std::int64_t> launches_;                                  ///< by correlation: the operator
-  std::map<std::int64_t, std::size_t> by_id_;  ///< the innermost of an id: the last to start
+  TracedKernels kernels_;
+  double unclaimed_ = 0;  ///< [us] of kernels of no operator
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -275,6 +276,47 @@ TEST_CASE("PyTorch profiler traces: kernels go to the operator that launched the
   CHECK_THAT(refused("\"dur\": 30, \"pid\": 0", "\"dur\": -3"), Catch::Contains("traceEvents[11].dur: must be a time"));
   CHECK_THAT(refused("[12, 5, 6]", "[-12, 5, 6]"), Catch::Contains("args.Input Dims: holds a dimension out of range"));
   CHECK_THAT(refused("traceEvents", "traceEvent"), Catch::Contains("bad.json:1: traceEvents: is missing"));
+}
+
+TEST_CASE("PyTorch profiler traces: what moves data counts as layers do, and the median of two calls is between them") {
+  // By hand: a pooling 2 x 4 x 8 x 8 read and, by windows of 3 x 3 with a stride of 2, 2 x 4 x 4 x 4 written; 8 x 8 to
+  // 4 x 4, as ceil_mode asks for, not to 3 x 3; 6 x 6 to 2 x 2, as the stride is the window where there is none. A sum
+  // reads two tensors and writes one, of a tensor and a scalar one; norms have scale and shift; the gradient of a
+  // softmax reads gradient and output. A pooling whose window was not recorded is left out.
+  const std::string event = R"({"ph": "X", "cat": "cpu_op", "ts": 1, "tid": 1, )";
+  std::string events;
+  const auto add = [&](const std::string& name, int duration, const std::string& inputs,
+                       const std::string& values = "") {
+    events += fmt::format("{}\n{}\"name\": \"aten::{}\", \"dur\": {}, \"args\": {{\"Input Dims\": {}{}}}}}",
+                          events.empty() ? "" : ",", event, name, duration, inputs,
+                          values.empty() ? "" : ", \"Concrete Inputs\": " + values);
+  };
+  add("max_pool2d_with_indices", 1, "[[2, 4, 8, 8], [], [], [], [], []]",
+      R"(["", "[3, 3]", "[2, 2]", "[1, 1]", "[1, 1]", "False"])");
+  add("max_pool2d_with_indices", 2, "[[1, 1, 8, 8], [], [], [], [], []]",
+      R"(["", "[3]", "[2]", "[0]", "[1]", "True"])");
+  add("avg_pool2d", 3, "[[1, 1, 6, 6], [], [], [], []]", R"(["", "[3, 3]", "[]", "[0, 0]", "False", "True", ""])");
+  add("max_pool2d_with_indices", 4, "[[2, 2, 8, 8], [], [], [], [], []]");
+  add("add_", 10, "[[2, 3], [2, 3], []]");
+  add("add_", 30, "[[2, 3], [2, 3], []]");
+  add("add_", 5, "[[2, 3], [], []]");
+  add("relu_", 6, "[[2, 3]]");
+  add("native_layer_norm", 7, "[[2, 3], [], [3], [3], []]");
+  add("native_batch_norm", 8, "[[2, 3, 4, 4], [3], [3], [3], [3], [], [], []]");
+  add("_softmax", 9, "[[2, 5], [], []]");
+  add("_softmax_backward_data", 11, "[[2, 5], [2, 5], [], []]");
+  const File file("moved.json", "{\"traceEvents\": [" + events + "]}\n");
+  std::vector<std::string> found;
+  for (const KernelTiming& t :
+       import_kernels(file, {.device = "CPU", .precision = "fp32", .batch = 0, .model = {}}).timings)
+    found.push_back(fmt::format("{} {}: {:.0f}", to_string(t.shape.pass), t.shape.text(), t.time.value * 1e6));
+  std::ranges::sort(found);
+  CHECK(found ==
+        std::vector<std::string>{"backward_data op=softmax values=30: 11", "forward op=activation values=12: 6",
+                                 "forward op=add values=12: 5", "forward op=add values=18: 20",
+                                 "forward op=batch_norm values=198 channels=3: 8", "forward op=layer_norm values=18: 7",
+                                 "forward op=pooling values=40: 3", "forward op=pooling values=640: 1",
+                                 "forward op=pooling values=80: 2", "forward op=softmax values=20: 9"});
 }
 
 TEST_CASE("collectives: own format and bad rows") {
