@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iostream>
 #include <memory>
 
 #include "experiments/cli/commands.hpp"
+#include "experiments/cli/given_options.hpp"
 #include "experiments/cli/progress_line.hpp"
 #include "experiments/cli/word_option.hpp"
 #include "experiments/partition/partition_comparison.hpp"
@@ -26,6 +28,42 @@ struct PartitionArguments {
   std::vector<int> parts;
 };
 
+/// Options, and the algorithms that heed them.
+struct AlgorithmOptions {
+  std::vector<std::string> options, algorithms;
+};
+const std::vector<AlgorithmOptions>& algorithm_options() {
+  static const std::vector<AlgorithmOptions> all{
+      {{"--imbalance", "--objective", "--heavy-alone", "--starts", "--seed"}, {"hypergraph", "metis", "zoltan"}},
+      {{"--effort"}, {"hypergraph"}},
+      {{"--bandwidth"}, {"contiguous"}}};
+  return all;
+}
+
+void refuse_idle_partition_options(const PartitionArguments& arguments, const CLI::App& command) {
+  const PartitionRequest& request = arguments.request;
+  if (!request.hypergraph.empty())
+    refuse_given(command, {"--grain", "--weights", "--batch", "--bandwidth", "--set", "--scenario"},
+                 "is for a network; a --hypergraph has its vertices and weights already");
+  else if (is_study(request.network))
+    refuse_given(command, {"--batch"}, "a study has its own; change it by --set, as in --set batch.per_worker=64");
+  else
+    refuse_given(command, {"--set", "--scenario"},
+                 "is for a study, and " + printable(request.network) + " is a model; name a study");
+  if (!request.import_file.empty())
+    refuse_given(command, {"--algorithm"}, "nothing is divided where --import brings a partition; leave one out");
+  for (const AlgorithmOptions& some : algorithm_options()) {
+    if (!request.import_file.empty())
+      refuse_given(command, some.options, "is for a partition that is made here; --import brings one");
+    const bool heeded = std::ranges::any_of(arguments.algorithms, [&](const std::string& name) {
+      return std::ranges::find(some.algorithms, name) != some.algorithms.end();
+    });
+    if (!heeded)
+      refuse_given(command, some.options,
+                   fmt::format("is for --algorithm {}; name one, or leave it out", fmt::join(some.algorithms, " or ")));
+  }
+}
+
 int compare(const PartitionArguments& arguments, std::size_t format, const Registries& registries) {
   for (const auto& [option, file] :
        std::vector<std::pair<std::string, std::string>>{{"--import", arguments.request.import_file},
@@ -44,7 +82,7 @@ int compare(const PartitionArguments& arguments, std::size_t format, const Regis
   return kDone;
 }
 
-int partition(PartitionArguments arguments, const Registries& registries) {
+int partition(PartitionArguments arguments, const CLI::App& command, const Registries& registries) {
   PartitionRequest& request = arguments.request;
   const std::size_t format = choose("--format", arguments.format, {"table", "csv", "json"});
   check_svg_name("--svg", arguments.svg_file);
@@ -54,6 +92,8 @@ int partition(PartitionArguments arguments, const Registries& registries) {
                                   : CutObjective::cut_net;
   if (request.network.empty() == request.hypergraph.empty())
     throw ConfigError("name either a network (a study or a model) or a --hypergraph");
+  for (const std::string& name : arguments.algorithms) check_partition_algorithm(name);
+  refuse_idle_partition_options(arguments, command);
   for (const std::string& text : arguments.overrides) request.overrides.push_back(parse_override(text));
   if (!arguments.bandwidth.empty()) try {
       request.bandwidth = parse_bytes_per_second(arguments.bandwidth);
@@ -132,8 +172,9 @@ void add_partition_command(CLI::App& app, CommandContext& context) {
   command->add_option("--batch", request.batch, "samples, for a model without a study")
       ->check(CLI::Range(1, 1 << 30))
       ->capture_default_str();
-  command->add_option("--bandwidth", arguments->bandwidth,
-                      "of links, for the algorithm `contiguous`, e.g. 10Gb/s; default: free links");
+  command->add_option(
+      "--bandwidth", arguments->bandwidth,
+      "of links, for the algorithm `contiguous` where weights are times, e.g. 10Gb/s; default: free links");
   command->add_option("--import", request.import_file, "evaluate this partition: a part number per vertex");
   command->add_option("--export", arguments->export_file, "write the hypergraph in PaToH's format");
   command->add_option("--output", arguments->output_file, "write the partition: a part number per vertex");
@@ -143,8 +184,8 @@ void add_partition_command(CLI::App& app, CommandContext& context) {
       ->allow_extra_args(false);
   command->add_option("--scenario", request.scenario, "which scenario of a study with sweep axes, from 1")
       ->check(CLI::Range(1, 1'000'000'000));
-  command->callback([arguments, &context] {
-    context.action = [arguments, &context] { return partition(*arguments, context.registries); };
+  command->callback([arguments, command, &context] {
+    context.action = [arguments, command, &context] { return partition(*arguments, *command, context.registries); };
   });
 }
 

@@ -5,7 +5,9 @@
 #include <memory>
 
 #include "experiments/cli/commands.hpp"
+#include "experiments/cli/given_options.hpp"
 #include "experiments/cli/progress_line.hpp"
+#include "experiments/cli/verbosity.hpp"
 #include "experiments/cli/word_option.hpp"
 #include "experiments/place/place_plot.hpp"
 #include "experiments/place/place_report.hpp"
@@ -49,9 +51,20 @@ PlacementMachine machine_of(const PlaceArguments& arguments) {
   return machine;
 }
 
+bool is_own_graph(const std::string& source) { return source.ends_with(".csv") || source.ends_with(".json"); }
+
+void refuse_idle_place_options(const PlaceArguments& arguments, const CLI::App& command) {
+  if (is_own_graph(arguments.source))
+    refuse_given(command,
+                 {"--batch", "--optimizer", "--gradients", "--weight-decay", "--fused-norms", "--fused-kernels",
+                  "--calibration", "--times"},
+                 "is for a model; " + printable(arguments.source) + " says itself what its nodes are and take");
+  if (!arguments.import_file.empty())
+    refuse_given(command, {"--method"}, "nothing is placed where --import replays a placement; leave one of them out");
+}
+
 NamedGraph graph_of(PlaceArguments& arguments) {
-  if (arguments.source.ends_with(".csv") || arguments.source.ends_with(".json"))
-    return read_graph_file(arguments.source);
+  if (is_own_graph(arguments.source)) return read_graph_file(arguments.source);
   arguments.model.model = arguments.source;
   arguments.model.options.optimizer = parse_option("--optimizer", arguments.optimizer, parse_optimizer);
   arguments.model.options.gradients = parse_option("--gradients", arguments.gradients, parse_gradient_use);
@@ -74,7 +87,8 @@ void check_sizes(const NamedGraph& graph, const PlacementMachine& machine) {
                                   counted(machine.devices, "device"), kMostLoads / graph.graph.size()));
 }
 
-int place(PlaceArguments arguments) {
+int place(PlaceArguments arguments, const CLI::App& command) {
+  refuse_idle_place_options(arguments, command);
   const std::size_t format = choose("--format", arguments.format, {"table", "csv", "json"});
   check_svg_name("--plot-profile", arguments.profile_plot);
   check_svg_name("--plot-memory", arguments.memory_plot);
@@ -83,6 +97,8 @@ int place(PlaceArguments arguments) {
       choose("--links", arguments.links, {"apart", "copy_engines"}) == 0 ? Links::apart : Links::copy_engines;
   report.machine = machine_of(arguments);
   const NamedGraph graph = graph_of(arguments);
+  if (verbosity != Verbosity::quiet)
+    for (const std::string& warning : graph.warnings) std::cerr << "warning: " << printable(warning) << '\n';
   check_sizes(graph, report.machine);
   report.graph = &graph;
   const std::string impossible = impossible_because(graph, report.machine);
@@ -184,7 +200,9 @@ void add_place_command(CLI::App& app, CommandContext& context) {
                       "draw devices that compute, and transfers to computation, over time (SVG)");
   command->add_option("--plot-memory", arguments->memory_plot, "draw each device's memory over time (SVG)");
   command->add_option("--format", arguments->format, "table, csv or json")->capture_default_str();
-  command->callback([arguments, &context] { context.action = [arguments] { return place(*arguments); }; });
+  command->callback([arguments, command, &context] {
+    context.action = [arguments, command] { return place(*arguments, *command); };
+  });
 }
 
 }  // namespace epocast

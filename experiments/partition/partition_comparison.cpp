@@ -9,6 +9,7 @@
 #include "experiments/output.hpp"
 #include "experiments/text_table.hpp"
 #include "sim/error.hpp"
+#include "sim/words.hpp"
 
 namespace epocast {
 
@@ -45,8 +46,12 @@ void write_comparison_table(std::ostream& out, const PartitionComparison& compar
     rows.back().push_back(cell.figures ? fmt::format("{:.3f}", cell.figures->max_over_average()) : "-");
   }
   out << align_columns(rows);
-  for (const ComparedPartition& cell : comparison.cells)
-    if (!cell.figures) out << fmt::format("  {}, {} parts: {}\n", cell.algorithm, cell.parts, cell.problem);
+  for (const ComparedPartition& cell : comparison.cells) {
+    std::string what = cell.problem;
+    if (cell.figures && cell.figures->empty_parts() > 0)
+      what = counted(cell.figures->empty_parts(), "part") + " without any vertex";
+    if (!what.empty()) out << fmt::format("  {}, {} parts: {}\n", cell.algorithm, cell.parts, what);
+  }
 }
 
 void write_comparison_csv(std::ostream& out, const PartitionComparison& comparison) {

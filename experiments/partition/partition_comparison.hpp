@@ -27,7 +27,8 @@ struct PartitionComparison {
 PartitionComparison compare_partitions(PartitionRequest request, const std::vector<std::string>& algorithms,
                                        const std::vector<int>& parts, const Registries& registries);
 
-/// A row per number of parts, connectivity and largest load over average per algorithm; below, what failed.
+/// A row per number of parts, connectivity and largest load over average per algorithm; below, what failed
+/// or left parts empty.
 void write_comparison_table(std::ostream& out, const PartitionComparison& comparison);
 /// One line per cell: algorithm,parts,connectivity,cut_net,gather_broadcast,message_bytes,load_over_average,used_parts,
 /// problem. Numbers of a cell that failed are empty.

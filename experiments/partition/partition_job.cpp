@@ -29,12 +29,6 @@ struct Source {
   std::optional<WorkloadTrace> trace;  ///< with a study
 };
 
-bool is_study(const std::string& name) {
-  if (!name.ends_with(".yaml")) return false;
-  const ConfigNode root = ConfigNode::load_file(name);
-  return root.is_map() && root.has("study");
-}
-
 Source read_source(const PartitionRequest& request, const Registries& registries) {
   if (!is_study(request.network)) {
     const ConfigNode root = ConfigNode::load_text("{model: '" + request.network + "'}", "command line");
@@ -81,13 +75,17 @@ std::pair<std::vector<double>, std::string> works_of(const PartitionRequest& req
     return {out, "s"};
   }
   if (weights != "flop") return {read_works(weights, source.model), ""};
+  if (request.bandwidth)
+    throw ConfigError(
+        "--bandwidth: FLOP cannot be compared with the time that links take; use --weights time with a study, or a "
+        "--weights file of seconds");
   for (const Layer& layer : source.model.layers)
     out.push_back(static_cast<double>(source.batch) *
                   (layer.forward_flop + layer.backward_data_flop + layer.backward_weights_flop));
   return {out, "FLOP"};
 }
 
-/// Stages of consecutive layers, as a partition of filters. Without a study, work stands for seconds.
+/// Stages of consecutive layers, as a partition of filters. With a bandwidth, work is in seconds.
 Partition contiguous(const PartitionRequest& request, const Source& source, const std::vector<double>& work,
                      const FilterNetwork& network) {
   WorkloadTrace trace = source.trace.value_or(WorkloadTrace{source.model.name, source.batch, {}});
@@ -136,6 +134,12 @@ Partition partition_network(const PartitionRequest& request, const PartitionOpti
 }
 
 }  // namespace
+
+bool is_study(const std::string& name) {
+  if (!name.ends_with(".yaml")) return false;
+  const ConfigNode root = ConfigNode::load_file(name);
+  return root.is_map() && root.has("study");
+}
 
 std::string PartitionOutcome::vertex_name(int vertex) const {
   if (network.layers.empty()) return fmt::format("vertex {}", vertex);

@@ -20,7 +20,7 @@ struct PartitionRequest {
   Grain grain = Grain::coarse;
   std::string weights;      ///< flop, time, or a CSV file with columns layer,work; empty: time for a study, else flop
   std::int64_t batch = 32;  ///< samples, for a model; a study has its own
-  std::optional<BytesPerSecond> bandwidth;  ///< for `contiguous`
+  std::optional<BytesPerSecond> bandwidth;  ///< for `contiguous`; works must be times
   std::string import_file;                  ///< a partition made elsewhere
   std::vector<Override> overrides;
   std::size_t scenario = 0;
@@ -38,6 +38,9 @@ struct PartitionOutcome {
 
   std::string vertex_name(int vertex) const;
 };
+
+/// Whether a network is named by a study file. Throws ConfigError for a file that cannot be read.
+bool is_study(const std::string& name);
 
 /// Names and one-line descriptions of the algorithms.
 const std::vector<std::pair<std::string, std::string>>& partition_algorithms();

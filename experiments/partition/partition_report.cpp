@@ -1,10 +1,12 @@
 #include "experiments/partition/partition_report.hpp"
 
 #include <fmt/format.h>
-#include "experiments/text_table.hpp"
 
 #include <nlohmann/json.hpp>
 #include <ostream>
+
+#include "experiments/text_table.hpp"
+#include "sim/words.hpp"
 
 namespace epocast {
 namespace {
@@ -49,6 +51,8 @@ void write_partition_table(std::ostream& out, const PartitionOutcome& outcome) {
                      with_unit(b.max, outcome.weight_unit), with_unit(b.min, outcome.weight_unit),
                      with_unit(figures.average, outcome.weight_unit), figures.max_over_average(), b.used_parts,
                      outcome.partition.parts);
+  if (const int empty = figures.empty_parts(); empty > 0)
+    out << fmt::format("  {} without any vertex: fewer parts would do\n", counted(empty, "part"));
   out << fmt::format("  volume: connectivity {}, cut nets {}", with_unit(figures.connectivity, outcome.cost_unit),
                      with_unit(figures.cut_net, outcome.cost_unit));
   if (figures.gather_broadcast)

@@ -23,6 +23,7 @@ struct PartitionFigures {
 
   /// The largest load; 0 where nothing weighs anything.
   double max_over_average() const { return average > 0 ? balance.max / average : 0; }
+  int empty_parts() const { return static_cast<int>(parts.size()) - balance.used_parts; }
 };
 
 PartitionFigures partition_figures(const PartitionOutcome& outcome);

@@ -15,7 +15,8 @@ namespace epocast {
 struct NamedGraph {
   std::string name;
   PlacementGraph graph;
-  std::vector<std::string> nodes;  ///< by node
+  std::vector<std::string> nodes;          ///< by node
+  std::vector<std::string> warnings = {};  ///< of what its file holds and the graph lacks
 };
 
 struct DraftNode {

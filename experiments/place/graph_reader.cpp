@@ -1,6 +1,7 @@
 // Operator graphs from CSV and JSON.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <iterator>
@@ -19,6 +20,13 @@ namespace {
 
 constexpr Range kSeconds{0, 1e6};
 constexpr Range kBytes{0, 1e18};
+
+/// These, and what `trace --operators` writes of a node and a graph does not need.
+std::vector<std::string> with_keys_of_traces(std::vector<std::string> keys) {
+  for (const char* key : {"operation", "layer", "step", "phase", "flop", "bytes_read", "bytes_written"})
+    keys.emplace_back(key);
+  return keys;
+}
 
 Lifetime parse_lifetime(const std::string& word, const Location& where) {
   for (const Lifetime lifetime : {Lifetime::normal, Lifetime::residual, Lifetime::reference})
@@ -82,7 +90,8 @@ class LineCounter {
   int* line_;
 };
 
-/// {"nodes": [{...}], "edges": [[from, to, bytes]]} as its parts go by; other keys of the document are passed over.
+/// {"nodes": [{...}], "edges": [[from, to, bytes]]} as its parts go by; other keys of the document are passed over, but
+/// not of a node.
 class JsonGraph {
  public:
   using Json = nlohmann::json;
@@ -124,6 +133,7 @@ class JsonGraph {
   }
   bool key(std::string& text) {
     if (depth_ <= 3) key_ = text;
+    if (in_nodes() && depth_ == 3) check_key(text);
     if (depth_ == 1 && (text == "nodes" || text == "edges")) (text == "nodes" ? has_nodes_ : has_edges_) = true;
     return true;
   }
@@ -174,6 +184,12 @@ class JsonGraph {
     return true;
   }
 
+  void check_key(const std::string& key) const {
+    const auto known = with_keys_of_traces({"node", "time_s", "output_bytes", "lifetime", "with"});
+    if (std::ranges::find(known, key) == known.end())
+      fail("nodes", fmt::format("unknown key '{}'{}", abridged(printable(key)), name_hint(key, known)));
+  }
+
   void finish_node() {
     if (node_.name.empty()) fail("nodes", "a node needs a name: \"node\"");
     const auto missing = [&](const char* key) {
@@ -208,8 +224,7 @@ class JsonGraph {
 NamedGraph read_graph_csv(const std::string& text, const std::string& file) {
   std::istringstream in(text);
   const CsvTable table = CsvTable::read(in, file);
-  table.check_columns({"node", "time_s", "output_bytes", "inputs"}, {"lifetime", "with", "operation", "layer", "step",
-                                                                     "phase", "flop", "bytes_read", "bytes_written"});
+  table.check_columns({"node", "time_s", "output_bytes", "inputs"}, with_keys_of_traces({"lifetime", "with"}));
   GraphDraft draft;
   for (const CsvRow& row : table.rows()) {
     if (row.empty("node")) throw row.error("node", "a node needs a name");

@@ -63,6 +63,15 @@ TEST_CASE("partitioners side by side") {
   CHECK_THAT(json.out, Catch::Contains("\"algorithm\": \"layerwise\"") && Catch::Contains("\"message_bytes\": "));
 }
 
+TEST_CASE("parts without any vertex are said to be") {
+  const TemporaryFolder folder;
+  folder.write("graph.patoh", kTwoTriples);
+  folder.write("parts.txt", "0\n0\n0\n2\n2\n2\n");
+  const ProgramRun run =
+      run_good({"partition", "--hypergraph", "graph.patoh", "--parts", "4", "--import", "parts.txt"}, folder);
+  CHECK_THAT(run.out, Catch::Contains("2 of 4 parts used\n  2 parts without any vertex: fewer parts would do\n"));
+}
+
 TEST_CASE("METIS writes nothing between the lines of ours") {
   // It complains on stdout when it is asked for as many parts as there are vertices.
   const TemporaryFolder folder;

@@ -77,6 +77,8 @@ TEST_CASE("what is wrong with a graph has its line") {
         "g.json:3: edge: there is no node '2' (valid: 1)");
   CHECK(json("{\"nodes\": [],\n\"edges\": [[1, 2]]}") ==
         "g.json:2: edges: an edge is [from, to, bytes]; this one has 2 values");
+  CHECK(json("{\"nodes\": [\n{\"node\": \"a\", \"time_s\": 1, \"output_bytes\": 1, \"lifetimes\": \"normal\"}],"
+             "\"edges\": []}") == "g.json:2: nodes: unknown key 'lifetimes' (did you mean 'lifetime'?)");
   CHECK(json("[]") == "g.json:1: needs two lists, \"nodes\" and \"edges\"");
   CHECK_THAT(json("{\"nodes\": [\n{]}"), Catch::StartsWith("g.json:2: not JSON: "));
 }
@@ -163,6 +165,48 @@ TEST_CASE("a trace of PyTorch's profiler: a chain of operators, and what autogra
                                                   {"aten::relu/1", "aten::threshold_backward/2", 32}});
   CHECK(named.graph.time == std::vector<Ticks>{to_ticks(100e-6), to_ticks(50e-6), to_ticks(60e-6)});
   CHECK(named.graph.memory == std::vector<double>{16, 32, 0});
+}
+
+TEST_CASE("a trace of PyTorch's profiler: kernels go to their operators however these are named") {
+  // mm runs for 1000 us on the GPU, relu for 100 us. What mm's kernel and its launch, within mm on the host, say of it
+  // differs between versions of PyTorch.
+  const auto read = [](const std::string& kernel, const std::string& launch, const std::string& more = "") {
+    return read_any_json(R"({"traceEvents": [
+    {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 0, "dur": 50, "args": {"External id": 1}},
+    {"ph": "X", "cat": "cuda_runtime", "name": "launch", "pid": 1, "tid": 1, "ts": 10, "dur": 5, "args": {)" +
+                             launch + R"(}},
+    {"ph": "X", "cat": "kernel", "name": "gemm", "ts": 20, "dur": 1000, "args": {)" +
+                             kernel + R"(}},
+    {"ph": "X", "cat": "cpu_op", "name": "aten::relu", "pid": 1, "tid": 1, "ts": 60, "dur": 20, "args": {"External id": 2}},
+    {"ph": "X", "cat": "kernel", "name": "relu", "ts": 1100, "dur": 100, "args": {"External id": 2}})" +
+                             more + "]}",
+                         "t.json");
+  };
+  const std::vector<Ticks> times{to_ticks(1000e-6), to_ticks(100e-6)};
+  const std::string id = R"("External id": 1)", link = R"("correlation": 5)";
+  for (const auto& [kernel, launch] :
+       std::vector<std::pair<std::string, std::string>>{{id, link},
+                                                        {link, link + ", " + id},
+                                                        {link, link},
+                                                        {R"("External id": 0, )" + link, link + ", " + id},
+                                                        {R"("External id": 999, )" + link, link + ", " + id}}) {
+    CAPTURE(kernel, launch);
+    const NamedGraph named = read(kernel, launch);
+    CHECK(named.graph.time == times);
+    CHECK(named.warnings.empty());
+  }
+  // Of 1375 us of kernels, nobody launched 275.
+  const NamedGraph named = read(id, link, R"(, {"ph": "X", "cat": "kernel", "ts": 1200, "dur": 275})");
+  CHECK(named.graph.time == times);
+  CHECK(named.warnings == std::vector<std::string>{"t.json: 20.0 % of the GPU's time is left out, of kernels that "
+                                                   "cannot be traced to an operator"});
+  CHECK_THAT(testing::message([] {
+               read_any_json(R"({"traceEvents": [
+    {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 0, "dur": 50, "args": {"External id": 1}},
+    {"ph": "X", "cat": "kernel", "name": "gemm", "ts": 20, "dur": 1000}]})",
+                             "t.json");
+             }),
+             Catch::StartsWith("t.json:1: traceEvents: no kernel on the GPU can be traced to an operator"));
 }
 
 TEST_CASE("what is wrong with a trace is said with its line") {
