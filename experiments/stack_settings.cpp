@@ -110,14 +110,41 @@ ConfigNode filled(const ConfigNode& config, const std::string& prefix, const Con
   return out;
 }
 
-/// Of a step put together from parts, where gradients are summed and every replica updates all.
-ConfigNode with_options_of_parts(const ConfigNode& config, const ConfigNode& strategy, const SoftwareStack& stack) {
+/// What a stack has for a strategy, or for the one that it is a setting of. Replicas of a pipeline's stages do what
+/// data_parallel does.
+std::vector<SoftwareStack::Default> defaults_of(const std::string& strategy, const SoftwareStack& stack,
+                                                const StrategyRegistry& strategies) {
+  std::vector<SoftwareStack::Default> out = stack.defaults(strategy);
+  const EntryInfo* info = strategies.find(strategy);
+  if (!out.empty() || info == nullptr) return out;
+  const bool pipeline = strategy == "pipeline" || info->preset_of == "pipeline";
+  if (!pipeline && info->preset_of.empty()) return out;
+  out = stack.defaults(pipeline ? "data_parallel" : info->preset_of);
+  std::erase_if(out, [&](const SoftwareStack::Default& one) {
+    return std::ranges::find(info->parameters, one.option, &ParameterInfo::name) == info->parameters.end();
+  });
+  return out;
+}
+
+/// What a stack has for replicas that share what they train, by the part's stage.
+std::vector<SoftwareStack::Default> defaults_of_shares(const ConfigNode& part, const SoftwareStack& stack,
+                                                       const StrategyRegistry& strategies) {
+  const bool given = part.is_map() && part.has("stage") && part.at("stage").is_scalar();
+  const std::string stage = given ? part.at("stage").as_string() : "3";
+  const std::vector<SoftwareStack::Default> own = stack.defaults("zero" + stage);
+  return own.empty() ? defaults_of("sharded_data_parallel", stack, strategies) : own;
+}
+
+/// Of a step put together from parts, where gradients are summed and every replica updates all, or its share.
+ConfigNode with_options_of_parts(const ConfigNode& config, const ConfigNode& strategy, const SoftwareStack& stack,
+                                 const StrategyRegistry& strategies) {
   if (!strategy_of_body(strategy).empty()) return config;  // sums every gradient by itself
   const std::string key = "synchronisation";
   const ConfigNode part = strategy.has(key) ? strategy.at(key) : ConfigNode::load_text("all_reduce", key);
   const ConfigNode name = part.is_map() && part.has("name") ? part.at("name") : part;
-  if (!name.is_scalar() || name.as_string() != "all_reduce") return config;
-  std::vector<SoftwareStack::Default> defaults = stack.defaults("data_parallel");
+  if (!name.is_scalar() || (name.as_string() != "all_reduce" && name.as_string() != "sharded")) return config;
+  std::vector<SoftwareStack::Default> defaults =
+      name.as_string() == "sharded" ? defaults_of_shares(part, stack, strategies) : stack.defaults("data_parallel");
   const ConfigNode mesh = strategy.at("mesh");
   const bool stages = mesh.is_map() && mesh.has("pipeline") && mesh.at("pipeline").is_scalar() &&
                       mesh.at("pipeline").as_string() != "1";
@@ -127,21 +154,9 @@ ConfigNode with_options_of_parts(const ConfigNode& config, const ConfigNode& str
   const std::string prefix = "strategy." + key + ".";
   const ConfigNode out =
       part.is_map() ? config
-                    : config.with("strategy." + key, ConfigNode::load_text("{name: all_reduce}", part.where().file));
+                    : config.with("strategy." + key,
+                                  ConfigNode::load_text("{name: " + name.as_string() + "}", part.where().file));
   return filled(out, prefix, part, defaults);
-}
-
-/// What a stack has for a strategy, or for the one that it is a setting of.
-std::vector<SoftwareStack::Default> defaults_of(const std::string& strategy, const SoftwareStack& stack,
-                                                const StrategyRegistry& strategies) {
-  std::vector<SoftwareStack::Default> out = stack.defaults(strategy);
-  const EntryInfo* info = strategies.find(strategy);
-  if (!out.empty() || info == nullptr || info->preset_of.empty()) return out;
-  out = stack.defaults(info->preset_of);
-  std::erase_if(out, [&](const SoftwareStack::Default& one) {
-    return std::ranges::find(info->parameters, one.option, &ParameterInfo::name) == info->parameters.end();
-  });
-  return out;
 }
 
 /// Options of the strategy that the study leaves out.
@@ -150,7 +165,7 @@ ConfigNode with_options(const ConfigNode& config, const SoftwareStack& stack, co
       config.has("strategy") ? config.at("strategy") : ConfigNode::load_text(kDefaultStrategy, config.where().file);
   if (!strategy.is_map() && !strategy.is_scalar()) return config;
   if (strategy.is_map() && !strategy.has("name"))
-    return strategy.has("mesh") ? with_options_of_parts(config, strategy, stack) : config;
+    return strategy.has("mesh") ? with_options_of_parts(config, strategy, stack, strategies) : config;
   const ConfigNode name = strategy.is_map() ? strategy.at("name") : strategy;
   const std::vector<SoftwareStack::Default> defaults = defaults_of(name.as_string(), stack, strategies);
   if (defaults.empty()) return config;

@@ -94,8 +94,23 @@ ConfigNode megatron(const ConfigNode& options) {
     bodies.push_back(fmt::format("{{name: experts, capacity: {}}}", options.at("capacity").as_double({0.1, 100})));
   }
   const std::string body = bodies.empty() ? "" : fmt::format(", body: [{}]", fmt::join(bodies, ", "));
-  const char* synchronisation =
-      options.get("distributed_optimizer", false) ? "{name: sharded, stage: 1}" : "all_reduce";
+  const bool sharded = options.get("distributed_optimizer", false);
+  const bool overlap = options.get("overlap_grad_reduce", false);
+  const bool overlap_gathers = options.get("overlap_param_gather", false);
+  if (overlap_gathers && !sharded)
+    throw options.at("overlap_param_gather").error("parameters are gathered with distributed_optimizer only; set that");
+  if (overlap_gathers && !overlap)
+    throw options.at("overlap_param_gather")
+        .error(
+            "Megatron-LM gathers early only what it reduces early; set "
+            "overlap_grad_reduce, too");
+  // Buckets of 40 million values if anything overlaps, else one of all: bucket_size in Megatron-LM,
+  // megatron/core/distributed/distributed_data_parallel_config.py. Units are counted in parameters, of two bytes.
+  const std::string synchronisation =
+      sharded   ? fmt::format("{{name: sharded, stage: 1, overlap: {}, overlap_gathers: {}, unit: {}}}", overlap,
+                              overlap_gathers, overlap ? "80 MB" : "1 TB")
+      : overlap ? "{name: all_reduce, bucket: 160 MB}"
+                : "{name: all_reduce, granularity: model, overlap: false}";
   // The order of Megatron-LM's ranks: tensor varies fastest, then what divides or repeats samples, then pipeline.
   return ConfigNode::load_text(
       fmt::format(
@@ -119,7 +134,9 @@ const EntryInfo& megatron_info() {
        {"virtual_stages", "count", "1 .. 1000", "1",
         "chunks of layers per stage, interleaved: --num-virtual-stages-per-pipeline-rank"},
        {"sequence_parallel", "", "true | false", "false", "--sequence-parallel"},
-       {"distributed_optimizer", "", "true | false", "false", "--use-distributed-optimizer: ZeRO stage 1"}},
+       {"distributed_optimizer", "", "true | false", "false", "--use-distributed-optimizer: ZeRO stage 1"},
+       {"overlap_grad_reduce", "", "true | false", "false", "--overlap-grad-reduce: with the backward pass"},
+       {"overlap_param_gather", "", "true | false", "false", "--overlap-param-gather: with the forward pass"}},
       "composition"};
   return info;
 }

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 #include <utility>
+
+#include "strategies/step/stages.hpp"
 
 namespace epocast {
 namespace {
@@ -75,6 +78,26 @@ class Filling {
   std::string first_;  ///< layer that opened the current piece
 };
 
+/// `opens(layer, piece)`: whether the layer is the first of another piece than the one before.
+template <class Opens>
+std::vector<ParameterPiece> pieces_in_order(const WorkloadTrace& trace, Opens opens) {
+  std::vector<ParameterPiece> pieces;
+  for (std::size_t l = 0; l < trace.layers.size(); ++l) {
+    const LayerTrace& layer = trace.layers[l];
+    if (!((layer.parameters + layer.frozen).value > 0)) continue;
+    if (pieces.empty() || opens(layer, pieces.back())) pieces.push_back({.name = layer.name, .layers = {}});
+    ParameterPiece& piece = pieces.back();
+    piece.layers.push_back(l);
+    piece.bytes += layer.parameters;
+    piece.gradients += layer.gradient_bytes();
+    piece.frozen += layer.frozen;
+    piece.update += layer.times.update;
+    if (const std::string& first = trace.layers[piece.layers.front()].name; first != layer.name)
+      piece.name = first + ".." + layer.name;
+  }
+  return pieces;
+}
+
 }  // namespace
 
 std::vector<ParameterPiece> make_pieces(const WorkloadTrace& trace, const PieceRule& rule) {
@@ -88,22 +111,16 @@ std::vector<ParameterPiece> make_pieces(const WorkloadTrace& trace, const PieceR
 }
 
 std::vector<ParameterPiece> pieces_of_layers(const WorkloadTrace& trace, Bytes size) {
-  std::vector<ParameterPiece> pieces;
-  for (std::size_t l = 0; l < trace.layers.size(); ++l) {
-    const LayerTrace& layer = trace.layers[l];
-    if (!((layer.parameters + layer.frozen).value > 0)) continue;
-    if (pieces.empty() || pieces.back().bytes + pieces.back().frozen >= size)
-      pieces.push_back({.name = layer.name, .layers = {}});
-    ParameterPiece& piece = pieces.back();
-    piece.layers.push_back(l);
-    piece.bytes += layer.parameters;
-    piece.gradients += layer.gradient_bytes();
-    piece.frozen += layer.frozen;
-    piece.update += layer.times.update;
-    if (const std::string& first = trace.layers[piece.layers.front()].name; first != layer.name)
-      piece.name = first + ".." + layer.name;
-  }
-  return pieces;
+  return pieces_in_order(
+      trace, [&](const LayerTrace&, const ParameterPiece& before) { return before.bytes + before.frozen >= size; });
+}
+
+std::vector<ParameterPiece> pieces_of_blocks(const WorkloadTrace& trace) {
+  if (std::ranges::all_of(trace.layers, [](const LayerTrace& layer) { return block_copy(layer.name).empty(); }))
+    return {};
+  return pieces_in_order(trace, [&](const LayerTrace& layer, const ParameterPiece& before) {
+    return block_copy(layer.name) != block_copy(trace.layers[before.layers.back()].name);
+  });
 }
 
 }  // namespace epocast

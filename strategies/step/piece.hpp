@@ -52,4 +52,8 @@ std::vector<ParameterPiece> make_pieces(const WorkloadTrace& trace, const PieceR
 /// order.
 std::vector<ParameterPiece> pieces_of_layers(const WorkloadTrace& trace, Bytes size);
 
+/// Pieces of whole layers in the model's order: each copy of a block that is repeated, and what is between them. None
+/// if no block is.
+std::vector<ParameterPiece> pieces_of_blocks(const WorkloadTrace& trace);
+
 }  // namespace epocast

@@ -25,6 +25,14 @@ Bytes largest_window(const std::vector<ParameterPiece>& units, std::size_t count
   return most;
 }
 
+constexpr Bytes kUnit{25.0 * (1 << 20)};
+
+/// `size`: none for the copies of blocks, where the network has any.
+std::vector<ParameterPiece> units_of(const WorkloadTrace& trace, const std::optional<Bytes>& size) {
+  std::vector<ParameterPiece> units = size ? pieces_of_layers(trace, *size) : pieces_of_blocks(trace);
+  return units.empty() ? pieces_of_layers(trace, kUnit) : units;
+}
+
 class ShardedPlace final : public PlaceSynchronisation {
  public:
   /// `shards`: of the place's replicas, so many in a row own one copy together. REQUIRES: it divides them.
@@ -33,7 +41,7 @@ class ShardedPlace final : public PlaceSynchronisation {
         compression_(shards > 1 ? compression.of_gradients(place.trace) : compression),
         place_(place),
         graph_(place.stage.graph()),
-        units_(pieces_of_layers(place.own_trace(), settings.unit)),
+        units_(units_of(place.own_trace(), settings.unit)),
         shards_(shards),
         sharers_{place.along.stride, static_cast<std::uint32_t>(shards)},
         copies_{place.along.stride * static_cast<std::uint32_t>(shards),
@@ -83,6 +91,17 @@ class ShardedPlace final : public PlaceSynchronisation {
     scatters_.push_back({u, turn, compression_.any() ? encode(units_[u]) : place_.stage.cut(units_[u].name)});
   }
 
+  void after_backward_pass(const Turn& turn) override {
+    if (settings_.overlap || scatters_.empty()) return;
+    const Lanes end = place_.stage.cut("");
+    std::optional<std::size_t> next;
+    if (!turn.last) next = place_.stage.mark("");
+    for (std::size_t s = scatters_.size(); s-- > 0 && scatters_[s].turn.micro_batch == turn.micro_batch;) {
+      scatters_[s].end = end;
+      scatters_[s].next = next;
+    }
+  }
+
   Lanes update(int /*step*/) override {
     decodings_.resize(units_.size());
     for (std::size_t u = units_.size(); !place_.by_layer && u-- > 0;) decode(u);
@@ -110,8 +129,11 @@ class ShardedPlace final : public PlaceSynchronisation {
       const TaskId scattered = communicate(sums ? CollectiveOp::reduce_scatter : CollectiveOp::all_to_all,
                                            sums ? "reduce-scatter" : "all-to-all", scatter.unit, scatter.turn);
       after(scatter.made, scattered);
+      after(scatter.end, scattered);
+      if (scatter.next) after(scattered, place_.stage.at(*scatter.next).first, place_.stage.at(*scatter.next).second);
       if (!scatter.turn.last) continue;
       const TaskId summed = sum_over_copies(scattered, scatter);
+      if (!settings_.overlap) after(summed, compression_.any() ? decodings_.back() : updates_.back());  // the first
       after(summed, compression_.any() ? decodings_[scatter.unit] : updates_[scatter.unit]);
       summed_[scatter.unit] = compression_.any() ? decodings_[scatter.unit] : Lanes{summed};
     }
@@ -128,18 +150,19 @@ class ShardedPlace final : public PlaceSynchronisation {
   void change(MemoryUse& use) const override {
     const Bytes own = place_.chunk.parameters;
     const double share = 1.0 / shards_;
-    const auto trained = [](const ParameterPiece& unit) { return unit.bytes; };
+    const Bytes gradients = place_.chunk.gradients;
+    const auto of_unit = [](const ParameterPiece& unit) { return unit.gradients; };
     const bool leave = settings_.stage >= 2 && place_.trace.state_on_host;
     if (leave) {
       // A unit's gradients leave as soon as they are summed (Ren et al. 2021, section 4.1). The host has this replica's
       // share of all, which the next step does without.
-      use.gradients += largest_window(units_, 1, trained) - own;
-      use.on_host += own * share;
-      use.passing += own * share;
+      use.gradients += largest_window(units_, 1, of_unit) - gradients;
+      use.on_host += gradients * share;
+      use.passing += gradients * share;
     }
     if (shards_ == 1) return;
     use.state_of(place_.trace) -= place_.optimizer_state() * (1 - share);
-    if (settings_.stage >= 2 && !leave) use.gradients += largest_window(units_, 1, trained) - own * (1 - share);
+    if (settings_.stage >= 2 && !leave) use.gradients += largest_window(units_, 1, of_unit) - gradients * (1 - share);
     if (settings_.stage < 3) return;
     const Bytes window = largest_window(units_, settings_.reshard ? ahead() : units_.size(), gathered_bytes);
     use.parameters += window - (own * place_.versions + place_.chunk.frozen) * (1 - share);
@@ -177,6 +200,8 @@ class ShardedPlace final : public PlaceSynchronisation {
     std::size_t unit = 0;
     Turn turn;
     Lanes made;
+    Lanes end = {};                        ///< of the pass, if it waits for that
+    std::optional<std::size_t> next = {};  ///< mark of what waits for it
   };
 
   /// Whether a backward pass reads the unit's parameters: something at or before them is trained.
@@ -244,7 +269,13 @@ class ShardedPlace final : public PlaceSynchronisation {
       const auto& [needed_by, lag] = place_.stage.at(pass.marks[i]);
       after(gathered, needed_by, lag + (in_pass() ? 0 : place_.behind));
       if (!pass.backward && pass.turn.first) after(updates_[u], gathered, in_pass() ? place_.behind : 0);
-      if (!in_pass()) continue;
+      if (!in_pass()) {
+        if (settings_.overlap_gathers) continue;
+        after(updates_.front(), gathered);  // the last
+        const auto& [first, its_lag] = place_.stage.at(pass.marks.front());
+        after(gathered, first, its_lag + place_.behind);
+        continue;
+      }
       if (i >= ahead())
         after(pass.done[i - ahead()], gathered);
       else if (const GatheredPass* previous = pass_before(p))
@@ -274,7 +305,13 @@ EntryInfo Sharded::info() {
       {"sharded",
        "each replica owns a share of what it trains (ZeRO, FSDP)",
        {{"stage", "", "1 .. 3", "3", "what is sharded: optimizer state; gradients too; parameters too"},
-        {"unit", "bytes", "> 0", "25 MiB", "parameters that travel together, in whole layers"},
+        {"unit", "", "bytes, or block", "25 MiB",
+         "parameters that travel together, in whole layers; block: each copy of what the network repeats, and what is "
+         "between"},
+        {"overlap", "", "true | false", "true",
+         "start reduce-scatters during the backward pass; without, after it, and what comes next waits for them"},
+        {"overlap_gathers", "", "true | false", "true",
+         "gather parameters as updates and the next forward pass go on; without, between the two (stage: 1, 2)"},
         {"prefetch", "count", "0 .. 1e6", "1", "units gathered ahead of the one that computes (stage: 3)"},
         {"reshard", "", "true | false", "true",
          "drop the gathered parameters after the forward pass and gather them again (stage: 3)"},
@@ -284,7 +321,15 @@ EntryInfo Sharded::info() {
 
 Sharded::Sharded(const ConfigNode& options) : options_(options), compression_(options) {
   settings_.stage = options.get("stage", settings_.stage, Range{1, 3});
-  settings_.unit = options.get("unit", settings_.unit, Range{1, 1e15});
+  settings_.unit = kUnit;
+  if (options.has("unit") && options.at("unit").is_scalar() && options.at("unit").as_string() == "block")
+    settings_.unit.reset();
+  else
+    settings_.unit = options.get("unit", kUnit, Range{1, 1e15});
+  settings_.overlap = options.get("overlap", settings_.overlap);
+  settings_.overlap_gathers = options.get("overlap_gathers", settings_.overlap_gathers);
+  if (options.has("overlap_gathers") && settings_.stage == 3)
+    throw options.at("overlap_gathers").error("stage 3 gathers during the passes; use prefetch to say how far ahead");
   settings_.prefetch = options.get("prefetch", settings_.prefetch, Range{0, 1e6});
   settings_.reshard = options.get("reshard", settings_.reshard);
   if (options.has("shards")) {

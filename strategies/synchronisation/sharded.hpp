@@ -11,7 +11,11 @@
 // kept (FSDP's hybrid shard; MiCS, Zhang et al. 2022): k takes the place of d above, and each step adds an all-reduce
 // of the shares, 2 (1 - k/d) n/k per replica, behind the last reduce-scatter. Gradients may be compressed: codes that
 // cannot be summed on the way are exchanged all to all. What travels together is a unit of whole layers; `prefetch`
-// units are gathered ahead of the one that computes.
+// units are gathered ahead of the one that computes. Without `overlap` gradients wait for the end of the backward pass,
+// and what comes next waits for them; without `overlap_gathers` parameters are gathered between updates and the next
+// step.
+
+#include <optional>
 
 #include "strategies/step/encoding.hpp"
 #include "strategies/step/synchronisation.hpp"
@@ -23,10 +27,12 @@ class Sharded final : public Synchronisation {
   static constexpr std::int64_t kAll = 0, kNode = -1;
   struct Settings {
     std::int64_t stage = 3;
-    Bytes unit{25.0 * (1 << 20)};
+    std::optional<Bytes> unit;  ///< none: by block
     std::int64_t prefetch = 1;
     bool reshard = true;
-    std::int64_t shards = kAll;  ///< replicas that own one copy together
+    std::int64_t shards = kAll;   ///< replicas that own one copy together
+    bool overlap = true;          ///< of reduce-scatters with backward passes
+    bool overlap_gathers = true;  ///< of all-gathers behind updates with updates and forward passes
   };
 
   explicit Sharded(const ConfigNode& options);

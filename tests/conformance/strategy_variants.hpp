@@ -63,7 +63,10 @@ inline std::map<std::string, std::vector<Variant>> strategy_variants() {
        {"{stage: 1}", "{stage: 2, unit: 1 MB}", "{stage: 3}", "{stage: 3, unit: 1 B, prefetch: 0}",
         "{stage: 3, unit: 4 MB, prefetch: 2, reshard: false}",
         "{stage: 3, unit: 4 MB, reshard: true, communication_cores: 0}", "{stage: 1, unit: 4 MB, accumulation: 4}",
-        "{stage: 2, unit: 4 MB, accumulation: 2}", "{stage: 3, unit: 4 MB, accumulation: 2}"})
+        "{stage: 2, unit: 4 MB, accumulation: 2}", "{stage: 3, unit: 4 MB, accumulation: 2}",
+        "{stage: 1, unit: block, overlap: false, overlap_gathers: false}",
+        "{stage: 2, unit: 4 MB, accumulation: 2, overlap: false}", "{stage: 1, unit: 4 MB, overlap_gathers: false}",
+        "{stage: 3, unit: 4 MB, overlap: false, accumulation: 2}"})
     sharded.push_back({.options = options});
   for (const CollectiveSettings settings :
        {CollectiveSettings{A::halving_doubling, L::flow, 1e-10}, {A::double_binary_tree, L::message, 1e-10}})

@@ -179,8 +179,19 @@ TEST_CASE("compositions of one or two axes are the strategies of that name", "[c
        "{stages: 2, placement: replica_major}", 4);
   same(
       "{mesh: {pipeline: 2, data: 2, tensor: 2}, schedule: {name: 1f1b, micro_batches: 4}, "
-      "synchronisation: {name: sharded, stage: 1}}",
+      "synchronisation: {name: sharded, stage: 1, unit: 1 TB, overlap: false, overlap_gathers: false}}",
       "megatron", "{pipeline: 2, tensor: 2, micro_batches: 4, distributed_optimizer: true}", 8);
+  same(
+      "{mesh: {pipeline: 2, data: 2, tensor: 2}, schedule: {name: 1f1b, micro_batches: 4}, "
+      "synchronisation: {name: all_reduce, granularity: model, overlap: false}}",
+      "megatron", "{pipeline: 2, tensor: 2, micro_batches: 4}", 8);
+  same(
+      "{mesh: {data: 4, tensor: 2}, synchronisation: {name: sharded, stage: 1, unit: 80 MB}, "
+      "schedule: {name: 1f1b, micro_batches: 2}}",
+      "megatron",
+      "{tensor: 2, micro_batches: 2, distributed_optimizer: true, overlap_grad_reduce: true, "
+      "overlap_param_gather: true}",
+      8);
 }
 
 // Keys and values of a layer of attention that a stage begins with, forward or backward, are there when its input has

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "strategies/step/piece.hpp"
 #include "tests/support/hand_timeline.hpp"
 
 namespace epocast::sharded_data_parallel_test {
@@ -30,6 +31,58 @@ TEST_CASE("stages 1 and 2: updated parameters are gathered in the order of the n
            101.5,
            60,
            {1, 7, 19}});
+}
+
+TEST_CASE("without overlap gradients wait for the end of the backward pass, and updates for all of them", "[sharded]") {
+  check({"sharded_data_parallel",
+         "{unit: 1 B, stage: 1, overlap: false, overlap_gathers: false}",
+         135.5,
+         {{"forward A", 0, 10},
+          {"forward B", 10, 30},
+          {"backward B", 30, 60},
+          {"backward A", 60, 100},
+          {"reduce-scatter B", 100, 111},
+          {"reduce-scatter A", 111, 117},
+          {"update B", 117, 118},
+          {"update A", 118, 118.5},
+          {"all-gather A", 118.5, 124.5},
+          {"all-gather B", 124.5, 135.5}},
+         101.5,
+         60});
+}
+
+TEST_CASE("without overlap of gathers a step begins when all parameters are there", "[sharded]") {
+  check({"sharded_data_parallel",
+         "{unit: 1 B, stage: 2, overlap_gathers: false}",
+         123.5,
+         {{"forward A", 0, 10},
+          {"forward B", 10, 30},
+          {"backward B", 30, 60},
+          {"backward A", 60, 100},
+          {"reduce-scatter B", 60, 71},
+          {"reduce-scatter A", 100, 106},
+          {"update B", 100, 101},
+          {"update A", 106, 106.5},
+          {"all-gather A", 106.5, 112.5},
+          {"all-gather B", 112.5, 123.5}},
+         101.5,
+         60});
+}
+
+TEST_CASE("units are copies of what the network repeats, and what is between", "[sharded]") {
+  WorkloadTrace trace;
+  for (const char* name : {"words", "layer.0.norm", "layer.0.out", "layer.1.norm", "layer.1.out", "norm", "head"}) {
+    LayerTrace& layer = trace.layers.emplace_back();
+    layer.name = name;
+    layer.parameters = Bytes(1e6);
+    layer.gradients = {{"weight", Bytes(1e6)}};
+  }
+  std::vector<std::string> names;
+  for (const ParameterPiece& unit : pieces_of_blocks(trace)) names.push_back(unit.name);
+  CHECK(names ==
+        std::vector<std::string>{"words", "layer.0.norm..layer.0.out", "layer.1.norm..layer.1.out", "norm..head"});
+  for (LayerTrace& layer : trace.layers) std::erase(layer.name, '.');
+  CHECK(pieces_of_blocks(trace).empty());
 }
 
 TEST_CASE("one unit: all parameters travel together", "[sharded]") {

@@ -163,6 +163,29 @@ TEST_CASE("a stack fills in what a study leaves out of its strategy") {
         "{mesh: {pipeline: 2, data: 2}, synchronisation: {name: all_reduce, bucket: 8 MiB, first_bucket: 1 MiB}}");
   CHECK(strategy("strategy: {mesh: {data: 4}, synchronisation: sharded}") ==
         "{mesh: {data: 4}, synchronisation: sharded}");
+  // So do the replicas of stages.
+  for (const std::string name : {"pipeline", "gpipe"})
+    CHECK(strategy("strategy: {name: " + name + ", stages: 2}") ==
+          "{name: " + name + ", stages: 2, first_bucket: 1 MiB, bucket: 2 MiB}");
+}
+
+TEST_CASE("a stack fills in how replicas share what they train, by the stage") {
+  const SoftwareStack software =
+      stack("strategies: {sharded_data_parallel: {unit: block}, zero1: {unit: 1 GB, overlap: false}}\n");
+  const auto part = [&](const std::string& text) {
+    return with_stack_defaults(
+               ConfigNode::load_text("study: s\nstrategy: {mesh: {data: 4}, synchronisation: " + text + "}",
+                                     "study.yaml"),
+               software, builtin_strategies())
+        .at("strategy")
+        .at("synchronisation")
+        .flow_text();
+  };
+  CHECK(part("sharded") == "{name: sharded, unit: block}");
+  CHECK(part("{name: sharded, stage: 2}") == "{name: sharded, stage: 2, unit: block}");
+  CHECK(part("{name: sharded, stage: 1}") == "{name: sharded, stage: 1, unit: 1 GB, overlap: false}");
+  CHECK(part("{name: sharded, stage: 1, unit: 5 MB, overlap: true}") ==
+        "{name: sharded, stage: 1, unit: 5 MB, overlap: true}");
 }
 
 TEST_CASE("a study that names no stack gets that of its strategy and devices") {
