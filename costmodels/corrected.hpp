@@ -40,6 +40,7 @@ class Corrected : public CostModel {
   PassTimes times(const Layer& layer, std::int64_t batch, const Device& device) const override;
   PassKernels kernels(const Layer& layer, std::int64_t batch) const override { return inner_->kernels(layer, batch); }
   bool knows_parts() const override { return inner_->knows_parts(); }
+  bool loss_in_fp32() const override { return inner_->loss_in_fp32(); }
   std::string basis() const override { return inner_->basis(); }
   std::vector<std::string> caveats(std::int64_t batch) const override { return inner_->caveats(batch); }
   std::vector<std::string> device_caveats(const Device& device) const override {

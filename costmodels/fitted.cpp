@@ -201,6 +201,8 @@ PassKernels Fitted::kernels(const Layer& layer, std::int64_t batch) const {
   return {count(KernelPass::forward), count(KernelPass::backward_data), count(KernelPass::backward_weights)};
 }
 
+bool Fitted::loss_in_fp32() const { return settings_.framework.loss != LossKernels::fused; }
+
 std::string Fitted::basis() const {
   const std::string kernels = in_words(settings_.framework);
   return fmt::format(

@@ -39,6 +39,7 @@ class Fitted : public CostModel {
 
   PassTimes times(const Layer& layer, std::int64_t batch, const Device& device) const override;
   PassKernels kernels(const Layer& layer, std::int64_t batch) const override;
+  bool loss_in_fp32() const override;
   std::string basis() const override;
   std::vector<std::string> caveats(std::int64_t batch) const override;
   /// Applying the gradients of all of the layer's parameters.

@@ -26,6 +26,7 @@ class NominallyScaled : public CostModel {
     return measured_->kernels(layer, batch);
   }
   bool knows_parts() const override { return measured_->knows_parts(); }
+  bool loss_in_fp32() const override { return measured_->loss_in_fp32(); }
   std::string basis() const override { return measured_->basis().empty() ? name_ : measured_->basis(); }
   std::vector<std::string> caveats(std::int64_t batch) const override { return measured_->caveats(batch); }
   std::vector<std::string> device_caveats(const Device& device) const override;

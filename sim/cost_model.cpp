@@ -25,8 +25,10 @@ void check_times(const PassTimes& times, const Layer& layer) {
                             " s");
 }
 
-LayerTrace trace_layer(const Layer& layer, std::int64_t batch, Precision precision) {
+/// `activations`: precision of what the layer writes.
+LayerTrace trace_layer(const Layer& layer, std::int64_t batch, Precision precision, Precision activations) {
   const auto value_bytes = [precision](double values) { return Bytes(values * bytes_per_value(precision)); };
+  const auto activation_bytes = [activations](double values) { return Bytes(values * bytes_per_value(activations)); };
   const auto samples = static_cast<double>(batch);
   LayerTrace out;
   out.name = layer.name;
@@ -36,15 +38,15 @@ LayerTrace trace_layer(const Layer& layer, std::int64_t batch, Precision precisi
     if (!layer.frozen) out.gradients.push_back({tensor.name, value_bytes(static_cast<double>(tensor.values))});
   out.parameters = value_bytes(static_cast<double>(layer.parameter_count()));
   out.frozen = value_bytes(static_cast<double>(layer.weight_count() - layer.parameter_count()));
-  out.output = value_bytes(samples * static_cast<double>(layer.output.values()));
+  out.output = activation_bytes(samples * static_cast<double>(layer.output.values()));
   const Bytes masks(samples * static_cast<double>(layer.mask_values));
-  out.kept_activations = value_bytes(samples * static_cast<double>(layer.kept_values())) + masks;
+  out.kept_activations = activation_bytes(samples * static_cast<double>(layer.kept_values())) + masks;
   out.forward_flop = Flop(samples * layer.forward_flop);
   out.backward_reads_input = layer.backward_reads_input;
   out.backward_reads_output = layer.backward_reads_output;
   out.needs_gradient = layer.needs_gradient;
   out.stored_in = layer.stored_in;
-  out.inner = value_bytes(samples * static_cast<double>(layer.inner_values)) + masks;
+  out.inner = activation_bytes(samples * static_cast<double>(layer.inner_values)) + masks;
   out.workspace = value_bytes(column_buffer_values(layer));
   out.backward_flop = Flop(samples * (layer.backward_data_flop + layer.backward_weights_flop));
   return out;
@@ -61,7 +63,9 @@ WorkloadTrace make_trace(const Model& model, const CostModel& cost, std::int64_t
   trace.precision = precision;
   trace.layers.reserve(model.layers.size());
   for (const auto& layer : model.layers) {
-    trace.layers.push_back(trace_layer(layer, batch, precision));
+    const bool is_loss = &layer == &model.layers.back() && layer.kind == LayerKind::softmax;
+    trace.layers.push_back(
+        trace_layer(layer, batch, precision, is_loss && cost.loss_in_fp32() ? Precision::fp32 : precision));
     if (layer.kind == LayerKind::input) continue;
     PassTimes times = cost.times(layer, batch, device);
     if (layer.frozen) times.backward_weights = times.update = Seconds(0);

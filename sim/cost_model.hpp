@@ -33,6 +33,9 @@ class CostModel {
   /// Whether it knows times of parts of layers, and not only of the network's layers by name.
   virtual bool knows_parts() const { return true; }
 
+  /// Whether the loss of a network in 16 bits is worked out in fp32, so that its output and gradient have four bytes.
+  virtual bool loss_in_fp32() const { return true; }
+
   /// What measurements the times are made from, as in "calibration 'v100'". Empty if none.
   virtual std::string basis() const { return {}; }
 

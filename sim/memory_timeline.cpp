@@ -158,13 +158,14 @@ class Program {
 };
 
 MemoryUse resident(const WorkloadTrace& trace, Optimizer optimizer, const StageRange& stage) {
-  Bytes parameters, frozen;
+  Bytes parameters, gradients, frozen;
   for (std::size_t l = stage.first; l <= stage.last; ++l) {
     parameters += trace.layers[l].parameters;
+    gradients += trace.layers[l].gradient_bytes();
     frozen += trace.layers[l].frozen;
   }
   MemoryUse use{.parameters = parameters * stage.weight_versions + frozen,
-                .gradients = parameters,
+                .gradients = gradients,
                 .passing = parameters * (stage.weight_versions - 1)};
   use.state_of(trace) = parameters * optimizer_share(optimizer, trace);
   return use;

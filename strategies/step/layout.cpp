@@ -191,8 +191,9 @@ StageLayout split_by_time(MicroBatch& micro_batch, const StepPlan& plan, const s
       kept += received;
     }
     const auto with = [&](Bytes on_top) {
-      return sums.frozen(position.first, position.last) +
-             needs[chunk](sums.parameters(position.first, position.last), kept, running, on_top);
+      return sums.frozen(position.first, position.last) + needs[chunk](sums.parameters(position.first, position.last),
+                                                                       sums.gradients(position.first, position.last),
+                                                                       kept, running, on_top);
     };
     // What the running pass has on top takes long to find: only where it decides.
     const Bytes bound = with(micro_batch.peak_bounds(position.replicas).most(position.first, position.last));

@@ -82,8 +82,7 @@ void follow(const StageProgram& program, Visitor&& at_peak) {
 
 }  // namespace
 
-ChunkNeed::ChunkNeed(int chunk, const StageProgram& program, int versions, double state)
-    : copies_(versions + 1 + state) {
+ChunkNeed::ChunkNeed(int chunk, const StageProgram& program, int versions, double state) : copies_(versions + state) {
   std::map<int, int, std::greater<>> running;  // at most, by passes, most first
   follow(program, [&](const auto& held, const PipelineWork&) {
     if (const auto own = held.find(chunk); own != held.end())
@@ -94,10 +93,10 @@ ChunkNeed::ChunkNeed(int chunk, const StageProgram& program, int versions, doubl
     if (peaks_.empty() || most > peaks_.back().running) peaks_.push_back({passes, most});
 }
 
-Bytes ChunkNeed::operator()(Bytes parameters, Bytes kept, Bytes recomputed, Bytes on_top) const {
+Bytes ChunkNeed::operator()(Bytes parameters, Bytes gradients, Bytes kept, Bytes recomputed, Bytes on_top) const {
   Bytes peak;
   for (const auto& [passes, running] : peaks_) peak = std::max(peak, kept * passes + recomputed * running);
-  return parameters * copies_ + peak + on_top;
+  return parameters * copies_ + gradients + peak + on_top;
 }
 
 std::vector<ChunkNeed> chunk_needs(const StepPlan& plan, Optimizer optimizer, const WorkloadTrace& trace) {
@@ -124,11 +123,12 @@ std::vector<DeviceMemory> pipeline_memory(const StepPlan& plan, Optimizer optimi
     const auto stage = static_cast<std::size_t>(s);
     const WorkloadTrace& trace = plan.trace(s);
     const int under_way = peak_in_flight(programs[stage]);
-    Bytes parameters, frozen, offloaded;
+    Bytes parameters, gradients, frozen, offloaded;
     MemoryUse peak;
     for (const Chunk& chunk : plan.chunks)
       if (chunk.stage == s) {
         parameters += chunk.parameters;
+        gradients += chunk.gradients;
         frozen += chunk.frozen;
       }
     follow(programs[stage], [&](const auto& held, const PipelineWork& work) {
@@ -149,7 +149,7 @@ std::vector<DeviceMemory> pipeline_memory(const StepPlan& plan, Optimizer optimi
     memory.push_back({name_of(plan, s),
                       plan.ranks[stage].devices,
                       {.parameters = parameters * versions + frozen,
-                       .gradients = parameters,
+                       .gradients = gradients,
                        .activations = peak.activations,
                        .activation_gradients = peak.activation_gradients,
                        .workspace = peak.workspace,
@@ -165,7 +165,7 @@ std::vector<DeviceMemory> pipeline_memory(const StepPlan& plan, Optimizer optimi
           plan.chunks[static_cast<std::size_t>(other)].parameters + plan.chunks[static_cast<std::size_t>(other)].frozen;
       use.parameters += copy;
       use.passing += copy;
-      use.gradients += plan.chunks[static_cast<std::size_t>(other)].parameters;
+      use.gradients += plan.chunks[static_cast<std::size_t>(other)].gradients;
       use.activations += plan.chunks[static_cast<std::size_t>(other)].activations;
       const Bytes on_top = plan.chunks[static_cast<std::size_t>(other)].peaks.backward.total();
       use.activation_gradients += std::max(Bytes(0), on_top - most_on_top);

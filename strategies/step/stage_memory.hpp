@@ -19,16 +19,16 @@ class ChunkNeed {
   /// `state`: bytes of the optimizer's state for a byte of parameters.
   ChunkNeed(int chunk, const StageProgram& program, int versions, double state);
 
-  /// Of a chunk with so many bytes of parameters, activations that it keeps, what comes in included, activations that
-  /// it computes again, and what the running pass has on top.
-  Bytes operator()(Bytes parameters, Bytes kept, Bytes recomputed, Bytes on_top) const;
+  /// Of a chunk with so many bytes of parameters, of their gradients, of activations that it keeps, what comes in
+  /// included, activations that it computes again, and what the running pass has on top.
+  Bytes operator()(Bytes parameters, Bytes gradients, Bytes kept, Bytes recomputed, Bytes on_top) const;
 
  private:
   struct Peak {
     int passes = 0;   ///< under way
     int running = 0;  ///< of them have what is computed again
   };
-  double copies_;            ///< bytes per byte of parameters
+  double copies_;            ///< bytes per byte of parameters, without gradients
   std::vector<Peak> peaks_;  ///< none of which is below another in both
 };
 

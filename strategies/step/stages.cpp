@@ -63,17 +63,6 @@ std::vector<std::size_t> even_boundaries(const TimedLayers& work, int chunks) {
   return boundaries;
 }
 
-/// "layer.3" of "layer.3.norm_1"; empty for a layer outside of copies.
-std::string_view copy_of(std::string_view name) {
-  const std::size_t block = name.find('.');
-  if (block == std::string_view::npos) return {};
-  const std::size_t number = name.find('.', block + 1);
-  if (number == std::string_view::npos || number == block + 1) return {};
-  const std::string_view digits = name.substr(block + 1, number - block - 1);
-  const bool is_number = std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; });
-  return is_number ? name.substr(0, number) : std::string_view();
-}
-
 /// By layer, the most that one of its passes has beside activations that some backward pass reads.
 std::vector<Bytes> beside_kept(const WorkloadTrace& trace) {
   std::vector<Bytes> most(trace.layers.size());
@@ -103,6 +92,16 @@ MemoryUse peak_beside(const std::vector<MemoryMoment>& moments, bool forward, By
 
 }  // namespace
 
+std::string_view block_copy(std::string_view name) {
+  const std::size_t block = name.find('.');
+  if (block == std::string_view::npos) return {};
+  const std::size_t number = name.find('.', block + 1);
+  if (number == std::string_view::npos || number == block + 1) return {};
+  const std::string_view digits = name.substr(block + 1, number - block - 1);
+  const bool is_number = std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; });
+  return is_number ? name.substr(0, number) : std::string_view();
+}
+
 PassPeaks pass_peaks(const WorkloadTrace& trace, std::size_t first, std::size_t last) {
   const std::vector<MemoryMoment> moments = memory_timeline(trace, Optimizer::sgd, {.first = first, .last = last - 1});
   Bytes held = kept_of_received(trace, first, last - 1), segment, largest_segment;
@@ -121,6 +120,7 @@ LayerSums::LayerSums(const WorkloadTrace& trace, bool at_once) {
   for (std::size_t l = 0; l < trace.layers.size(); ++l) {
     const LayerTrace& layer = trace.layers[l];
     parameters_.push_back(parameters_.back() + layer.parameters);
+    gradients_.push_back(gradients_.back() + layer.gradient_bytes());
     frozen_.push_back(frozen_.back() + layer.frozen);
     kept_.push_back(kept_.back() + layer.kept_activations);
     offloaded_.push_back(offloaded_.back() + layer.offloaded);
@@ -197,7 +197,7 @@ std::vector<std::size_t> block_copies(const WorkloadTrace& trace) {
   };
   std::string_view copy;
   for (std::size_t l = 0; l < trace.layers.size(); ++l) {
-    const std::string_view own = copy_of(trace.layers[l].name);
+    const std::string_view own = block_copy(trace.layers[l].name);
     if (own == copy) continue;
     copy = own;
     if (own.empty()) continue;
@@ -253,6 +253,7 @@ std::vector<Chunk> make_chunks(const std::vector<const WorkloadTrace*>& traces,
       chunk.update += times.update;
     }
     chunk.parameters = sums[stage].parameters(chunk.first, chunk.last);
+    chunk.gradients = sums[stage].gradients(chunk.first, chunk.last);
     chunk.frozen = sums[stage].frozen(chunk.first, chunk.last);
     chunk.received = sums[stage].received(chunk.first);
     chunk.sent = sums[stage].received(chunk.last);

@@ -2,6 +2,7 @@
 // A network cut into chunks of consecutive layers, and what each chunk costs.
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/memory.hpp"
@@ -36,6 +37,7 @@ struct Chunk {
   DeviceTime recompute;  ///< of its layers' second forward passes, before the backward pass
   DeviceTime update;     ///< of all its parameters, once
   Bytes parameters;      ///< of its layers, such as are trained
+  Bytes gradients;       ///< of its layers, as they travel
   Bytes frozen;          ///< of its layers, the others
   Bytes activations;     ///< kept from the forward to the backward pass, what comes in included
   Bytes recomputed;      ///< on top of them while a forward or backward pass runs: see LayerSums::recomputed
@@ -53,6 +55,7 @@ class LayerSums {
   /// gradients of weights come later than those of activations.
   LayerSums(const WorkloadTrace& trace, bool at_once);
   Bytes parameters(std::size_t first, std::size_t last) const { return parameters_[last] - parameters_[first]; }
+  Bytes gradients(std::size_t first, std::size_t last) const { return gradients_[last] - gradients_[first]; }
   Bytes frozen(std::size_t first, std::size_t last) const { return frozen_[last] - frozen_[first]; }
   /// Kept for the backward pass, without what comes in: on the device, and in the host's memory.
   Bytes kept(std::size_t first, std::size_t last) const { return kept_[last] - kept_[first]; }
@@ -63,8 +66,8 @@ class LayerSums {
   Bytes recomputed(std::size_t first, std::size_t last) const;
 
  private:
-  std::vector<Bytes> parameters_{Bytes(0)}, frozen_{Bytes(0)}, kept_{Bytes(0)}, offloaded_{Bytes(0)},
-      crossing_{Bytes(0)}, recomputed_{Bytes(0)};
+  std::vector<Bytes> parameters_{Bytes(0)}, gradients_{Bytes(0)}, frozen_{Bytes(0)}, kept_{Bytes(0)},
+      offloaded_{Bytes(0)}, crossing_{Bytes(0)}, recomputed_{Bytes(0)};
   std::vector<std::size_t> segment_ends_;  ///< ascending, one past the last layer of each; none if all are at once
 };
 
@@ -90,6 +93,9 @@ void check_enough_layers(const WorkloadTrace& trace, int chunks);
 /// neighbours. Throw what check_enough_layers throws.
 std::vector<std::size_t> halve_layers(const WorkloadTrace& trace, int chunks);
 std::vector<std::size_t> divide_layers_evenly(const WorkloadTrace& trace, int chunks);
+
+/// "layer.3" of "layer.3.norm_1", a copy of the block `layer`; empty for a layer outside of copies.
+std::string_view block_copy(std::string_view name);
 
 /// First layers of the copies of the block that the network repeats: of layer.0, layer.1, .. as model files name them.
 /// None if no block has copies, or more than one block has.
