@@ -438,10 +438,7 @@ ConvolutionShape convolution_shape(const Layer& l, std::int64_t batch) {
 
 std::optional<KernelShape> layer_kernel(const Layer& layer, std::int64_t batch, KernelPass pass) {
   if (layer.kind == LayerKind::input || layer.kind == LayerKind::flatten) return std::nullopt;
-  // A concatenation's gradient is cut into its parts: no FLOP, but a copy. A rearrangement's likewise.
-  if (pass == KernelPass::backward_data && layer.backward_data_flop <= 0 && layer.kind != LayerKind::concat &&
-      layer.kind != LayerKind::rearrange)
-    return std::nullopt;
+  if (pass == KernelPass::backward_data && !passes_gradients_on(layer)) return std::nullopt;
   if (pass == KernelPass::backward_weights && layer.backward_weights_flop <= 0) return std::nullopt;
   if (layer.kind == LayerKind::convolution) return convolution(layer, batch, pass);
   if (layer.kind == LayerKind::fully_connected) return product(layer.input_values, layer.output.values(), batch, pass);

@@ -15,6 +15,17 @@ constexpr double kUpdateMemoryEfficiency = 0.8;  // as the roofline's default
 /// Every layer of the network needs a row but these: no kernel runs for them.
 bool never_measured(const Layer& layer) { return layer.kind == LayerKind::input || layer.kind == LayerKind::flatten; }
 
+/// Which of a layer's measured backward times this network has. All was trained when they were measured, but may not be
+/// now: layers are frozen, or it is an evaluation.
+bool makes_input_gradient(const Layer& layer) {
+  // An embedding's or a sum's is that of its output, which may have been added up where branches part.
+  const bool hands_back = layer.kind == LayerKind::add || layer.kind == LayerKind::embedding;
+  return passes_gradients_on(layer) || (hands_back && layer.needs_gradient);
+}
+bool makes_weight_gradient(const Layer& layer) {
+  return layer.backward_weights_flop > 0 || (layer.parameters.empty() && layer.needs_gradient);
+}
+
 }  // namespace
 
 MeasuredTable::MeasuredTable(TimingsFile file, Optimizer optimizer, std::string device_model, UpdateKernels updates)
@@ -84,8 +95,8 @@ PassTimes MeasuredTable::times(const Layer& layer, std::int64_t batch, const Dev
   const auto samples = static_cast<double>(batch);
   PassTimes times;
   times.forward = Seconds(time_at(measured.forward, samples));
-  times.backward_data = Seconds(time_at(measured.backward_data, samples));
-  times.backward_weights = Seconds(time_at(measured.backward_weights, samples));
+  if (makes_input_gradient(layer)) times.backward_data = Seconds(time_at(measured.backward_data, samples));
+  if (makes_weight_gradient(layer)) times.backward_weights = Seconds(time_at(measured.backward_weights, samples));
   // An update does not depend on the batch: take the one measured at the next smaller batch size.
   auto update = measured.update.upper_bound(batch);
   if (update != measured.update.begin()) --update;

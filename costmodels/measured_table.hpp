@@ -3,7 +3,8 @@
 //
 // Scope and limits: answers for the network and the device of the timings file, whatever the platform's device is, with
 // a caveat; the platform's rates are used only for updates that were not measured. Between measured batch sizes times
-// are linear; outside them extrapolated (see interpolation.hpp), which caveats() reports. Validation: at a measured
+// are linear; outside them extrapolated (see interpolation.hpp), which caveats() reports. Gradients that a network does
+// not make, behind frozen layers or in an evaluation, take no time. Validation: at a measured
 // batch size it returns the file's numbers exactly (tests/unit/cost_model_test.cpp).
 
 #include <map>

@@ -67,9 +67,7 @@ PassTimes Roofline::times(const Layer& layer, std::int64_t batch, const Device& 
 
   PassTimes times;
   times.forward = kernel(layer.forward_flop);
-  // A concatenation's gradient is cut into its parts: no FLOP, but a copy. A rearrangement's likewise.
-  if (layer.backward_data_flop > 0 || layer.kind == LayerKind::concat || layer.kind == LayerKind::rearrange)
-    times.backward_data = kernel(layer.backward_data_flop);
+  if (passes_gradients_on(layer)) times.backward_data = kernel(layer.backward_data_flop);
   if (layer.backward_weights_flop > 0) times.backward_weights = kernel(layer.backward_weights_flop);
   times.update =
       options_.overhead * options_.update_kernels.launches(layer) +

@@ -32,7 +32,7 @@ std::vector<PhaseSettings> BatchDoubling::phases(std::int64_t interval, std::int
     const std::int64_t lasts = batch == to ? left : std::min(left, interval);
     PhaseSettings& phase = out.emplace_back(PhaseSettings{workers, batch, lasts, samples, drop_last});
     if (replicas == static_cast<std::int64_t>(workers.size())) share_unevenly(phase, spare);
-    phase.iterations = phase.iterations_of(batch);
+    phase.iterations = phase.iterations_of(static_cast<double>(batch));
     left -= lasts;
   }
   return out;

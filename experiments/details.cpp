@@ -1,6 +1,7 @@
 #include "experiments/details.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -151,7 +152,7 @@ std::string details(const ScenarioSetup& setup, const std::vector<PhaseRun>& run
     phase["joining_bytes"] = joining.bytes;
     phase["idle_share"] = 1 - computing / (runs[p].result.iteration * static_cast<double>(setup.booked));
     phase["workers"] = setup.phases[p].workers.size();
-    phase["global_batch"] = runs[p].batch;
+    phase["global_batch"] = std::llround(runs[p].batch);
     phase["steps"] = runs[p].step.steps;
     phase["memory"] = memory_section(runs[p].step.memory, setup.cluster);
     phase["by_worker"] = workers_section(runs[p].result, setup.cluster);

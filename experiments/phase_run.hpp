@@ -22,7 +22,7 @@ struct Joining {
 
 struct PhaseRun {
   TrainingStep step;
-  std::int64_t batch = 0;       ///< samples of all workers that one step applies: without those that a quorum drops
+  double batch = 0;             ///< samples of all workers that one step applies: without those that a quorum drops
   std::int64_t iterations = 0;  ///< steps of all epochs
   std::set<AskedTrace> asked;   ///< traces that the strategy used
   ExecutionResult result;       ///< with the total of these steps, of a round that they cut short a share

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -64,7 +65,7 @@ std::optional<double> efficiency(const ScenarioSetup& setup, const std::vector<P
     const PhaseRun& run = runs[p];
     if (!run.lone_step) return std::nullopt;
     const double devices = static_cast<double>(setup.phases[p].workers.size());
-    const double applied = static_cast<double>(run.batch) / static_cast<double>(setup.phases[p].global_batch);
+    const double applied = run.batch / static_cast<double>(setup.phases[p].global_batch);
     alone += devices * static_cast<double>(run.iterations) * applied * *run.lone_step;
     together += devices * static_cast<double>(run.iterations) * run.per_step(run.result.iteration);
   }
@@ -75,7 +76,7 @@ void summarize(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs, Sc
   const auto& phases = setup.phases;
   // With a schedule, batch and workers are those of the last phase; times are averages over all.
   out.workers = static_cast<std::int64_t>(phases.back().workers.size());
-  out.global_batch = runs.back().batch;
+  out.global_batch = std::llround(runs.back().batch);
 
   double epochs = 0, samples = 0, iterations = 0, single_total = 0;
   for (std::size_t p = 0; p < runs.size(); ++p) {
@@ -83,7 +84,7 @@ void summarize(const ScenarioSetup& setup, const std::vector<PhaseRun>& runs, Sc
     out.total_s += runs[p].joining.seconds + runs[p].result.total;
     epochs += static_cast<double>(phases[p].epochs);
     iterations += n;
-    samples += n * static_cast<double>(runs[p].batch);
+    samples += n * runs[p].batch;
     single_total += n * runs[p].single_step;
     out.iterations_simulated += std::min(runs[p].result.iterations_simulated * runs[p].step.steps, runs[p].iterations);
     out.comm_bytes_per_epoch += runs[p].joining.bytes + runs[p].per_step(runs[p].result.metrics.bytes) * n;
@@ -218,7 +219,9 @@ std::vector<PhaseRun> run_phases(const ScenarioSetup& setup, SimEngine& engine, 
     run.iterations = phase.iterations_of(run.batch);
     if (setup.strategy->needs_model() && !options.only_time) {
       const StrategyContext context = setup.lone_context(phase);
-      run.single_step = context.trace(run.batch).compute_time().shortest().value;
+      const double whole = std::ceil(run.batch);
+      run.single_step = context.trace(static_cast<std::int64_t>(whole)).compute_time().shortest().value;
+      run.single_step *= run.batch / whole;
       run.lone_step = lone_step(context);
     }
     ExecutionOptions how = execution_options(setup, phase, seed, elapsed);
@@ -337,12 +340,19 @@ std::string stack_costs(ScenarioSetup& setup, SimEngine& engine, const RunOption
 
 }  // namespace
 
-std::int64_t PhaseSettings::applied_samples(const CyclicTaskGraph& graph) const {
+double PhaseSettings::applied_samples(const CyclicTaskGraph& graph) const {
   const auto all = static_cast<std::int64_t>(workers.size());
   std::int64_t used = all;
   for (const Task& task : graph.tasks())
     if (task.quorum > 0) used = std::min<std::int64_t>(used, task.quorum);
-  return global_batch * used / all;
+  return static_cast<double>(global_batch * used) / static_cast<double>(all);
+}
+
+std::int64_t PhaseSettings::iterations_of(double batch) const {
+  constexpr double kRounding = 1e-15;
+  const double batches = static_cast<double>(samples) / batch;
+  const double counted = drop_last ? std::floor(batches * (1 + kRounding)) : std::ceil(batches * (1 - kRounding));
+  return static_cast<std::int64_t>(counted) * epochs;
 }
 
 ExecutionOptions execution_options(const ScenarioSetup& setup, const PhaseSettings& phase, std::uint64_t seed,

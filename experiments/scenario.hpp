@@ -45,12 +45,11 @@ struct PhaseSettings {
   std::vector<std::int64_t> shares = {};
 
   /// Of a step's samples those that its updates use: an update with a quorum leaves out the workers that come late.
-  std::int64_t applied_samples(const CyclicTaskGraph& graph) const;
+  /// Where workers' shares differ, on average.
+  double applied_samples(const CyclicTaskGraph& graph) const;
 
-  /// The same if an iteration gets through only so many samples.
-  std::int64_t iterations_of(std::int64_t batch) const {
-    return (drop_last ? samples / batch : (samples + batch - 1) / batch) * epochs;
-  }
+  /// `iterations`, if an iteration gets through only so many samples.
+  std::int64_t iterations_of(double batch) const;
 };
 
 /// Vectors that fit into a cache are added up faster than others.

@@ -169,7 +169,7 @@ PhaseSettings make_phase(const std::vector<DeviceId>& workers, const BatchSettin
   if (phase.global_batch > samples)
     throw batch.place.error(fmt::format("a global batch of {} is larger than the data set of {}; use a smaller batch",
                                         phase.global_batch, counted(samples, "sample")));
-  phase.iterations = phase.iterations_of(phase.global_batch);
+  phase.iterations = phase.iterations_of(static_cast<double>(phase.global_batch));
   return phase;
 }
 

@@ -40,15 +40,19 @@ class Pace {
   double work_between(DeviceId device, double from, double until) const;
   /// The first date from `date` on at which the device does not stand still; infinite if it does for ever.
   double resumes(DeviceId device, double date) const;
+  /// From when on the device stands still for ever; infinite if it does not.
+  double halts(DeviceId device) const { return steady(device) ? kNever : halts_[static_cast<std::size_t>(device)]; }
   /// The last date at which any pace changes; infinite if some changes for ever, 0 if none does.
   double last_change() const { return last_change_; }
 
  private:
+  static constexpr double kNever = std::numeric_limits<double>::infinity();
   double factor(DeviceId device, double date) const;
   double next_change(DeviceId device, double date) const;
 
   std::vector<std::vector<SlowWindow>> windows_;  ///< by device
   double last_change_ = 0;
+  std::vector<double> halts_;  ///< by device
 };
 
 /// The last date at which any window changes; infinite if some change for ever, 0 without windows.

@@ -71,6 +71,11 @@ Model untrained(Model model) {
   return model;
 }
 
+bool passes_gradients_on(const Layer& layer) {
+  const bool copies = layer.kind == LayerKind::concat || layer.kind == LayerKind::rearrange;
+  return layer.backward_data_flop > 0 || (copies && layer.needs_gradient);
+}
+
 bool is_transposed(const Layer& layer) { return layer.kind == LayerKind::convolution && layer.variant == "transposed"; }
 
 std::int64_t Model::parameter_count() const {

@@ -102,6 +102,10 @@ struct Layer {
   std::int64_t kept_values() const { return (keeps_output ? output.values() : 0) + inner_values; }
 };
 
+/// Whether the layer's backward pass makes gradients of its input, if only by copying: a concatenation's gradient is
+/// cut into its parts, a rearrangement's is moved back.
+bool passes_gradients_on(const Layer& layer);
+
 /// Whether the layer is a transposed convolution: the gradient of a convolution from its output to its input.
 bool is_transposed(const Layer& layer);
 

@@ -20,19 +20,36 @@ VersionCounter::VersionCounter(const CyclicTaskGraph& graph) : stores_(graph.sto
     versions.pending.resize(std::max(versions.pending.size(), ranks));
     for (Reports* reports : {&first_, &later_}) reports->by_rank.resize(std::max(reports->by_rank.size(), ranks));
   }
-  for (std::size_t s = 0; s < stores_.size(); ++s)
+  for (std::size_t s = 0; s < stores_.size(); ++s) {
     stores_[s].current.assign(graph.stores()[s].replicated ? std::max<std::size_t>(stores_[s].pending.size(), 1) : 1,
                               0);
+    stores_[s].original = graph.stores()[s].original;
+    if (stores_[s].original == StoreId::none) continue;
+    Versions& original = stores_[CyclicTaskGraph::index(stores_[s].original)];
+    original.copied = true;
+    original.copying.resize(original.pending.size());
+  }
 }
 
 void VersionCounter::read(StoreId store, std::uint32_t rank, std::int64_t iteration) {
   Versions& versions = stores_[CyclicTaskGraph::index(store)];
   if (rank >= versions.pending.size()) return;  // a rank that never writes
-  versions.pending[rank].push_back({iteration, current(versions, rank)});
+  const bool is_copy = versions.original != StoreId::none;
+  Versions& read = is_copy ? stores_[CyclicTaskGraph::index(versions.original)] : versions;
+  (versions.copied ? read.copying : read.pending)[rank].push_back({iteration, current(versions, rank)});
+}
+
+void VersionCounter::end_copy(Versions& copy, std::uint32_t rank, std::int64_t iteration) {
+  std::deque<Read>& reads = stores_[CyclicTaskGraph::index(copy.original)].copying[rank];
+  while (!reads.empty() && reads.front().iteration <= iteration) {
+    current(copy, rank) = reads.front().version;
+    reads.pop_front();
+  }
 }
 
 void VersionCounter::write(StoreId store, std::uint32_t rank, std::int64_t iteration) {
   Versions& versions = stores_[CyclicTaskGraph::index(store)];
+  if (versions.original != StoreId::none) return end_copy(versions, rank, iteration);
   std::deque<Read>& reads = versions.pending[rank];
   while (reads.size() > 1 && reads[1].iteration <= iteration) reads.pop_front();
   const std::int64_t read = reads.empty() || reads.front().iteration > iteration ? 0 : reads.front().version;

@@ -45,9 +45,13 @@ class VersionCounter {
     std::int64_t version = 0;
   };
   struct Versions {
-    std::vector<std::int64_t> current;      ///< by rank if replicated, else one
+    std::vector<std::int64_t> current;      ///< by rank if replicated, else one; of a copy, the original's
     std::vector<std::deque<Read>> pending;  ///< by rank that writes: reads from the last written iteration's on
+    StoreId original = StoreId::none;
+    bool copied = false;                    ///< reads only begin a copy
+    std::vector<std::deque<Read>> copying;  ///< by rank: reads that a copy has not ended with yet
   };
+  void end_copy(Versions& copy, std::uint32_t rank, std::int64_t iteration);
   static std::int64_t& current(Versions& versions, std::uint32_t rank) {
     return versions.current[versions.current.size() == 1 ? 0 : rank];
   }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -101,11 +102,18 @@ struct StrategyContext {
   }
 };
 
+/// What a device holds of a layer's parameters and their optimizer state.
+struct HeldLayer {
+  Bytes lasting;  ///< with which training goes on
+  Bytes read;     ///< of that, what steps, or rounds of steps, begin with reading elsewhere
+};
+
 /// What a device, or each of several that do the same, holds at its peak.
 struct DeviceMemory {
   std::string holder;  ///< "worker", "stage 2", "server 0", ...
   std::vector<DeviceId> devices;
   MemoryUse use;
+  std::map<std::size_t, HeldLayer> layers = {};  ///< what use.lasting() is made of; empty: not known
 };
 
 /// A step of fewer micro-batches than the whole one, for sim/long_step.hpp.

@@ -113,8 +113,8 @@ QueueId CyclicTaskGraph::add_queue(std::string name, GroupId group, QueueRole ro
   return QueueId(queues_.size() - 1);
 }
 
-StoreId CyclicTaskGraph::add_store(std::string name, bool replicated) {
-  stores_.push_back({std::move(name), replicated});
+StoreId CyclicTaskGraph::add_store(std::string name, bool replicated, StoreId original) {
+  stores_.push_back({std::move(name), replicated, original});
   return StoreId(stores_.size() - 1);
 }
 

@@ -64,6 +64,7 @@ struct Queue {
   Discipline discipline = Discipline::program_order;
   std::vector<double> slowdown = {};  ///< factor on its computations by rank; empty: all 1
   Bytes fusion_limit = {};  ///< of collectives that wait together: they run as one of so much at most; 0: one by one
+  bool steady = false;      ///< its computations take as long whatever slows, stops or disturbs its devices
 };
 
 /// What a task is called in every output.
@@ -118,6 +119,9 @@ using Work = std::variant<Compute, Transfer, Collective>;
 struct Store {
   std::string name;
   bool replicated = false;  ///< every rank has a copy, whose versions only its own writes count
+  /// Of a replicated one: what it is copied from. Each write of a rank is the end of a copy, which began when the rank
+  /// read the original in the same iteration; each read of the copy is one of the original, as it was then.
+  StoreId original = StoreId::none;
 };
 
 /// Reading or writing a set of parameters, for counting staleness in versions. A write of some iteration belongs to its
@@ -163,10 +167,12 @@ class CyclicTaskGraph {
   QueueId add_queue(std::string name, GroupId group, QueueRole role, Discipline discipline);
   /// Makes the queue's computations take so many times longer, rank by rank: what else its devices do slows them down.
   void set_slowdown(QueueId queue, std::vector<double> by_rank) { queues_[index(queue)].slowdown = std::move(by_rank); }
+  /// Its computations take as long whatever becomes of its devices, which only stand for something else.
+  void set_steady(QueueId queue) { queues_[index(queue)].steady = true; }
   /// Collectives that wait for the queue when it becomes free run together, in the order of its discipline: the first,
   /// and those behind it that are of the same kind, up to `limit` bytes in all.
   void set_fusion(QueueId queue, Bytes limit) { queues_[index(queue)].fusion_limit = limit; }
-  StoreId add_store(std::string name, bool replicated = false);
+  StoreId add_store(std::string name, bool replicated = false, StoreId original = StoreId::none);
 
   /// One computation per rank of the queue's group.
   TaskId compute(QueueId queue, DeviceTime duration, const Label& label);

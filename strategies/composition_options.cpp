@@ -144,11 +144,11 @@ void Composition::check_synchronisation(const std::string& schedule, const std::
 
 void Composition::check_round(const StepPlan& plan, const TrainingRound& round) const {
   const bool as_one = round.quiet && plan.by_layer && plan.exchanges.empty();
-  if (!as_one && round.steps > kMostSteps)
-    throw synchronisation_place_.error(
-        fmt::format("a round of {} steps in a pipeline, or of teams that share layers, is too long: these steps are "
-                    "simulated one by one; use a period of at most {} steps, or a mesh with a data axis only",
-                    round.steps, kMostSteps));
+  if (as_one || round.steps <= kMostSteps) return;
+  throw synchronisation_place_.error(fmt::format(
+      "a round of {} steps{} is too long: these steps are simulated one by one; use a period of at most {} steps{}",
+      round.steps, round.quiet ? " in a pipeline, or of teams that share layers," : "", kMostSteps / round.periods,
+      round.quiet ? ", or a mesh with a data axis only" : ""));
 }
 
 }  // namespace epocast

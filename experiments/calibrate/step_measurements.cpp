@@ -133,7 +133,7 @@ class Reader {
   /// Of a step, as `run` counts them in samples_per_s.
   static double samples_of(const ScenarioSetup& setup) {
     const PhaseSettings& phase = setup.phases.front();
-    return static_cast<double>(phase.applied_samples(setup.compile(phase).graph));
+    return phase.applied_samples(setup.compile(phase).graph);
   }
 
   std::vector<std::string> usual_constants() const {

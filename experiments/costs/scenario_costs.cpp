@@ -50,7 +50,9 @@ class PauseClock {
     done_.epochs += static_cast<double>(phase.epochs);
     double out = 0;
     if (const auto& evaluation = setup_.costs.pauses->evaluation) {
-      const double passes = std::ceil(static_cast<double>(evaluation->samples) / static_cast<double>(run.batch));
+      // Nobody's samples are dropped, whatever training does.
+      const double passes =
+          std::ceil(static_cast<double>(evaluation->samples) / static_cast<double>(phase.global_batch));
       out += (times(evaluation->every, done_) - times(evaluation->every, before)) * passes * run.evaluation_step;
     }
     if (const auto& checkpoint = setup_.costs.pauses->checkpoint) {

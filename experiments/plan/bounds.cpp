@@ -74,7 +74,7 @@ CheapBounds cheap_bounds(const ScenarioSetup& setup, SimEngine* engine) {
     PhaseRun run;
     run.step = setup.compile(phase);
     out.excess = std::max(out.excess, memory_excess(run.step, setup.cluster).value);
-    run.batch = phase.global_batch;
+    run.batch = static_cast<double>(phase.global_batch);
     run.iterations = phase.iterations;
     const auto iterations = static_cast<double>(run.rounds());
     if (const double sure = sure_share(setup, run.step.graph, iterations); sure > 0) {

@@ -40,6 +40,8 @@ class Encoding {
 
   /// Bytes that one worker sends of gradients of this size.
   Bytes compressed(Bytes gradients) const;
+  /// Bytes of them that it keeps back for the next time, and so in memory.
+  Bytes rest(Bytes gradients) const { return keeps_rest() ? gradients : Bytes(0); }
   /// The collective that sums gradients of this size over all ranks of a group, without the time of coding.
   Collective sum(Bytes gradients, const CollectiveSettings& settings, GroupId group, int workers) const;
   /// What coding and decoding take on a device whose memory they read and write at full bandwidth: gradient and what

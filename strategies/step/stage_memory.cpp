@@ -181,7 +181,8 @@ void add_memory(std::vector<DeviceMemory>& memory, const DeviceMemory& more) {
       memory, [&](const DeviceMemory& one) { return std::ranges::find(one.devices, device) != one.devices.end(); });
   DeviceMemory own = more;
   if (holder != memory.end()) {
-    own = {holder->holder, {device}, holder->use};
+    own = {holder->holder, {device}, holder->use, holder->layers};
+    for (const auto& [layer, held] : more.layers) own.layers[layer].lasting += held.lasting;
     if (!own.holder.ends_with(more.holder)) own.holder += " and " + more.holder;
     own.use.parameters += more.use.parameters;
     own.use.gradients += more.use.gradients;

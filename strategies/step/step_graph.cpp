@@ -38,6 +38,7 @@ class StepBuilder {
   CyclicTaskGraph build(const Synchronisation& synchronisation, std::vector<DeviceMemory>& memory) {
     add_stages();
     for (const Chunk& chunk : plan_.chunks) add_places(chunk, synchronisation, memory[at(chunk.stage)].use);
+    for (int s = 0; s < plan_.stages(); ++s) note_layers(s, memory[at(s)]);
     if (written_as_one_ > 0) add_local_steps();
     for (step_ = written_as_one_; step_ < round_.steps; ++step_) {
       add_computations();
@@ -103,6 +104,24 @@ class StepBuilder {
       const ParameterPart& part = parts_.emplace_back(part_of(chunk, trace, plan_.experts, experts));
       if (part.chunk.parameters.value > 0)
         add(part.chunk, part.trace, experts ? ranks.expert_replicas : ranks.replicas);
+    }
+  }
+
+  /// Of a stage's parameters and optimizer state, what its layers have: each as large a share of what there is.
+  void note_layers(int s, DeviceMemory& memory) const {
+    Bytes trained, all;
+    for (const Chunk& chunk : plan_.chunks)
+      if (chunk.stage == s) trained += chunk.parameters, all += chunk.parameters + chunk.frozen;
+    if (!(all.value > 0)) return;
+    const Bytes lasting = memory.use.lasting(), parameters = std::min(lasting, all);
+    const double kept = parameters / all, state = trained.value > 0 ? (lasting - parameters) / trained : 0;
+    for (int c = 0; c < chunks(); ++c) {
+      if (chunk(c).stage != s) continue;
+      const bool read = std::ranges::all_of(places_[at(c)], [](const auto& place) { return place->reads_first(); });
+      for (std::size_t l = chunk(c).first; l < chunk(c).last; ++l) {
+        const Bytes own = layers(s)[l].parameters * (kept + state), frozen = layers(s)[l].frozen * kept;
+        if (own.value > 0 || frozen.value > 0) memory.layers[l] = {own + frozen, read ? own : Bytes(0)};
+      }
     }
   }
 
@@ -425,7 +444,8 @@ class StepBuilder {
         for (const PassTasks& forward : forward_[at(c)]) after(read, forward.first);
       }
       for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
-        const StoreId store = graph_.add_store(chunk(c).name + lanes[lane].suffix, true);
+        const StoreId store =
+            graph_.add_store(chunk(c).name + lanes[lane].suffix, true, places_[at(c)].front()->shared_versions());
         graph_.set_version_effect(read[lane], {store, VersionEffect::read_at_start});
         graph_.set_version_effect(update_[at(c)].front()[lane], {store, VersionEffect::write_at_end});
       }

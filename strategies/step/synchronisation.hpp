@@ -76,6 +76,7 @@ struct TrainingRound {
   bool one_version = false;   ///< replicas exchange parameters, of which there must be one version, not a stash
   bool data_only = false;     ///< replicas may differ, or have to have samples of their own
   bool own_versions = false;  ///< versions of parameters are counted by the synchronisation, where steps have an end
+  int periods = 1;            ///< of equally many steps, after each of which replicas exchange something
 };
 
 /// Where a layer's gradients may be summed with those that other stages have made of the same parameters.
@@ -107,8 +108,13 @@ class PlaceSynchronisation {
   virtual void tie() {}
   /// Of the round's last step. Asked for when all is tied.
   virtual StageSum stage_sum(std::size_t /*layer*/) const { return {}; }
+  /// In steps that never end, where the updates of all replicas are counted, of which each has a copy that what
+  /// update() returns completes; none: each replica counts its own.
+  virtual StoreId shared_versions() const { return StoreId::none; }
   /// What one device of the place needs more or less than one that keeps everything to itself.
   virtual void change(MemoryUse& /*use*/) const {}
+  /// Whether each step, or round of steps, begins with reading the parameters that are trained from elsewhere.
+  virtual bool reads_first() const { return false; }
   /// What it keeps elsewhere, such as on servers; on devices that train, on top of what they hold.
   virtual std::vector<DeviceMemory> elsewhere() const { return {}; }
 };

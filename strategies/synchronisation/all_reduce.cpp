@@ -149,6 +149,10 @@ class ReducedPlace final : public PlaceSynchronisation {
     return sum;
   }
 
+  void change(MemoryUse& use) const override {
+    for (const ParameterPiece& bucket : buckets_) use.gradients += compression_.rest(bucket.gradients);
+  }
+
  private:
   /// Only where layers' updates are tasks of their own.
   bool early() const { return settings_.update == UpdateTime::before_forward && place_.by_layer; }

@@ -55,6 +55,7 @@ class AveragedPlace final : public PlaceSynchronisation {
 
   void change(MemoryUse& use) const override {
     if (settings_.overlap && place_.replicas() > 1) use.gradients += place_.chunk.parameters;  // the average on its way
+    for (const ParameterPiece& bucket : buckets_) use.gradients += compression_.rest(bucket.bytes);
   }
 
  private:

@@ -104,24 +104,37 @@ class CommittedPlace final : public PlaceSynchronisation {
 
   void change(MemoryUse& use) const override {
     const Bytes own = place_.chunk.parameters;
+    use.gradients += servers_.rest(pieces_);
     const bool updates_locally = !rule_.sends_gradients || period_ > 1;
     if (!updates_locally) use.state_of(place_.trace) -= place_.optimizer_state();
     if (rule_.sends_gradients && period_ > 1) use.gradients += own;  // their sum
-    if (rule_.exchange != push_then_pull) use.parameters += own;     // the centre
+    if (rule_.exchange == push_then_pull) return;
+    for (Bytes* bytes : {&use.parameters, &use.passing}) *bytes += own;  // the centre
   }
+
+  bool reads_first() const override { return rule_.exchange == push_then_pull; }
 
   std::vector<DeviceMemory> elsewhere() const override {
     const Precision precision = place_.trace.precision;
     const double bytes = rule_.server_state_values == kOptimizer
                              ? optimizer_bytes_per_value(place_.context.optimizer, precision)
                              : kStateValue * rule_.server_state_values + master_bytes_per_value(precision);
-    return servers_.memory(pieces_, place_.parts(), bytes / bytes_per_value(precision));
+    return servers_.memory(pieces_, place_.trace, place_.parts(), bytes / bytes_per_value(precision));
   }
 
  private:
   /// A server's copy of parameters, in fp32.
   Bytes held(const ParameterPiece& piece) const {
     return piece.bytes * (kStateValue / bytes_per_value(place_.trace.precision));
+  }
+
+  /// In which a server applies a commit. Gradients are applied by an update, which takes in proportion to its accesses
+  /// what one of the study's optimizer takes.
+  Seconds commit_time(const ParameterPiece& piece) const {
+    if (!rule_.sends_gradients) return servers_.memory_time(piece.server, held(piece), rule_.commit_accesses);
+    const int studys = optimizer_accesses(place_.context.optimizer);
+    const int own = rule_.commit_accesses == kOptimizer ? studys : rule_.commit_accesses;
+    return servers_.update_time(piece, updates_) * (static_cast<double>(own) / studys);
   }
 
   /// In which a worker reads and writes its parameters so many times.
@@ -142,9 +155,7 @@ class CommittedPlace final : public PlaceSynchronisation {
     piece.name = place_.name() + piece.name;
     const QueueId queue = servers_.queue(piece.server);
     const TaskChain pull = servers_.pull(piece), push = servers_.push(piece);
-    const Seconds work = rule_.commit_accesses == kOptimizer
-                             ? servers_.update_time(piece, updates_)
-                             : servers_.memory_time(piece.server, held(piece), rule_.commit_accesses);
+    const Seconds work = commit_time(piece);
     TaskId applied = graph_.compute_for(place_.stage.group(), queue, servers_.receive_time(piece) + work,
                                         {rule_.waits_for_all ? "accumulate" : "apply", piece.name});
     graph_.after(push.last, applied);

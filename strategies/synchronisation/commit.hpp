@@ -5,7 +5,8 @@
 // Scope: `period` (lambda) local steps, then one exchange of all that a stage has, the part of each server in one
 // message. Each stage has servers of its own. Servers, copies and service times:
 // strategies/synchronisation/server_options.hpp. Limits: an exchange does not overlap computation but where the rule
-// lets it; arithmetic on whole models is bound by memory; what a rule does to convergence is not modelled; versions are
+// lets it; arithmetic on whole models is bound by memory, but updates take what the cost model says, in
+// proportion to their accesses; what a rule does to convergence is not modelled; versions are
 // not counted where devices share layers. Validation: tests/conformance, tests/unit/periodic_commit_test.cpp.
 
 #include <span>

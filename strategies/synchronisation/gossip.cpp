@@ -75,6 +75,7 @@ class GossipPlace final : public PlaceSynchronisation {
 
   void change(MemoryUse& use) const override {
     for (Bytes* bytes : {&use.parameters, &use.passing}) *bytes += place_.chunk.parameters;  // the neighbour's
+    use.gradients += compression_.rest(place_.chunk.parameters);
   }
 
  private:
@@ -151,7 +152,8 @@ Gossip::Gossip(const ConfigNode& options)
 
 TrainingRound Gossip::round(int replicas) const {
   const auto exchanges = static_cast<int>(neighbour_offsets(replicas, settings_.exponential).size());
-  return {.steps = std::max(1, exchanges) * settings_.period, .one_version = true, .data_only = true};
+  const int periods = std::max(1, exchanges);
+  return {.steps = periods * settings_.period, .one_version = true, .data_only = true, .periods = periods};
 }
 
 std::unique_ptr<PlaceSynchronisation> Gossip::at(const ParameterPlace& place) const {

@@ -9,11 +9,13 @@ namespace {
 
 class SharedMemoryPlace final : public PlaceSynchronisation {
  public:
-  SharedMemoryPlace(const ParameterPlace& place, BytesPerSecond bandwidth, const std::string& node)
-      : place_(place),
-        graph_(place.stage.graph()),
-        memory_(memory_of(node)),
-        time_(place.context.update_bytes(place.chunk.parameters, place.trace.precision) / bandwidth) {}
+  /// Without a bandwidth the memory keeps nobody waiting.
+  SharedMemoryPlace(const ParameterPlace& place, std::optional<BytesPerSecond> bandwidth)
+      : place_(place), graph_(place.stage.graph()) {
+    if (!bandwidth) return;
+    memory_ = shared_memory();
+    time_ = place.context.update_bytes(place.chunk.parameters, place.trace.precision) / *bandwidth;
+  }
 
   void before_forward(std::size_t layer, const Turn& turn) override {
     if (turn.first && layer == place_.chunk.first) read_ = place_.stage.mark("");
@@ -24,10 +26,16 @@ class SharedMemoryPlace final : public PlaceSynchronisation {
   }
 
   Lanes update(int /*step*/) override {
-    written_ =
-        graph_.compute_for(place_.stage.group(), memory_, time_, {"update", place_.by_layer ? "" : place_.chunk.name});
-    graph_.after(made_, written_);
-    place_.stage.wait(written_);  // the thread that computes also writes
+    const std::string name = place_.by_layer ? "" : place_.chunk.name;
+    written_ = place_.stage.task(place_.chunk.update, {"write", name}).front();
+    if (!memory_) return {written_};
+    // The thread that computes also writes: it goes on when it is done, and the memory too.
+    const TaskId served = graph_.compute_for(place_.stage.group(), *memory_, time_, {"update", name});
+    graph_.after(made_, served);
+    place_.stage.wait(served);
+    const TaskId written = place_.stage.moment({"written", name});
+    for (const TaskId before : {written_, served}) graph_.after(before, written);
+    written_ = written;
     return {written_};
   }
 
@@ -38,6 +46,8 @@ class SharedMemoryPlace final : public PlaceSynchronisation {
     graph_.set_version_effect(written_, {store, VersionEffect::write_at_end});
   }
 
+  bool reads_first() const override { return true; }
+
   /// Parameters and the optimizer's state are there once; each replica has its gradient and activations.
   void change(MemoryUse& use) const override {
     const double others = 1 - 1.0 / place_.replicas();
@@ -46,18 +56,20 @@ class SharedMemoryPlace final : public PlaceSynchronisation {
   }
 
  private:
-  /// One for all that is in the node.
-  QueueId memory_of(const std::string& node) {
-    const std::string name = "shared memory of " + node;
+  /// One for all that is in the node. It belongs to no worker, so that none is slow or stands still on its account.
+  QueueId shared_memory() {
+    const DeviceId first = place_.stage.ranks().devices.front();
+    const std::string name = "shared memory of " + place_.context.device(first).node;
     const auto known = std::ranges::find(graph_.queues(), name, &Queue::name);
     if (known != graph_.queues().end()) return static_cast<QueueId>(known - graph_.queues().begin());
-    const GroupId group = graph_.add_group(name, {place_.stage.ranks().devices.front()});
-    return graph_.add_queue(name, group, QueueRole::server, Discipline::fifo);
+    const QueueId memory = graph_.add_queue(name, graph_.add_group(name, {first}), QueueRole::server, Discipline::fifo);
+    graph_.set_steady(memory);
+    return memory;
   }
 
   ParameterPlace place_;
   CyclicTaskGraph& graph_;
-  QueueId memory_;
+  std::optional<QueueId> memory_;
   Seconds time_;
   std::size_t read_ = 0;  ///< mark of the first pass
   TaskId made_{}, written_{};
@@ -68,7 +80,8 @@ class SharedMemoryPlace final : public PlaceSynchronisation {
 EntryInfo Hogwild::info() {
   return {"hogwild",
           "workers of one node update parameters in shared memory, without locks",
-          {{"memory_bandwidth", "bytes/s", "> 0", "sum over the workers", "of the memory that holds the parameters"}}};
+          {{"memory_bandwidth", "bytes/s", "> 0", "sum over the workers",
+            "of the memory that holds the parameters, for all updates together"}}};
 }
 
 Hogwild::Hogwild(const ConfigNode& options) : options_(options) {
@@ -84,10 +97,7 @@ std::unique_ptr<PlaceSynchronisation> Hogwild::at(const ParameterPlace& place) c
           fmt::format("hogwild needs shared memory, but '{}' and '{}' are on different nodes; use workers of one node, "
                       "or parameter_server",
                       first.name, other.name));
-  BytesPerSecond sum;
-  for (const DeviceId worker : place.context.workers)
-    if (const Device& device = place.context.device(worker); device.node == first.node) sum += device.memory_bandwidth;
-  return std::make_unique<SharedMemoryPlace>(place, bandwidth_.value_or(sum), first.node);
+  return std::make_unique<SharedMemoryPlace>(place, bandwidth_);
 }
 
 }  // namespace epocast

@@ -106,11 +106,17 @@ class ServedPlace final : public PlaceSynchronisation {
   StageSum stage_sum(std::size_t layer) const override { return {.after = {}, .before = pushes_[layer]}; }
 
   void change(MemoryUse& use) const override {
+    use.gradients += servers_.rest(pieces_);
     use.state_of(place_.trace) -= place_.optimizer_state();  // the servers keep it
   }
 
+  bool reads_first() const override { return place_.stage.in_program_order(); }
+
+  StoreId shared_versions() const override { return shared_versions_; }
+
   std::vector<DeviceMemory> elsewhere() const override {
-    return servers_.memory(pieces_, place_.parts(), optimizer_share(place_.context.optimizer, place_.trace));
+    return servers_.memory(pieces_, place_.trace, place_.parts(),
+                           optimizer_share(place_.context.optimizer, place_.trace));
   }
 
  private:
@@ -159,11 +165,14 @@ class ServedPlace final : public PlaceSynchronisation {
     if (start_) graph_.after(*start_, pull.first);
     if (begin_) graph_.after(*begin_, pull.first);
     // Late gradients are dropped, not stale: with backup workers there is nothing to count. Of parts, none is a version
-    // of the whole.
-    if (!begin_ && pulls_first && place_.parts() == 1 && servers_.counts_versions(piece.server)) {
-      graph_.set_version_effect(pull.first, {servers_.store(piece.server), VersionEffect::read_at_start});
-      graph_.set_version_effect(updated, {servers_.store(piece.server), VersionEffect::write_at_end});
-    }
+    // of the whole. Where steps never end, passes use copies: of one server's versions, unless updates are for all.
+    if (begin_ || place_.parts() > 1) return;
+    if (!pulls_first && (settings_.staleness == 0 || shared_versions_ != StoreId::none)) return;
+    if (!servers_.counts_versions(piece.server)) return;
+    const StoreId store = servers_.store(piece.server);
+    if (!pulls_first) shared_versions_ = store;
+    graph_.set_version_effect(pull.first, {store, VersionEffect::read_at_start});
+    graph_.set_version_effect(updated, {store, VersionEffect::write_at_end});
   }
 
   TaskId within_node(CollectiveOp op, const ParameterPiece& piece, const char* operation) {
@@ -217,6 +226,7 @@ class ServedPlace final : public PlaceSynchronisation {
   std::vector<TaskId> ends_;                        ///< of backward passes
   std::optional<TaskId> begin_, start_, updated_;
   Axis node_;  ///< along which devices sum first
+  StoreId shared_versions_ = StoreId::none;
 };
 
 }  // namespace

@@ -111,6 +111,13 @@ DeviceTime ServerSide::encode_time(const ParameterPiece& piece) const {
       [&](const Device& device) { return compression_.encode_time(piece.gradients, device); });
 }
 
+Bytes ServerSide::rest(const std::vector<ParameterPiece>& pieces) const {
+  Bytes out;
+  for (const ParameterPiece& piece : pieces)
+    if (moves(piece.server)) out += compression_.rest(piece.gradients);
+  return out;
+}
+
 Seconds ServerSide::receive_time(const ParameterPiece& piece) const {
   const Seconds taken = service_time(compression_.compressed(piece.gradients));
   if (!encodes() || !moves(piece.server)) return taken;
@@ -143,13 +150,17 @@ Seconds ServerSide::update_time(const ParameterPiece& piece, const WorkloadTrace
   return time * (piece.bytes / whole);
 }
 
-std::vector<DeviceMemory> ServerSide::memory(const std::vector<ParameterPiece>& pieces, int parts,
-                                             double state_share) const {
+std::vector<DeviceMemory> ServerSide::memory(const std::vector<ParameterPiece>& pieces, const WorkloadTrace& trace,
+                                             int parts, double state_share) const {
   std::vector<DeviceMemory> out;
   for (const Server& server : servers_) out.push_back({server.name, {server.device}, {}});
   for (const ParameterPiece& piece : pieces) {
-    MemoryUse& use = out[static_cast<std::size_t>(piece.server)].use;
+    auto& [name, devices, use, layers] = out[static_cast<std::size_t>(piece.server)];
     const Bytes held = piece.bytes * parts;
+    Bytes whole;
+    for (const std::size_t l : piece.layers) whole += trace.layers[l].parameters;
+    for (const std::size_t l : piece.layers)
+      layers[l].lasting += held * (1 + state_share) * (trace.layers[l].parameters / whole);
     use.parameters += held;
     use.gradients += held;
     use.optimizer_state += held * state_share;

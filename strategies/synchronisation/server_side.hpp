@@ -42,6 +42,8 @@ class ServerSide {
   bool encodes() const { return compression_.any(); }
   /// In which they do so for a piece.
   DeviceTime encode_time(const ParameterPiece& piece) const;
+  /// What a worker keeps back of them, for the next time.
+  Bytes rest(const std::vector<ParameterPiece>& pieces) const;
   /// Time in which a server's threads take in what a worker pushes, and decode it.
   Seconds receive_time(const ParameterPiece& piece) const;
   /// Time in which a server reads and writes `bytes` of memory so many times.
@@ -51,9 +53,10 @@ class ServerSide {
   /// Time in which a piece's server updates it as a device that trains would: its layers' update times in trace(), in
   /// proportion to the share of them that it holds.
   Seconds update_time(const ParameterPiece& piece, const WorkloadTrace& on_servers) const;
-  /// What servers hold of pieces, of which there are so many parts: parameters, one gradient and `state_share` times
-  /// as much state.
-  std::vector<DeviceMemory> memory(const std::vector<ParameterPiece>& pieces, int parts, double state_share) const;
+  /// What servers hold of pieces of a trace, of which there are so many parts: parameters, one gradient and
+  /// `state_share` times as much state.
+  std::vector<DeviceMemory> memory(const std::vector<ParameterPiece>& pieces, const WorkloadTrace& trace, int parts,
+                                   double state_share) const;
 
  private:
   struct Server {

@@ -161,6 +161,7 @@ class ShardedPlace final : public PlaceSynchronisation {
       use.passing += gradients * share;
     }
     if (shards_ == 1) return;
+    for (const ParameterPiece& unit : units_) use.gradients += compression_.rest(unit.gradients);
     use.state_of(place_.trace) -= place_.optimizer_state() * (1 - share);
     if (settings_.stage >= 2 && !leave) use.gradients += largest_window(units_, 1, of_unit) - gradients * (1 - share);
     if (settings_.stage < 3) return;

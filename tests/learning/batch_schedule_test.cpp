@@ -150,6 +150,44 @@ TEST_CASE("workers that join are sent what training goes on with, and no buffers
   CHECK(joining_bytes("strategy: {name: sharded_data_parallel, stage: 1}") == Approx(all * 5 / 8));
 }
 
+TEST_CASE("who joins is sent what it lacks, be it a worker, a stage or a server", "[schedule]") {
+  // As above. P parameters and as much momentum.
+  const auto joining = [](const std::string& more, const std::string& base = kJoining) {
+    const ScenarioResult result =
+        run_study(parse_study(base + more +
+                                  "\nschedule: [{epochs: 1, batch.global: 20, workers: 2}, {epochs: 1, batch.global: "
+                                  "40, workers: 4}]\n",
+                              "study")
+                      .scenarios,
+                  builtin_registries(), {.details = true}, 1, {})
+            .front();
+    INFO(more);
+    REQUIRE(result.error == "");
+    const auto phase = nlohmann::json::parse(result.details).at("phases").at(1);
+    std::vector<double> held;
+    for (const auto& memory : phase.at("memory"))
+      held.push_back(memory.at("parameters").get<double>() + memory.at("optimizer_state").get<double>());
+    return std::pair(phase.at("joining_bytes").get<double>(), held);
+  };
+  const double copy = joining("strategy: data_parallel").second[0];  // 2 P
+  // Workers pull. The server leaves its host, where a worker trains now, and takes all along.
+  CHECK(joining("strategy: parameter_server").first == Approx(copy));
+  // Servers with the workers, each with an equal part of all layers: those that join have a quarter each.
+  CHECK(joining("strategy: {name: parameter_server, location: device, servers: all, placement: even}").first ==
+        Approx(2 * copy / 4));
+  // Elastic workers pull at a round's end, and train with parameters and momentum of their own before: of those that
+  // join, one was the server's host and has parameters, which is all that the next server needs.
+  CHECK(joining("strategy: easgd").first == Approx(copy / 2 + copy + copy / 2));
+  // The second worker changes from the second stage to the first, and those that join get the second.
+  const auto [bytes, stages] = joining("strategy: {mesh: {pipeline: 2, data: rest}}");
+  REQUIRE(stages.size() == 2);
+  CHECK(bytes == Approx(stages[0] + 2 * stages[1]));
+  // Shared memory stays where it is.
+  CHECK(joining("strategy: hogwild",
+                "study: joining\nplatform: dgx_a100\nmodel: mlp_mnist\nworkers: 4\ndataset: {samples: 1000}\n")
+            .first == 0);
+}
+
 TEST_CASE("workers join where they and a sender cannot run the algorithm that all of them can", "[schedule]") {
   // One device of the first node sends to both of the second.
   const ScenarioResult result =

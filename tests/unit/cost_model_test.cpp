@@ -233,6 +233,22 @@ TEST_CASE("measured times are returned as they are, interpolated between batches
   CHECK_THAT(table.caveats(21).at(0), Catch::Contains("batch 21 is extrapolated"));
 }
 
+TEST_CASE("of measured times, those of gradients that nobody needs are left out") {
+  const MeasuredTable table(
+      timings("fc1,fully_connected,10,2,0,4,\nfc2,fully_connected,10,1,8,16,\n", kHead + "# other_layers: zero\n"),
+      Optimizer::sgd);
+  const auto trace = [&](const Model& net) { return make_trace(net, table, 10, device()).compute_time().longest(); };
+  // Forward 2 + 1, backward 4 + 8 + 16, and 12 bytes at 0.8 GB/s for each of 100,100 and 1,010 parameters.
+  CHECK(trace(mlp()).value == Approx(31 + 12 * 101'110 / 0.8e9).epsilon(kRounding));
+  // Behind a frozen layer only fc2's own gradient, 16, is made.
+  CHECK(trace(parse_model("model: mlp\ninput: {channels: 1000}\nlayers: [{fc: fc1, units: 100, trained: false}, relu, "
+                          "{fc: fc2, units: 10}]\n",
+                          "mlp.yaml"))
+            .value == Approx(3 + 16 + 12 * 1010 / 0.8e9).epsilon(kRounding));
+  // An evaluation makes none.
+  CHECK(trace(untrained(mlp())).value == 3);
+}
+
 TEST_CASE("measured times on another device come with a caveat") {
   Device on = device();
   const auto caveats = [&](const std::string& model) {

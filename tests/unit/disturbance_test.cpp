@@ -81,6 +81,27 @@ TEST_CASE("work is integrated over windows", "[disturbance]") {
   CHECK(Pace({{0, {1, 2, 2, 2}}}, 1).end_of(0, 0, 300) == Approx(400));
 }
 
+TEST_CASE("stops that together leave no gap last for ever", "[disturbance]") {
+  // Of every 0.5 s, [0.1, 0.4) and [0.4, 0.6): 0.1 s of work is done, and no more. What else changes does not matter.
+  const SlowWindow one{0.1, 0.4, kNever, 0.5}, other{0.4, 0.6, kNever, 0.5}, slow{0.1, 0.3, 3, 0.5};
+  const SlowWindow for_ever{.from = 0.1, .factor = kNever};
+  for (const Pace& pace : {Pace({{0, one}, {0, other}}, 1), Pace({{0, for_ever}, {0, slow}}, 1),
+                           Pace({{0, slow}, {0, one}, {0, for_ever}}, 1)}) {
+    CHECK(pace.end_of(0, 0, 0.05) == Approx(0.05));
+    CHECK(pace.end_of(0, 0, 0.2) == kNever);
+    CHECK(pace.resumes(0, 0.2) == kNever);
+    CHECK(pace.work_between(0, 0, 1000) == Approx(0.1));
+    CHECK(pace.halts(0) == Approx(0.1));
+    CHECK(pace.last_change() == Approx(0.1));
+  }
+  // Up to 0.55 there is a gap of 0.05 s in each 0.5 s: 1 s of work is the first 0.1 s and 18 gaps, up to 0.6 + 17 x
+  // 0.5.
+  const Pace gaps({{0, one}, {0, {0.4, 0.55, kNever, 0.5}}}, 1);
+  CHECK(gaps.end_of(0, 0, 0.99) == Approx(9.09));
+  CHECK(gaps.resumes(0, 0.2) == Approx(0.55));
+  CHECK(gaps.last_change() == kNever);
+}
+
 TEST_CASE("a collective that nothing else contends with goes at the pace of slow links", "[disturbance]") {
   // A ring of two ranks sends half of 8 MB each way, twice: 8 ms; over worker 1's links of a quarter, 32.
   const auto ring = [](CollectiveLevel level) {

@@ -1,6 +1,9 @@
 // Bytes and coding times of compressed gradients: 4 MB are a million values.
 #include <catch2/catch.hpp>
 
+#include <string>
+
+#include "strategies/register.hpp"
 #include "strategies/step/encoding.hpp"
 #include "tests/support/error_message.hpp"
 #include "tests/support/synthetic.hpp"
@@ -52,6 +55,28 @@ TEST_CASE("coding reads and writes memory", "[compression]") {
 TEST_CASE("a share without top-k is a mistake", "[compression]") {
   CHECK_THAT(testing::message([] { make("{compression: int8, top_k: 0.1}"); }),
              Catch::Contains("top_k: a share of values has no effect"));
+}
+
+TEST_CASE("what compression does not send is kept by each device that sends", "[compression]") {
+  // Gradients of 10 and 30 MB, or parameters where these are sent: 40 MB more with what keeps the rest.
+  const Cluster cluster = testing::cluster_of(5);
+  const TraceSource trace = [](std::int64_t batch) {
+    return testing::chain({testing::layer("A", 1, 2, 0, {10e6}), testing::layer("B", 1, 2, 0, {30e6})}, batch);
+  };
+  const auto gradients = [&](const std::string& strategy, const std::string& compression) {
+    const ConfigNode node = ConfigNode::load_text("{compression: " + compression + "}", "options");
+    const TrainingStep step =
+        builtin_strategies().make(strategy, node, node)->compile({cluster, {0, 1, 2, 3}, 4, trace, {}});
+    return step.memory.front().use.gradients.value;
+  };
+  for (const std::string strategy :
+       {"data_parallel", "zero1", "zero2", "parameter_server", "downpour", "easgd", "local_sgd", "gossip"}) {
+    INFO(strategy);
+    const double sent = gradients(strategy, "none");
+    CHECK(gradients(strategy, "int8") == sent);
+    CHECK(gradients(strategy, "one_bit") == sent + 40e6);
+    CHECK(gradients(strategy, "top_k") == sent + 40e6);
+  }
 }
 
 }  // namespace epocast::encoding_test

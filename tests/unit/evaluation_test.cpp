@@ -64,6 +64,8 @@ TEST_CASE("an evaluation costs the same however a strategy comes by its gradient
        "{mesh: {pipeline: 4}, schedule: {name: 1f1b, micro_batches: 8, recompute: true}}");
   same("{mesh: {pipeline: 4}, schedule: naive}",
        "{mesh: {pipeline: 4}, schedule: {name: naive, gradients: one_processor}}");
+  // Evaluations drop nobody's samples.
+  same("{name: parameter_server, location: device, mode: backup}", "{name: parameter_server, location: device}");
   // Parameters that are dropped after the forward pass would be gathered again for the backward pass.
   same("{name: sharded_data_parallel, unit: 1 MB, reshard: false}", "{name: sharded_data_parallel, unit: 1 MB}");
 }

@@ -2,8 +2,10 @@
 // update makes 3 accesses.
 #include <catch2/catch.hpp>
 
+#include <limits>
 #include <numeric>
 #include <string>
+#include <vector>
 
 #include "strategies/register.hpp"
 #include "tests/support/simulate.hpp"
@@ -15,7 +17,8 @@ namespace {
 
 constexpr double kMs = 1e-3, kMB = 1e6;
 
-ExecutionResult run(Cluster cluster, int workers, const std::string& options) {
+ExecutionResult run(Cluster cluster, int workers, const std::string& options,
+                    const ExecutionOptions& how = {.iterations = 60, .exact = true}) {
   const ConfigNode node = ConfigNode::load_text(options, "options");
   std::vector<DeviceId> devices(static_cast<std::size_t>(workers));
   std::iota(devices.begin(), devices.end(), 0);
@@ -24,7 +27,7 @@ ExecutionResult run(Cluster cluster, int workers, const std::string& options) {
   };
   const TrainingStep step =
       builtin_strategies().make("hogwild", node, node)->compile({cluster, devices, workers, trace, {}});
-  return testing::simulate(cluster, step.graph, {.iterations = 60, .exact = true});
+  return testing::simulate(cluster, step.graph, how);
 }
 
 /// The star's devices, all in one node.
@@ -50,9 +53,31 @@ TEST_CASE("memory serves one update after the other, and nothing is sent", "[hog
 }
 
 TEST_CASE("by default the memory is as fast as all workers' together", "[hogwild]") {
-  // Two devices of 500 GB/s each: 30 MB take 0.03 ms.
+  // So nobody waits for it: each worker takes 32 ms a step, as one that trains alone does.
   const testing::Star star(2, 1e9, 1 * kMs);
-  CHECK(run(one_node(star), 2, "{}").iteration == Approx(30.03 * kMs).margin(1e-9));
+  CHECK(run(one_node(star), 1, "{}").iteration == Approx(32 * kMs).margin(1e-9));
+  CHECK(run(one_node(star), 2, "{}").iteration == Approx(32 * kMs).margin(1e-9));
+  // A faster memory does not make a worker's own update faster: it still takes 2 ms.
+  CHECK(run(one_node(star), 1, "{memory_bandwidth: 60 GB/s}").iteration == Approx(32 * kMs).margin(1e-9));
+}
+
+TEST_CASE("no worker waits for one that is slower or stands still", "[hogwild]") {
+  // 60 steps of 32 ms; of the slow worker, three times that. Whichever it is makes no difference.
+  const testing::Star star(3, 1e9, 1 * kMs);
+  for (const std::size_t which : {0U, 2U}) {
+    INFO("worker " << which);
+    std::vector<double> slowdown(3, 1);
+    slowdown[which] = 3;
+    const ExecutionResult slow = run(one_node(star), 3, "{}", {.iterations = 60, .exact = true, .slowdown = slowdown});
+    CHECK(slow.workers[1].ended == Approx(60 * 32 * kMs).margin(1e-9));
+    CHECK(slow.workers[which].ended == Approx(3 * 60 * 32 * kMs).margin(1e-9));
+    constexpr double kNever = std::numeric_limits<double>::infinity();
+    const Disturbance stop{static_cast<DeviceId>(which), {.from = 40 * kMs, .factor = kNever}};
+    const ExecutionResult stopped =
+        run(one_node(star), 3, "{}", {.iterations = 60, .exact = true, .slow_devices = {stop}});
+    CHECK(stopped.workers[1].steps == 60);
+    CHECK(stopped.workers[which].steps == 1);
+  }
 }
 
 TEST_CASE("an update reads and writes fp32 values as often as the optimizer, or the study, says", "[hogwild]") {

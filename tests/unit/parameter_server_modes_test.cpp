@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/run_study.hpp"
 #include "tests/support/served.hpp"
 
 namespace epocast::parameter_server_modes_test {
@@ -188,6 +189,16 @@ TEST_CASE("asynchronous throughput grows until the server's link is saturated", 
       star.cluster(), step.graph, {.iterations = 400, .exact = true, .noise = {.compute_cv = 0.5, .seed = 1}});
   CHECK(spread.iteration == Approx(10 * (kWorkers + 1) * kMs).epsilon(0.03));
   CHECK(spread.metrics.mean_staleness == Approx(kWorkers - 1).epsilon(0.01));
+}
+
+TEST_CASE("backup workers: updates apply what they leave of unequal shares, on average", "[parameter_server]") {
+  // Of 2 samples and 1, one of both: 1.5 a step, 4 steps for 6 samples.
+  const ScenarioResult result = testing::run_study(
+      "study: backup\nplatform: skylake_10gbe\nworkers: 2\nmodel: mlp_mnist\ndataset: {samples: 6}\n"
+      "batch: {global: 3, spare: idle}\nstack: ideal\nstrategy: {name: parameter_server, mode: backup}\n");
+  CHECK(result.samples_per_s == Approx(1.5 / result.iteration_s));
+  CHECK(result.global_batch == 2);
+  CHECK(result.comm_bytes_per_epoch == Approx(4 * result.comm_bytes_per_iteration));
 }
 
 }  // namespace epocast::parameter_server_modes_test

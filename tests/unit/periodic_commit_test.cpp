@@ -60,8 +60,8 @@ TEST_CASE("what a round of two steps takes a lone worker, by rule", "[periodic_c
   const std::vector<Expected> expected{
       {"downpour", gradients + 2},                        // the server applies it: 2
       {"agn", gradients + 0.04 + 2},                      // divided by 2: read, write
-      {"adag", gradients + 0.04 + 7 * 0.02},              // Adam's 7 accesses at the server
-      {"async_momentum", gradients + 3 * 0.02},           // plain SGD's 3
+      {"adag", gradients + 0.04 + 2 * 7.0 / 3},           // an update with Adam's 7 accesses, where SGD's has 3
+      {"async_momentum", gradients + 2},                  // one of plain SGD
       {"async_local_sgd", parameters + 3 * 0.02},         // mixed in
       {"model_averaging", parameters + 3 * 0.02 + 0.04},  // added up, divided
       {"easgd", steps + 11 + 3 * 0.02},                   // push and pull at once, then the worker's move

@@ -15,11 +15,11 @@ namespace {
 constexpr int kReplicas = 2, kWorkers = 8;
 
 TrainingStep compile(const std::string& synchronisation, const std::string& schedule = "1f1b",
-                     const std::string& mesh = "{pipeline: 2, data: 2, tensor: 2}") {
+                     const std::string& mesh = "{pipeline: 2, data: 2, tensor: 2}", int workers = kWorkers) {
   static const testing::Star star(2 * kWorkers, 1e9, 1e-6);
   static const auto model = testing::small_transformer(2);
   return testing::compile_transformer(
-      star.cluster(), kWorkers, "composition",
+      star.cluster(), workers, "composition",
       "{mesh: " + mesh + ", schedule: {name: " + schedule + "}, synchronisation: " + synchronisation + "}", {model, 8});
 }
 
@@ -112,6 +112,22 @@ TEST_CASE("synchronisations that a schedule or a mesh cannot have are refused, w
   CHECK(refusal("{name: gossip}", "1f1b", "{pipeline: 2, tensor: 4}").find("use all_reduce") != std::string::npos);
   CHECK(refusal("{name: average, period: 5000}", "1f1b").find("at most 1000 steps") != std::string::npos);
   CHECK(refusal("{name: parameter_server, servers: 5}", "1f1b").find("for each stage") != std::string::npos);
+}
+
+TEST_CASE("staleness on servers of schedules without flush counts what other replicas update", "[synchronisation]") {
+  // Of four equal replicas each updates once while another makes a gradient. threaded with one batch in flight begins
+  // it with what its last update led to: 3. 2bw with what the one before did: that update, and two of each other: 7.
+  const testing::Star star(2 * kWorkers, 1e9, 1e-6);
+  const auto mean = [&](const std::string& mode, const std::string& schedule) {
+    const TrainingStep step =
+        compile("{name: parameter_server, mode: " + mode + "}", schedule, "{pipeline: 1, data: 4, tensor: 1}", 4);
+    const ExecutionResult result = testing::simulate(star.cluster(), step.graph, {.iterations = 200, .exact = true});
+    return result.metrics.mean_staleness.value();
+  };
+  CHECK(mean("sync", "threaded, in_flight: 1") == 0);
+  CHECK(mean("async", "threaded, in_flight: 1") == Approx(3).margin(0.1));
+  CHECK(mean("sync", "2bw, micro_batches: 1") == 1);
+  CHECK(mean("async", "2bw, micro_batches: 1") == Approx(7).margin(0.2));
 }
 
 }  // namespace epocast::synchronisation_test
