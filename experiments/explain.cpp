@@ -190,7 +190,7 @@ std::string explain(const CyclicTaskGraph& graph, const ExecutionResult& result)
                        scale.text(without_rounding_noise(cycle - computing, cycle)),
                        lag > 1 ? fmt::format(", over {} iterations", lag) : "");
     if (const double gap = result.iteration - bound.seconds; gap > 1e-6 * result.iteration)
-      out += fmt::format("Sharing links and queues costs the other {} ({:.1f} %).\n", scale.text(gap),
+      out += fmt::format("Sharing links, queues and devices costs the other {} ({:.1f} %).\n", scale.text(gap),
                          100 * gap / result.iteration);
     if (link_bound(result))
       out +=

@@ -79,7 +79,7 @@ std::vector<std::string> table_row(const ScenarioResult& r, const std::vector<st
 std::string limit_text(const ScenarioResult& r) {
   std::string text = r.limited_by;
   if (r.bound_s && *r.bound_s < r.iteration_s * (1 - 1e-3))
-    text += fmt::format("; {} without waiting for shared links and queues", to_string(Seconds(*r.bound_s)));
+    text += fmt::format("; {} without waiting for shared links, queues and devices", to_string(Seconds(*r.bound_s)));
   return text;
 }
 

@@ -69,6 +69,11 @@ struct CompiledGraph {
   std::uint64_t instance_id(Instance i) const { return tasks[i.task].first_instance + i.rank; }
   /// The first rank of the instance's team.
   std::uint32_t first_rank(Instance i) const { return task(i.task).axis.first_rank(i.rank); }
+  /// The device of a group that serves a rank: its own or, in a group of one, the only one.
+  DeviceId device_of(GroupId group, std::uint32_t rank) const {
+    const std::vector<DeviceId>& devices = graph->group(group).devices;
+    return devices[devices.size() == 1 ? 0 : rank];
+  }
   /// The device that the instance runs on or, of several, the first.
   DeviceId device(Instance i) const { return graph->group(task(i.task).ranks).devices[first_rank(i)]; }
 };

@@ -1,13 +1,19 @@
 #include "sim/durations.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+
+#include "sim/error.hpp"
 
 namespace epocast {
 namespace {
 
 /// An average should see this many repetitions of what is periodic.
 constexpr double kPeriodsAtLeast = 10;
+/// How often a collective finds another member standing still when the last one goes on, before it gives up.
+constexpr int kMostAttempts = 10'000;
 
 }  // namespace
 
@@ -26,8 +32,7 @@ Durations::Durations(const CompiledGraph& graph, const ExecutionOptions& options
 DeviceId Durations::worker(Instance i) const {
   const QueueId queue = graph_.task(i.task).queue;
   if (queue == QueueId::none) return graph_.device(i);
-  const auto& devices = graph_.graph->group(graph_.graph->queue(queue).group).devices;
-  return devices[devices.size() == 1 ? 0 : i.rank];
+  return graph_.device_of(graph_.graph->queue(queue).group, i.rank);
 }
 
 double Durations::usual(Instance i) const {
@@ -43,12 +48,28 @@ double Durations::usual(Instance i) const {
 
 double Durations::work(Instance i, std::int64_t iteration) const {
   const double time = usual(i);
+  if (!(options_.noise.compute_cv > 0)) return time;
+  if (options_.noise.by_step()) return time * step_factor(i, iteration);
   const double parts = std::get<Compute>(graph_.task(i.task).work).parts;
-  if (compute_noise_ && parts > 1 && options_.noise.scope == NoiseScope::task)  // a mean of independent factors
+  if (parts > 1)  // a mean of independent factors
     return time *
            NoiseDraws(options_.noise, options_.noise.compute_cv / std::sqrt(parts)).draw(i.task, i.rank, iteration);
-  if (compute_noise_) return time * compute_noise_->draw(i.task, i.rank, iteration);
-  return options_.noise.any() ? time * options_.noise.factor(i.task, i.rank, iteration) : time;
+  return time * compute_noise_->draw(i.task, i.rank, iteration);
+}
+
+/// The number of a task's step of training, from 0 on, in an iteration of the graph.
+std::int64_t Durations::step_of(const Task& task, std::int64_t iteration) const {
+  return iteration * graph_.graph->steps() + task.step;
+}
+
+/// What all that a device computes in a step takes longer; of a computation of several steps, their mean.
+double Durations::step_factor(Instance i, std::int64_t iteration) const {
+  const Task& task = graph_.task(i.task);
+  const auto device = static_cast<std::uint32_t>(worker(i));
+  const int steps = std::get<Compute>(task.work).steps;
+  const std::int64_t first = step_of(task, iteration);
+  if (steps > 1) return options_.noise.mean_factor(device, first, steps);
+  return compute_noise_ ? compute_noise_->draw(i.task, device, first) : options_.noise.factor(i.task, device, first);
 }
 
 double Durations::end_of(Instance i, double now, double work) const {
@@ -63,14 +84,40 @@ double Durations::work_between(Instance i, double from, double until) const {
   return pace_.work_between(worker(i), training_time(from), training_time(until));
 }
 
-double Durations::start_of_transfer(Instance i, double now) const {
-  const DeviceId device = graph_.device(i);
+/// Calls visit(device) for the one that sends a message, or all members of a collective.
+template <class Visit>
+void Durations::for_each_sender(Instance i, Visit visit) const {
+  const Task& task = graph_.task(i.task);
+  if (const auto* transfer = std::get_if<Transfer>(&task.work)) return visit(graph_.device_of(transfer->from, i.rank));
+  const std::vector<DeviceId>& devices = graph_.graph->group(task.ranks).devices;
+  task.axis.for_each_rank(i.rank, [&](std::uint32_t rank) { visit(devices[rank]); });
+}
+
+/// When a device goes on that stands still; infinite if never.
+double Durations::resumes(DeviceId device, double now) const {
   if (pace_.steady(device)) return now;
   return now + (pace_.resumes(device, training_time(now)) - training_time(now));
 }
 
+Durations::Departure Durations::departure(Instance i, double now) const {
+  Departure found{now, graph_.device(i)};
+  if (options_.slow_devices.empty()) return found;
+  for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+    const double date = found.date;
+    for_each_sender(i, [&](DeviceId device) {
+      if (const double own = resumes(device, date); own > found.date) found = {own, device};
+    });
+    if (found.date == date || std::isinf(found.date)) return found;  // or else somebody may stand still by then
+  }
+  throw SimulationError(fmt::format("'{}' never starts: its members stand still in turn, and never work at once",
+                                    graph_.task(i.task).label.text()));
+}
+
 double Durations::effective_bytes(Instance i, std::int64_t iteration, Bytes bytes) const {
-  return bytes.value * options_.noise.transfer_factor(i.task, i.rank, iteration);
+  const NoiseModel& noise = options_.noise;
+  return bytes.value * (noise.by_step() ? noise.transfer_factor(i.task, static_cast<std::uint32_t>(graph_.device(i)),
+                                                                step_of(graph_.task(i.task), iteration))
+                                        : noise.transfer_factor(i.task, i.rank, iteration));
 }
 
 double Durations::stopped(DeviceId device) const {

@@ -23,8 +23,14 @@ class Durations {
   double end_of(Instance i, double now, double work) const;
   /// How much work is done on the instance's device from one date to another.
   double work_between(Instance i, double from, double until) const;
-  /// When a message whose turn is now can set out; infinite if never.
-  double start_of_transfer(Instance i, double now) const;
+  /// When communication starts.
+  struct Departure {
+    double date = 0;       ///< infinite if never
+    DeviceId held_by = 0;  ///< who stands still until then
+  };
+  /// Of a message or collective whose turn is now: as soon as none of those who send stands still. Throws
+  /// SimulationError if they do so in turn, and never work at once.
+  Departure departure(Instance i, double now) const;
   /// How large a message is as far as its time is concerned [B].
   double effective_bytes(Instance i, std::int64_t iteration, Bytes bytes) const;
 
@@ -39,6 +45,11 @@ class Durations {
   bool representative(double now) const { return training_time(now) >= representative_from_; }
 
  private:
+  std::int64_t step_of(const Task& task, std::int64_t iteration) const;
+  double step_factor(Instance i, std::int64_t iteration) const;
+  template <class Visit>
+  void for_each_sender(Instance i, Visit visit) const;
+  double resumes(DeviceId device, double now) const;
   double training_time(double now) const { return now - start_ + elapsed_; }
 
   const CompiledGraph& graph_;

@@ -7,7 +7,6 @@
 namespace epocast {
 namespace {
 
-constexpr double kMostOfProcessors = 0.95;  // share that a communication takes; assumed: schedulers let nothing starve
 constexpr std::int64_t kFewestForEstimate = 100;  // iterations, where no noise tells how sure an estimate is
 
 // Upper 16 bits of an engine token: whose event it is.
@@ -18,7 +17,8 @@ enum Tag : std::uint16_t {
   kCollectiveFlow,
   kFusionTimer,
   kLaunchTimer,
-  kCopyTimer
+  kCopyTimer,
+  kProcessorTimer  // of a device, in the place of the rank
 };
 
 std::uint64_t pack_instance(Instance i) { return std::uint64_t{i.task} << 24 | i.rank; }
@@ -79,7 +79,7 @@ GraphRun::GraphRun(const CyclicTaskGraph& graph, const Cluster& cluster, SimEngi
   if (options.record_waiting && !folded) barriers_.emplace(compiled_, start_);
   if (options.record_traffic) traffic_.record_pairs();
   if (!options.slow_links.empty())
-    disturbed_links_.emplace(engine, options.slow_links, network.device_hosts(), options.elapsed);
+    disturbed_links_.emplace(engine, options.slow_links, cluster, network.device_hosts(), options.elapsed);
   const bool lone_links = options.share_single_links && options.slow_links.empty();
   engine.declare_flows(lone_links && !folded ? network.flows() : std::vector<std::pair<int, int>>{});
   engine.declare_flow_classes(folded ? network.symmetry().classes() : FlowClasses{});
@@ -149,10 +149,15 @@ void GraphRun::start_fused(Instance i) {
 }
 
 /// A collective's plan for so many bytes, after the time that software takes before its first message. Computation
-/// loses nothing to the first part of it, the launch and waiting for the others.
+/// loses nothing to the first part of it, waiting for members that stand still and the launch.
 void GraphRun::start_collective(Instance i, StartingCollective starting, double bytes) {
   const bool is_measured = std::get<Collective>(compiled_.task(i.task).work).measured.has_value();
-  const double launch = is_measured ? 0 : options_.costs.overhead;
+  const Durations::Departure departure = durations_.departure(i, engine_.now());
+  if (std::isinf(departure.date)) {
+    stuck_.push_back({i, departure.held_by, durations_.stopped(departure.held_by)});
+    return;
+  }
+  const double launch = departure.date - engine_.now() + (is_measured ? 0 : options_.costs.overhead);
   starting.copying = is_measured ? 0 : options_.costs.copy_time * bytes + processor_wait(i);
   if (launch > 0 && options_.costs.slows_computation()) {
     starting_[pack_instance(i)] = starting;
@@ -206,27 +211,36 @@ bool GraphRun::takes_kernels(Instance i) const {
   return trains(from) && trains(to);
 }
 
-/// Share of its devices that a communication takes from computation: more, the faster its bytes move.
-double GraphRun::processor_share(Instance i) const {
+/// What a communication takes of its devices from computation.
+CommunicationLoad GraphRun::load_of(Instance i) const {
   const double kernels = takes_kernels(i) ? options_.costs.interference : 0;
-  if (options_.costs.processor_time == 0) return kernels;
-  const double time = network_.idle_time(i.task, i.rank);
-  return time > 0 ? std::min(kMostOfProcessors, kernels + processor_work(i) / time) : 0;
+  if (options_.costs.processor_time == 0) return {.kernels = kernels};
+  const double time = network_.idle_time(i.task, i.rank), work = processor_work(i);
+  if (!(time > 0)) return {};
+  return {kernels, std::min(Interference::kMost, work / time), work};
 }
 
 /// s that a communication takes longer than its links need, as the processors move its bytes no faster.
 double GraphRun::processor_wait(Instance i) const {
   if (options_.costs.processor_time == 0) return 0;
   const double time = network_.idle_time(i.task, i.rank);
-  return time > 0 ? std::max(0.0, processor_work(i) / kMostOfProcessors - time) : 0;
+  return time > 0 ? std::max(0.0, processor_work(i) / Interference::kMost - time) : 0;
 }
 
 /// Computations on the devices of a communication that begins or ends change their pace.
 void GraphRun::note_communication(Instance i, bool begins) {
   if (!options_.costs.slows_computation()) return;
-  interference_.communicates(i, processor_share(i), begins, engine_.now(), [this](Instance computation, double date) {
-    engine_.start_timer(date, pack(kTaskTimer, computation));
-  });
+  interference_.communicates(
+      i, load_of(i), begins, engine_.now(), [this](Instance computation, double date) { move(computation, date); },
+      [this](DeviceId device, double date) { settle(device, date); });
+}
+
+/// A computation ends at another date.
+void GraphRun::move(Instance computation, double date) { engine_.start_timer(date, pack(kTaskTimer, computation)); }
+
+/// A device's processors will have done what they have to do for a message.
+void GraphRun::settle(DeviceId device, double date) {
+  engine_.start_timer(date, pack(kProcessorTimer, {0, static_cast<std::uint32_t>(device)}));
 }
 
 void GraphRun::call_fusion(Instance i) { engine_.start_timer(engine_.now(), pack(kFusionTimer, i)); }
@@ -239,13 +253,19 @@ void GraphRun::start_work(Instance i) {
     return;
   }
   double date = now;
+  DeviceId still{};  // if the date never comes
   bool at_once = false;
   if (const auto* transfer = std::get_if<Transfer>(&task.work)) {
     const auto [from, to] = network_.ends(*transfer, i.rank);
     at_once = from == to;
-    if (!at_once) date = durations_.start_of_transfer(i, now) + network_.delay(*transfer, from, to) + processor_wait(i);
+    if (!at_once) {
+      const Durations::Departure departure = durations_.departure(i, now);
+      date = departure.date + network_.delay(*transfer, from, to) + processor_wait(i);
+      still = departure.held_by;
+    }
   } else {
     const double work = durations_.work(i, iteration_of(i));
+    still = durations_.worker(i);
     date = durations_.end_of(i, now, work);
     at_once = date == now;
     if (!at_once && std::isfinite(date) && interference_.slows(i)) {
@@ -259,7 +279,6 @@ void GraphRun::start_work(Instance i) {
   } else if (std::isfinite(date)) {
     engine_.start_timer(date, pack(kTaskTimer, i));
   } else {
-    const DeviceId still = std::holds_alternative<Transfer>(task.work) ? compiled_.device(i) : durations_.worker(i);
     stuck_.push_back({i, still, durations_.stopped(still)});
   }
 }
@@ -283,6 +302,11 @@ void GraphRun::on_timer(std::uint64_t token) {
     finish_collective(collectives_.on_timer(token));
   } else if (token >> 48 == kFusionTimer) {
     start_fused(unpack(token));
+  } else if (token >> 48 == kProcessorTimer) {
+    interference_.pays(
+        static_cast<DeviceId>(unpack(token).rank), engine_.now(),
+        [this](Instance computation, double date) { move(computation, date); },
+        [this](DeviceId device, double date) { settle(device, date); });
   } else if (token >> 48 == kLaunchTimer || token >> 48 == kCopyTimer) {
     const Instance i = unpack(token);
     const StartingCollective starting = starting_.extract(pack_instance(i)).mapped();

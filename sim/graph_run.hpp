@@ -67,9 +67,11 @@ class GraphRun final : SimEngine::Listener {
   double overhead(const Collective& collective, double bytes) const;
   double processor_work(Instance i) const;
   bool takes_kernels(Instance i) const;
-  double processor_share(Instance i) const;
+  CommunicationLoad load_of(Instance i) const;
   double processor_wait(Instance i) const;
   void note_communication(Instance i, bool begins);
+  void move(Instance computation, double date);
+  void settle(DeviceId device, double date);
   void call_fusion(Instance i);
   void start_fused(Instance i);
   void offer(Instance i);

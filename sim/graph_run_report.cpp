@@ -32,12 +32,13 @@ bool GraphRun::bound_from_one_rank() const {
   return !compiled_.folded && network_.ranks_interchangeable() && options_.slowdown.empty();
 }
 
-/// How long an instance of the task takes if nothing delays it [s].
+/// How long an instance of the task takes if nothing delays it, or slows it down [s].
 double GraphRun::usual_duration(const Task& task, Instance i) const {
   if (std::holds_alternative<Compute>(task.work)) return durations_.usual(i);
   const bool fused = fusion_.serves(i) && !steady_fused_.empty();  // the same run together in every iteration
   const auto* collective = std::get_if<Collective>(&task.work);
-  const double software = collective != nullptr ? overhead(*collective, collective->bytes.value) : 0;
+  double software = collective != nullptr ? overhead(*collective, collective->bytes.value) : 0;
+  if (collective == nullptr || !collective->measured) software += processor_wait(i);
   return software + (fused ? steady_fused_[i.task] : network_.idle_time(i.task, i.rank));
 }
 
@@ -77,7 +78,8 @@ bool GraphRun::paces_differ(double makespan) const {
 
 /// Times per iteration: of the period, or averages over what comes after the first tenth and the last change. But where
 /// some get ahead of others, all that they do counts: they may have done most of it by then. So it does for computing
-/// after a change as well, which is the same work before and after.
+/// after a change as well, which is the same work before and after. Who has ended before the loop is steady, having
+/// waited for its first iteration only, has seen shorter iterations than go on: these are as long as the bound says.
 void GraphRun::measure_pace(ExecutionResult& result) const {
   const std::int64_t known = observer_.iterations();
   const std::int64_t window = known - std::max(known / 10, std::min(calm_at_, known - 1));
@@ -89,6 +91,7 @@ void GraphRun::measure_pace(ExecutionResult& result) const {
     if (known > 0) result.metrics = observer_.window(known);
   } else {
     std::tie(result.iteration, result.iteration_ci95) = observer_.mean_iteration(window);
+    if (result.exact && result.bound) result.iteration = std::max(result.iteration, result.bound->seconds);
     result.metrics = observer_.window(window);
     if (!paces_differ(result.totals.makespan)) return;
     const StepMetrics all = observer_.window(known);
@@ -108,7 +111,12 @@ void GraphRun::measure_traffic(ExecutionResult& result) const {
     for (const auto& [pair, bytes] : traffic_.pairs())
       result.traffic.push_back({device_of.at(pair.first), device_of.at(pair.second), bytes / iterations});
   }
-  const LinkLoad busiest = traffic_.busiest_link();
+  // What repeats itself does so after the last change.
+  const double until = options_.elapsed + last_end_ - start_;
+  const double from = period_ ? until : options_.elapsed;
+  const LinkLoad busiest = traffic_.busiest_link([&](int link) {
+    return disturbed_links_ ? disturbed_links_->mean_bandwidth(link, from, until) : engine_.link_bandwidth(link);
+  });
   if (busiest.link < 0 || result.iteration <= 0) return;
   result.metrics.max_link_utilization = busiest.seconds / iterations / result.iteration;
   // An estimated iteration may come out too short.
@@ -230,9 +238,12 @@ ExecutionResult GraphRun::run() {
   result.iterations_simulated = std::llround(pool_.iterations());
   result.period = period_;
   result.totals.makespan = makespan;
+  result.exact = missing == 0 || period_.has_value();
+  const bool always_the_same = !options_.noise.any() && options_.slow_devices.empty() && options_.slow_links.empty();
+  const bool wanted = options_.find_bound || (result.exact && !period_);  // see measure_pace()
+  if (wanted && always_the_same && !pool_.stealing() && !readiness_.has_quorums()) result.bound = bound();
   measure_pace(result);
   measure_traffic(result);
-  result.exact = missing == 0 || period_.has_value();
   result.total = makespan + missing * (stuck_.empty() ? result.iteration : makespan / pool_.iterations());
   result.staleness = versions_.all();
   result.metrics.mean_staleness = result.staleness.mean();
@@ -250,8 +261,6 @@ ExecutionResult GraphRun::run() {
   result.workers = report_workers(worker_sources());
   for (WorkerReport& worker : result.workers) worker.ended += in_all.seconds;
   result.servers = servers_.report(makespan);
-  const bool always_the_same = !options_.noise.any() && options_.slow_devices.empty() && options_.slow_links.empty();
-  if (options_.find_bound && always_the_same && !pool_.stealing() && !readiness_.has_quorums()) result.bound = bound();
   if (options_.record_own_work && compiled_.folded) result.own_work = own_work();
   result.algorithms = network_.algorithms();
   result.timeline = std::move(timeline_);

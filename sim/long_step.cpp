@@ -165,6 +165,7 @@ ExecutionResult extended(const ExecutionResult& shorter, const ExecutionResult& 
   for (std::size_t pair = 0; pair < out.traffic.size(); ++pair) extend(out.traffic[pair].bytes, a.traffic[pair].bytes);
   out.metrics.max_link_utilization = 0;
   for (int link = 0; link < static_cast<int>(out.totals.on_link.size()); ++link) {
+    if (engine.link_sharing(link) == LinkSharing::kFatpipe) continue;
     const double busy = out.totals.on_link[static_cast<std::size_t>(link)] / engine.link_bandwidth(link) /
                         static_cast<double>(out.iterations_simulated) / out.iteration;
     if (busy <= out.metrics.max_link_utilization) continue;

@@ -61,6 +61,16 @@ double NoiseModel::draw(double cv, std::uint32_t task, std::uint32_t rank, std::
   return NoiseDraws(*this, cv).draw(task, rank, iteration);
 }
 
+double NoiseModel::mean_factor(std::uint32_t device, std::int64_t first, std::int64_t steps) const {
+  if (compute_cv <= 0) return 1;
+  const auto n = static_cast<double>(steps);
+  if (kind != NoiseKind::trace) return NoiseDraws(*this, compute_cv / std::sqrt(n)).draw(0, device, first);
+  const auto round = static_cast<std::int64_t>(trace->factors.size());  // all of which have mean 1
+  double rest = 0;
+  for (std::int64_t step = first; step < first + steps % round; ++step) rest += factor(0, device, step) - 1;
+  return 1 + rest / n;
+}
+
 NoiseDraws::NoiseDraws(const NoiseModel& model, double cv)
     : kind_(model.kind), scope_(model.scope), cv_(cv), seed_bits_(mix_bits(model.seed)) {
   const double variance = std::log1p(cv * cv);  // of the logarithm

@@ -120,6 +120,7 @@ StoreId CyclicTaskGraph::add_store(std::string name, bool replicated, StoreId or
 
 TaskId CyclicTaskGraph::add(Task task) {
   check_room(tasks_.size());
+  task.step = step_;
   tasks_.push_back(std::move(task));
   ordered_.reset();
   return TaskId(tasks_.size() - 1);

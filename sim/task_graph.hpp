@@ -18,6 +18,7 @@
 // nothing, touches no queue and no version. So a rank that comes late finishes what it has begun, its contribution is
 // dropped, and it skips to the iteration that the others are in.
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -80,6 +81,7 @@ struct Label {
 struct Compute {
   DeviceTime duration;  ///< known for every device that does it: the queue's, or else the rank's
   double parts = 1;     ///< of equal length, each of which varies by itself under noise
+  int steps = 1;        ///< of training, from the task's own on, that it is the work of
 };
 
 /// How long a message takes that is alone, as measured on a real machine; nothing where it was not.
@@ -140,6 +142,7 @@ struct Task {
   int priority = 0;
   VersionEffect version;
   int quorum = 0;  ///< of a join: how many ranks it waits for; 0: all
+  int step = 0;    ///< of training, among those of the iteration
 };
 
 /// Void from when on: see CyclicTaskGraph::obsolete_after.
@@ -173,6 +176,11 @@ class CyclicTaskGraph {
   /// and those behind it that are of the same kind, up to `limit` bytes in all.
   void set_fusion(QueueId queue, Bytes limit) { queues_[index(queue)].fusion_limit = limit; }
   StoreId add_store(std::string name, bool replicated = false, StoreId original = StoreId::none);
+  /// What is added from now on is of this step of training, of an iteration that has one more at least. 0 at first.
+  void begin_step(int step) {
+    step_ = step;
+    steps_ = std::max(steps_, step + 1);
+  }
 
   /// One computation per rank of the queue's group.
   TaskId compute(QueueId queue, DeviceTime duration, const Label& label);
@@ -206,8 +214,12 @@ class CyclicTaskGraph {
     ordered_.reset();
   }
   void set_priority(TaskId task, int priority) { tasks_[index(task)].priority = priority; }
-  /// See Compute. REQUIRES: the task is a computation; at least one part.
-  void set_parts(TaskId task, double parts) { std::get<Compute>(tasks_[index(task)].work).parts = parts; }
+  /// See Compute. REQUIRES: the task is a computation; at least one part and one step.
+  void set_parts(TaskId task, double parts, int steps = 1) {
+    auto& compute = std::get<Compute>(tasks_[index(task)].work);
+    compute.parts = parts;
+    compute.steps = steps;
+  }
   /// Sets what follows from a collective's size and from the devices of a team: now for all of the graph by their first
   /// team, later for other teams and for those that run as one. Setting it again must change nothing.
   void tune_collectives(std::function<void(Collective&, const Group&)> tuning);
@@ -222,6 +234,8 @@ class CyclicTaskGraph {
   std::span<const Edge> edges() const { return edges_; }
   std::span<const Store> stores() const { return stores_; }
   std::span<const Obsolescence> obsolescences() const { return obsolescences_; }
+  /// Of training, in an iteration.
+  int steps() const { return steps_; }
 
   const Group& group(GroupId id) const { return groups_[index(id)]; }
   const Queue& queue(QueueId id) const { return queues_[index(id)]; }
@@ -261,6 +275,7 @@ class CyclicTaskGraph {
   std::vector<Edge> edges_;
   std::vector<Store> stores_;
   std::vector<Obsolescence> obsolescences_;
+  int step_ = 0, steps_ = 1;
   std::function<void(Collective&, const Group&)> tuning_;
   mutable std::optional<std::vector<Edge>> ordered_;  ///< edges_with_program_order(), once asked for
 };

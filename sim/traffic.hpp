@@ -69,12 +69,15 @@ class TrafficCounter {
   /// By sender and receiver, both hosts [B]; empty unless recorded.
   const std::map<std::pair<int, int>, double>& pairs() const { return pairs_; }
   double total() const { return total_; }
-  /// The first of those that need longest.
-  LinkLoad busiest_link() const {
+  /// The first of those that need longest, at the bandwidths that `bandwidth(link)` says [B/s]. A link that bounds each
+  /// flow alone needs no time for their sum.
+  template <class Bandwidth>
+  LinkLoad busiest_link(Bandwidth bandwidth) const {
     LinkLoad busiest;
-    for (int link = 0; link < engine_.link_count(); ++link)
-      if (const double seconds = on_link_[link] / engine_.link_bandwidth(link); seconds > busiest.seconds)
-        busiest = {link, seconds};
+    for (int link = 0; link < engine_.link_count(); ++link) {
+      if (engine_.link_sharing(link) == LinkSharing::kFatpipe) continue;
+      if (const double seconds = on_link_[link] / bandwidth(link); seconds > busiest.seconds) busiest = {link, seconds};
+    }
     return busiest;
   }
 

@@ -41,6 +41,7 @@ class StepBuilder {
     for (int s = 0; s < plan_.stages(); ++s) note_layers(s, memory[at(s)]);
     if (written_as_one_ > 0) add_local_steps();
     for (step_ = written_as_one_; step_ < round_.steps; ++step_) {
+      graph_.begin_step(step_);
       add_computations();
       add_activations();
       add_updates();
@@ -152,7 +153,7 @@ class StepBuilder {
     }
     const double alike = squares > 0 ? step.longest().value * step.longest().value / squares : 1;
     for (const TaskId task : stage(0).task(step * written_as_one_, {"local steps", ""}))
-      graph_.set_parts(task, std::max(1.0, alike * written_as_one_));
+      graph_.set_parts(task, std::max(1.0, alike * written_as_one_), written_as_one_);
   }
 
   void add_computations() {

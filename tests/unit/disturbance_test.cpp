@@ -7,6 +7,7 @@
 #include <string>
 
 #include "sim/error.hpp"
+#include "tests/support/run_study.hpp"
 #include "tests/support/simulate.hpp"
 
 namespace epocast::disturbance_test {
@@ -196,6 +197,76 @@ TEST_CASE("a link carries less in its windows", "[disturbance]") {
   const GroupId a = longer.add_group("a", {0}), b = longer.add_group("b", {1});
   longer.transfer(a, QueueId::none, {a, b, Bytes(85 * kMB)}, {"send", ""});
   CHECK(run(longer, 1, {}, {{0, {0, 2 * kMs, 4, 10 * kMs}}}).total == Approx(100 * kMs).margin(1e-9));
+}
+
+TEST_CASE("a message waits for its sender, whoever asks for it", "[disturbance]") {
+  // Device 0 asks for 10 MB of device 1's: 10 ms. If 1 stands still until 12 ms, 22; if 0 does, they arrive all the
+  // same.
+  CyclicTaskGraph graph;
+  const GroupId asks = graph.add_group("asks", {0}), has = graph.add_group("has", {1});
+  graph.transfer(asks, QueueId::none, {has, asks, Bytes(10 * kMB)}, {"reply", ""});
+  const auto end = [&](DeviceId still) {
+    return interval(graph, run(graph, 1, {{still, {0, 12 * kMs, kNever, 0}}}), "reply").end;
+  };
+  CHECK(end(1) == Approx(22 * kMs).margin(1e-9));
+  CHECK(end(0) == Approx(10 * kMs).margin(1e-9));
+}
+
+TEST_CASE("a collective starts when none of its members stands still", "[disturbance]") {
+  // 8 ms of computing, then three of 10 ms each. Worker 1 is away in [10, 110) ms: the first is under way by then, the
+  // others follow from 110 on.
+  CyclicTaskGraph graph;
+  const GroupId both = graph.add_group("both", {0, 1});
+  const QueueId own = graph.add_queue("own", both, QueueRole::compute, Discipline::program_order);
+  const QueueId wire = graph.add_queue("wire", both, QueueRole::communication, Discipline::program_order);
+  TaskId last = graph.compute(own, Seconds(8 * kMs), {"work", ""});
+  for (const char* name : {"first", "second", "third"}) {
+    const TaskId sum =
+        graph.collective(wire, {.group = both, .bytes = Bytes(1), .measured = Seconds(10 * kMs)}, {name, ""});
+    graph.after(last, sum);
+    last = sum;
+  }
+  const auto result = run(graph, 1, {{1, {10 * kMs, 110 * kMs, kNever, 0}}});
+  CHECK(interval(graph, result, "first").end == Approx(18 * kMs).margin(1e-12));
+  CHECK(result.total == Approx(130 * kMs).margin(1e-12));
+  // One of the two is always away.
+  const SlowWindow even{0, 1, kNever, 2}, odd{1, 2, kNever, 2};
+  CHECK_THROWS_WITH(run(graph, 1, {{0, even}, {1, odd}}),
+                    Catch::Contains("stand still in turn, and never work at once"));
+}
+
+TEST_CASE("a slow link is as busy as what it carries keeps it", "[disturbance]") {
+  // 10 MB at a quarter of 1 GB/s keep worker 1's link busy all the time; a quarter of it those of worker 0.
+  CyclicTaskGraph graph;
+  const GroupId from = graph.add_group("from", {0}), to = graph.add_group("to", {1});
+  graph.transfer(from, QueueId::none, {from, to, Bytes(10 * kMB)}, {"send", ""});
+  for (const bool exact : {true, false}) {
+    const auto result = run(graph, 3, {}, {{1, {.factor = 4}}}, exact);
+    CHECK(result.metrics.max_link_utilization == Approx(1));
+    CHECK_THAT(result.metrics.busiest_link, Catch::Contains("link_1_DOWN"));
+  }
+  // Half pace for 1 ms of every 2 is 3/4: 15 MB in 20 ms.
+  CyclicTaskGraph longer;
+  const GroupId a = longer.add_group("a", {0}), b = longer.add_group("b", {1});
+  longer.transfer(a, QueueId::none, {a, b, Bytes(15 * kMB)}, {"send", ""});
+  const auto often = run(longer, 1, {}, {{1, {0, 1 * kMs, 2, 2 * kMs}}});
+  CHECK(often.total == Approx(20 * kMs).margin(1e-9));
+  CHECK(often.metrics.max_link_utilization == Approx(1));
+}
+
+TEST_CASE("slow links are a worker's own and its node's card, whoever else is there", "[disturbance]") {
+  // A ring of two sends 100 MB each way over cards of 1 GB/s: 0.1 s, and 0.2 if those of one node carry half.
+  for (const int per_node : {1, 2})
+    for (const int slowdown : {1, 2}) {
+      const ScenarioResult result = testing::run_study(fmt::format(
+          "study: cards\nplatform: {{cluster: lab, nodes: 2, devices: {{kind: v100_sxm2_16gb, per_node: {}}}, "
+          "inside: {{rate: 10 GB/s, latency: 0 us}}, cards: {{per_node: 1, rate: 1 GB/s, latency: 0 us}}}}\n"
+          "workers: {{hosts: [gpu-0-0, gpu-1-0]}}\ndataset: {{samples: 100}}\nstack: ideal\n"
+          "collective: {{algorithm: ring}}\nstrategy: {{name: collective_benchmark, bytes: 100 MB}}\n"
+          "degraded_links: [{{worker: 0, slowdown: {}}}]\n",
+          per_node, slowdown));
+      CHECK(result.iteration_s == Approx(0.1 * slowdown));
+    }
 }
 
 }  // namespace epocast::disturbance_test

@@ -125,6 +125,38 @@ TEST_CASE("bytes move no faster than processors move them") {
   }
 }
 
+TEST_CASE("the bound counts what processors need to move bytes") {
+  // 2 GB at 4.75 s a GB are 9.5 s of a processor, 10 s at 95 %: 1 s of A and as much are longer than A and B, 5 s.
+  const Trial trial(std::nullopt);
+  for (const ExecutionResult& result : trial.run({.costs = {.processor_time = 4.75e-9}})) {
+    REQUIRE(result.bound);
+    CHECK(result.bound->seconds == Approx(11));
+  }
+}
+
+TEST_CASE("a message takes as much of a processor however long it waits for links, and two at once both do") {
+  // At 0.25 s a GB and 1 GB/s. A 0..1, then messages of 1 GB, of which each takes 0.25 s from B of 4 s: one that shares
+  // its receiver's link with another and takes 2 s, or two in opposite directions, 1 s.
+  for (const bool opposite : {false, true}) {
+    CyclicTaskGraph graph;
+    const GroupId own = graph.add_group("own", {0}), other = graph.add_group("other", {1});
+    const GroupId last = graph.add_group("last", {2});
+    const QueueId compute = graph.add_queue("compute", own, QueueRole::compute, Discipline::program_order);
+    const TaskId a = graph.compute(compute, Seconds(1), {"A", ""});
+    graph.compute(compute, Seconds(4), {"B", ""});
+    const GroupId to = opposite ? other : last;
+    const TaskId out = graph.transfer(own, QueueId::none, {own, to, Bytes(1e9)}, {"out", ""});
+    const TaskId beside =
+        graph.transfer(other, QueueId::none, {other, opposite ? own : last, Bytes(1e9)}, {"beside", ""});
+    for (const TaskId message : {out, beside}) graph.after(a, message);
+    const testing::Star star(3, 1e9, 0);
+    const ExecutionResult result = testing::simulate(
+        star.cluster(), graph, {.exact = true, .costs = {.processor_time = 0.25e-9}, .record_timeline = true});
+    CHECK(interval(graph, result, "out").end == Approx(opposite ? 2 : 3));
+    CHECK(interval(graph, result, "B").end == Approx(opposite ? 5.5 : 5.25));
+  }
+}
+
 TEST_CASE("a message of a collective waits for its receiver's notice") {
   // A ring of 2 sums 1 GB in two messages of half a second, one after the other, each a latency of 0.1 s after both
   // ranks are ready, and a second one with a handshake: 1.2 and 1.4 s after A.

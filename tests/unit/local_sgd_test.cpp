@@ -94,4 +94,16 @@ TEST_CASE("under noise, steps of a longer period take no longer", "[local_sgd][n
   }
 }
 
+TEST_CASE("noise per step is drawn for each local step", "[local_sgd][noise]") {
+  // As above, but steps vary by 0.5 * 103 ms, all of their layers together.
+  const testing::Star star(2, 1e15, 1e-9);
+  for (const int period : {1, 2, 100}) {
+    const ExecutionResult result = testing::simulate(
+        star.cluster(), compile(star.cluster(), period).graph,
+        {.iterations = 1'000'000, .noise = {.compute_cv = 0.5, .scope = NoiseScope::step}, .sample_iterations = 2000});
+    const double waiting = 0.5 * 103 / std::sqrt(3.14159265 * period);  // ms a step
+    CHECK(result.iteration / period / testing::kMs == Approx(103 + waiting).margin(5 / std::sqrt(period)));
+  }
+}
+
 }  // namespace epocast::local_sgd_test

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "sim/execution.hpp"
 #include "tests/support/mean.hpp"
+#include "tests/support/simulate.hpp"
 
 namespace epocast::noise_test {
 
@@ -128,6 +130,32 @@ TEST_CASE("noise per step is the same for all of a rank's tasks", "[noise]") {
   CHECK(noise.factor(1, 4, 7) == noise.factor(9, 4, 7));
   CHECK(noise.factor(1, 4, 7) != noise.factor(1, 5, 7));
   CHECK(noise.factor(1, 4, 7) != noise.factor(1, 4, 8));
+}
+
+TEST_CASE("noise per step: each device has factors of its own, whatever group it is in", "[noise]") {
+  // Groups of one device each; and two of the same, whose computations are slow together.
+  CyclicTaskGraph graph;
+  const std::vector<std::pair<const char*, DeviceId>> groups{{"a", 0}, {"b", 1}, {"c", 0}};
+  for (const auto& [name, device] : groups)
+    graph.compute(graph.add_queue(name, graph.add_group(name, {device}), QueueRole::compute, Discipline::program_order),
+                  Seconds(1), {name, ""});
+  const auto trace = NoiseTrace::from({1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13});
+  const testing::Star star(2, 1e9, 0);
+  for (const NoiseModel& noise : {NoiseModel{.compute_cv = 0.3, .scope = NoiseScope::step},
+                                  NoiseModel{.compute_cv = trace->cv, .kind = NoiseKind::trace, .trace = trace}}) {
+    const ExecutionResult result =
+        testing::simulate(star.cluster(), graph, {.exact = true, .noise = noise, .record_timeline = true});
+    const auto end = [&](const char* name) { return testing::interval(graph, result, name).end; };
+    CHECK(end("a") != end("b"));
+    CHECK(end("a") == end("c"));
+  }
+}
+
+TEST_CASE("several steps of a trace are the mean of their factors", "[noise]") {
+  const auto trace = NoiseTrace::from({2, 4, 6});
+  const NoiseModel noise{.compute_cv = trace->cv, .kind = NoiseKind::trace, .trace = trace};
+  CHECK(noise.mean_factor(0, 5, 3) == Approx(1));
+  CHECK(noise.mean_factor(0, 5, 7) == Approx((6 + noise.factor(0, 0, 5)) / 7));
 }
 
 }  // namespace epocast::noise_test

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include <numeric>
+#include <string>
 
 #include "sim/result_check.hpp"
 #include "tests/support/simulate.hpp"
@@ -89,6 +90,52 @@ TEST_CASE("a collective that is not simulated beside other traffic makes the res
     CHECK(right.doubts.empty());
     CHECK(right.exact);
   }
+}
+
+TEST_CASE("a link that bounds each flow alone is never too busy", "[result]") {
+  // Two flows of 1 GB over a backbone on which each may have 1 GB/s: 1 s.
+  const testing::TemporaryPlatform platform(R"(<?xml version="1.0"?>
+<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
+<platform version="4.1">
+  <zone id="test_backbone" routing="Full">
+    <prop id="epocast.device_model" value="synthetic"/>
+    <prop id="epocast.memory" value="16 GB"/>
+    <prop id="epocast.memory_bandwidth" value="500 GB/s"/>
+    <cluster id="c" prefix="d" radical="0-3" suffix="" speed="1Tf" bw="2GBps" lat="0us"
+             sharing_policy="SPLITDUPLEX" bb_bw="1GBps" bb_lat="0us" bb_sharing_policy="FATPIPE"/>
+  </zone>
+</platform>
+)");
+  CyclicTaskGraph graph;
+  const GroupId from = graph.add_group("from", {0, 1}), to = graph.add_group("to", {2, 3});
+  graph.transfer(from, QueueId::none, {from, to, Bytes(1e9)}, {"send", ""});
+  const ExecutionResult result = simulate(platform.cluster(), graph, {.iterations = 10});
+  CHECK(result.iteration == Approx(1));
+  CHECK(result.metrics.max_link_utilization == Approx(0.5));
+  CHECK(result.doubts.empty());
+}
+
+TEST_CASE("a run that ends before it is steady is exact, and no faster than its bound", "[result]") {
+  // Work of 2 s an iteration beside a chain of twenty tasks of 1 s, each on a queue of its own: iteration k ends at
+  // max(19 + k, 2 k) s. The first 19 follow each other by 1 s, and take 38 s.
+  CyclicTaskGraph graph;
+  const GroupId one = graph.add_group("one", {0});
+  const auto queue = [&](const std::string& name) {
+    return graph.add_queue(name, one, QueueRole::compute, Discipline::program_order);
+  };
+  graph.compute(queue("work"), Seconds(2), {"work", ""});
+  for (int k = 0; k < 20; ++k) {
+    const TaskId task = graph.compute(queue("chain " + std::to_string(k)), Seconds(1), {"chain", std::to_string(k)});
+    if (k > 0) graph.after(TaskId(CyclicTaskGraph::index(task) - 1), task);
+  }
+  const testing::Star star(1, 1e9, 0);
+  const ExecutionResult result = simulate(star.cluster(), graph, {.iterations = 19});
+  CHECK(result.total == Approx(38));
+  REQUIRE(result.bound);
+  CHECK(result.bound->seconds == Approx(2));
+  CHECK(result.iteration == Approx(2));
+  CHECK(result.doubts.empty());
+  CHECK(result.exact);
 }
 
 }  // namespace epocast::result_check_test
