@@ -99,12 +99,14 @@ void read_noise_trace(const ConfigNode& noise, NoiseModel& model) {
   model.trace = read_trace(noise.at("trace"));
   if (!noise.has("compute_cv")) model.compute_cv = model.trace->cv;
   const double least = *std::min_element(model.trace->factors.begin(), model.trace->factors.end());
-  for (const auto& [key, cv] : {std::pair{"compute_cv", model.compute_cv}, {"transfer_cv", model.transfer_cv}})
+  for (const auto& [key, cv] : {std::pair{"compute_cv", model.compute_cv}, {"transfer_cv", model.transfer_cv}}) {
+    if (model.trace->cv == 0 && cv > 0)
+      throw noise.at(key).error("all factors of the trace are equal, and no scale makes them vary; use another trace");
     if (model.trace->cv > 0 && 1 + (least - 1) * cv / model.trace->cv <= 0)
       throw noise.at(key).error(
           fmt::format("scaled to this, the trace would have times below 0; use less than {:.3g}, its own is {:.3g}",
                       model.trace->cv / (1 - least), model.trace->cv));
-  if (model.trace->cv == 0) model.compute_cv = model.transfer_cv = 0;  // always the same
+  }
 }
 
 std::vector<std::uint64_t> read_seeds(const ConfigNode& noise, std::uint64_t first) {

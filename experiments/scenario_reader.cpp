@@ -144,14 +144,14 @@ std::optional<BatchSetting> read_batch_key(const ConfigNode& map, const std::str
 
 BatchSetting read_batch(const ConfigNode& batch) {
   if (!batch.is_map()) throw batch.error("write `batch: {per_worker: 32}` or `batch: {global: 256}`");
-  const auto found = read_batch_key(batch, "");
+  auto found = read_batch_key(batch, "");
+  const std::optional<Spare> spare = batch.has("spare") ? std::optional(read_spare(batch.at("spare"))) : std::nullopt;
   if (!found) {
     batch.check_all_read();  // a misspelt key says more than a missing one
     throw batch.error("give per_worker or global, as in `batch: {per_worker: 32}`");
   }
-  BatchSetting out = *found;
-  if (batch.has("spare")) out.spare = read_spare(batch.at("spare"));
-  return out;
+  found->spare = spare;
+  return *found;
 }
 
 PhaseSettings make_phase(const std::vector<DeviceId>& workers, const BatchSetting& batch, const Strategy& strategy,

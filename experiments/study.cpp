@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "experiments/default_strategy.hpp"
@@ -28,8 +29,7 @@ ConfigNode spelled_out(const ConfigNode& config, const std::string& map, const s
   return name.is_scalar() ? config.without(map).with(map + "." + name_key, name) : config;
 }
 
-/// Sets a key of a scenario. `batch.global`, `batch.per_replica` and `batch.per_worker` say the same thing: setting one
-/// drops the others.
+/// Sets a key of a scenario. One size of the batch drops the others.
 ConfigNode set(const ConfigNode& config, const std::string& key, const ConfigNode& value) {
   if (key.starts_with("strategy.") && key != "strategy.name")
     return spelled_out(config, "strategy", "name", value, kDefaultStrategy).with(key, value);
@@ -38,38 +38,52 @@ ConfigNode set(const ConfigNode& config, const std::string& key, const ConfigNod
   if (key.starts_with("compute.")) return spelled_out(config, "compute", "cost_model", value, nullptr).with(key, value);
   if (key.starts_with("batch.") && config.has("batch") && config.at("batch").is_map()) {
     ConfigNode batch = config.at("batch");
-    for (const char* other : {"per_worker", "per_replica", "global"}) batch = batch.without(other);
+    for (const std::string& other : batch.keys())
+      if (replace_each_other("batch." + other, key)) batch = batch.without(other);
     return config.with("batch", batch).with(key, value);
   }
   return config.with(key, value);
 }
 
-/// Whether setting `key` makes an axis over `axis` pointless: it is the same key, one inside it, or the other way to
-/// give the batch size.
+/// Whether setting `key` makes an axis over `axis` pointless: it is the same key, one inside it, or another size of
+/// the batch.
 bool overrules(const std::string& key, const std::string& axis) {
-  const bool same_batch = key.starts_with("batch.") && axis.starts_with("batch.");
-  return axis == key || axis.starts_with(key + ".") || same_batch;
+  return axis == key || axis.starts_with(key + ".") || replace_each_other(axis, key);
 }
 
+using Settings = std::vector<std::pair<std::string, ConfigNode>>;
+
 /// The study's axes as the command line changes them: `--set sweep.KEY=[..]` gives an axis new values or adds one,
-/// `--set KEY=value` removes it. Adds to `notes` what is removed though it has another name.
-SweepPlan read_axes(const ConfigNode& root, const std::vector<Override>& overrides, std::vector<std::string>& notes) {
+/// `--set KEY=value` removes it. Adds to `settings` what is set in all scenarios, to `notes` which axes are removed
+/// though they have another name. What is said later holds.
+SweepPlan read_axes(const ConfigNode& root, const std::vector<Override>& overrides, Settings& settings,
+                    std::vector<std::string>& notes) {
   SweepPlan plan;
   if (root.has("sweep")) plan = read_sweep(root.at("sweep"));
   for (const Override& o : overrides) {
-    if (o.key.starts_with("sweep.")) {
-      set_axis(plan, o.key.substr(6), ConfigNode::load_text(o.value, "--set " + o.key));
-      continue;
-    }
+    if (o.key == "sweep") continue;  // the root has it
+    const ConfigNode value = ConfigNode::load_text(o.value, "--set " + o.key);
+    const bool is_axis = o.key.starts_with("sweep.");
+    const std::string key = is_axis ? o.key.substr(6) : o.key;
     for (AxisTie& tie : plan.ties)
       std::erase_if(tie, [&](const SweepAxis& axis) {
-        const bool drops = overrules(o.key, axis.key);
-        if (drops && axis.key != o.key)
+        const bool drops = is_axis ? replace_each_other(axis.key, key) : overrules(key, axis.key);
+        if (drops && axis.key != key)
           notes.push_back(
               fmt::format("--set {} replaces what the axis {} would change: the axis is dropped", o.key, axis.key));
         return drops;
       });
     std::erase_if(plan.ties, [](const AxisTie& tie) { return tie.empty(); });
+    if (!is_axis) {
+      settings.emplace_back(key, value);
+      continue;
+    }
+    set_axis(plan, key, value);
+    for (const AxisTie& tie : plan.ties)
+      for (const SweepAxis& axis : tie)
+        std::erase_if(settings, [&](const auto& setting) {
+          return setting.first == axis.key || replace_each_other(setting.first, axis.key);
+        });
   }
   return plan;
 }
@@ -95,31 +109,47 @@ void check_size(const ConfigNode& root, const SweepPlan& plan) {
 /// The rules by which combinations are left out, ready to be asked.
 class KeepRules {
  public:
-  KeepRules(const ConfigNode& root, const SweepPlan& plan) : rules_(plan.rules), left_out_(plan.rules.size()) {
+  /// `settings`: of all scenarios.
+  KeepRules(const ConfigNode& root, const SweepPlan& plan, const Settings& settings)
+      : rules_(plan.rules), left_out_(plan.rules.size()) {
     if (rules_.empty()) return;
+    std::map<std::string, std::string> fixed;
+    add_scalars(root, "", fixed);
     for (const AxisTie& tie : plan.ties)
-      for (const SweepAxis& axis : tie) names_.push_back(axis.key);
-    std::vector<std::string> paths, values;
-    add_scalars(root, "", paths, values);
-    for (std::size_t p = 0; p < paths.size(); ++p) {
-      if (std::find(names_.begin(), names_.end(), paths[p]) != names_.end()) continue;
-      names_.push_back(paths[p]);
-      fixed_.push_back(values[p]);
+      for (const SweepAxis& axis : tie)  // what is inside a key that varies is there in no scenario, or in some
+        std::erase_if(fixed, [&](const auto& f) { return (f.first + ".").starts_with(axis.key + "."); });
+    for (const auto& setting : settings) {
+      std::erase_if(fixed, [&](const auto& f) { return overrules(setting.first, f.first); });
+      add_scalars(setting.second, setting.first, fixed);
+    }
+    std::vector<std::string> names;
+    for (std::size_t t = 0; t < plan.ties.size(); ++t)
+      for (const SweepAxis& axis : plan.ties[t]) {
+        names.push_back(axis.key);
+        fixed.erase(axis.key);
+        tie_.push_back(t);
+        values_.emplace_back();
+        for (const ConfigNode& value : axis.values)
+          values_.back().push_back(value.is_scalar() ? value.as_string() : axis_label(value));
+      }
+    for (const auto& [name, value] : fixed) {
+      names.push_back(name);
+      values_.push_back({value});
     }
     for (const KeepRule& rule : rules_) {
       try {
-        conditions_.emplace_back(rule.condition, names_);
+        conditions_.emplace_back(rule.condition, names, values_);
       } catch (const ConfigError& problem) {
         throw rule.place.error(problem.what());
       }
     }
   }
 
-  bool keep(const Scenario& scenario) {
+  /// `at`: which value of each tie.
+  bool keep(const std::vector<std::size_t>& at) {
     if (rules_.empty()) return true;
     std::vector<std::string> values;
-    for (const auto& [axis, label] : scenario.axes) values.push_back(label);
-    values.insert(values.end(), fixed_.begin(), fixed_.end());
+    for (std::size_t n = 0; n < values_.size(); ++n) values.push_back(values_[n][n < tie_.size() ? at[tie_[n]] : 0]);
     for (std::size_t r = 0; r < rules_.size(); ++r) {
       if (conditions_[r].holds(values)) continue;
       ++left_out_[r];
@@ -139,24 +169,22 @@ class KeepRules {
  private:
   std::vector<KeepRule> rules_;
   std::vector<Condition> conditions_;
-  std::vector<std::string> names_, fixed_;
+  std::vector<std::vector<std::string>> values_;  ///< of each name: one if it does not vary
+  std::vector<std::size_t> tie_;                  ///< of each name that varies; they come first
   std::vector<std::size_t> left_out_;
 };
 
 Study expand(ConfigNode root, const std::vector<Override>& overrides) {
   if (!root.is_map()) throw root.error("a study is a map of keys; see docs/study-format.md");
-  std::vector<std::pair<std::string, ConfigNode>> inside;  // changes of scenarios, as opposed to axes
-  for (const Override& o : overrides) {
+  for (const Override& o : overrides)
     if (o.key == "sweep") root = root.with(o.key, ConfigNode::load_text(o.value, "--set " + o.key));
-    if (o.key != "sweep" && !o.key.starts_with("sweep."))
-      inside.emplace_back(o.key, ConfigNode::load_text(o.value, "--set " + o.key));
-  }
 
   Study study;
   study.name = root.at("study").as_string();
-  const SweepPlan plan = read_axes(root, overrides, study.notes);
+  Settings of_all;
+  const SweepPlan plan = read_axes(root, overrides, of_all, study.notes);
   check_size(root, plan);
-  KeepRules rules(root, plan);
+  KeepRules rules(root, plan, of_all);
   for (const AxisTie& tie : plan.ties)
     for (const SweepAxis& axis : tie) study.axes.push_back(axis.key);
 
@@ -171,9 +199,12 @@ Study expand(ConfigNode root, const std::vector<Override>& overrides) {
         scenario.name += (scenario.name.empty() ? "" : ", ") + axis.key + "=" + scenario.axes.back().second;
         scenario.settings.emplace_back(axis.key, value);
       }
-    scenario.settings.insert(scenario.settings.end(), inside.begin(), inside.end());
+    scenario.settings.insert(scenario.settings.end(), of_all.begin(), of_all.end());
+    // A key replaces all that is inside it, so it is set before that, whatever the order of axes.
+    std::ranges::stable_sort(scenario.settings, {},
+                             [](const auto& setting) { return std::ranges::count(setting.first, '.'); });
     if (!std::exchange(checked, true)) scenario.config();  // throws here what is wrong with all of them
-    if (rules.keep(scenario)) study.scenarios.push_back(std::move(scenario));
+    if (rules.keep(at)) study.scenarios.push_back(std::move(scenario));
     std::size_t t = plan.ties.size();
     while (t > 0 && ++at[t - 1] == plan.ties[t - 1].front().values.size()) at[--t] = 0;
     if (t == 0) break;

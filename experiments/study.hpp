@@ -17,7 +17,7 @@ struct Scenario {
   std::vector<std::pair<std::string, std::string>> axes;  ///< key and value, as columns of the output
   ConfigNode base;                                        ///< the study
   std::vector<std::pair<std::string, ConfigNode>>
-      settings;  ///< key and value, from axes and the command line, in order
+      settings;  ///< key and value, from axes and the command line, as they are applied: in this order
   /// Of a study that names no stack: the one that its strategy is usually run with, see usual_stack.hpp; else `ideal`.
   bool usual_stack = false;
 

@@ -35,11 +35,16 @@ DeviceId Durations::worker(Instance i) const {
   return graph_.device_of(graph_.graph->queue(queue).group, i.rank);
 }
 
+bool Durations::steady(Instance i) const {
+  const QueueId queue = graph_.task(i.task).queue;
+  return queue != QueueId::none && graph_.graph->queue(queue).steady;
+}
+
 double Durations::usual(Instance i) const {
   const DeviceTime& duration = std::get<Compute>(graph_.task(i.task).work).duration;
   double time = (duration.is_same() ? duration.longest() : duration.on(worker(i))).value;
   if (time == 0) return 0;
-  if (!options_.slowdown.empty()) time *= options_.slowdown[CyclicTaskGraph::index(worker(i))];
+  if (!options_.slowdown.empty() && !steady(i)) time *= options_.slowdown[CyclicTaskGraph::index(worker(i))];
   const QueueId queue = graph_.task(i.task).queue;
   if (queue == QueueId::none) return time;
   const auto& shared = graph_.graph->queue(queue).slowdown;
@@ -73,14 +78,14 @@ double Durations::step_factor(Instance i, std::int64_t iteration) const {
 }
 
 double Durations::end_of(Instance i, double now, double work) const {
-  if (options_.slow_devices.empty()) return now + work;
+  if (options_.slow_devices.empty() || steady(i)) return now + work;
   const DeviceId device = worker(i);
   if (pace_.steady(device)) return now + work;
   return now + (pace_.end_of(device, training_time(now), work) - training_time(now));
 }
 
 double Durations::work_between(Instance i, double from, double until) const {
-  if (options_.slow_devices.empty()) return until - from;
+  if (options_.slow_devices.empty() || steady(i)) return until - from;
   return pace_.work_between(worker(i), training_time(from), training_time(until));
 }
 
@@ -120,11 +125,6 @@ double Durations::effective_bytes(Instance i, std::int64_t iteration, Bytes byte
                                         : noise.transfer_factor(i.task, i.rank, iteration));
 }
 
-double Durations::stopped(DeviceId device) const {
-  double since = std::numeric_limits<double>::infinity();
-  for (const auto& [slow, window] : options_.slow_devices)
-    if (slow == device && std::isinf(window.factor) && std::isinf(window.until)) since = std::min(since, window.from);
-  return std::max(0.0, since - elapsed_);
-}
+double Durations::stopped(DeviceId device) const { return std::max(0.0, pace_.halts(device) - elapsed_); }
 
 }  // namespace epocast

@@ -51,6 +51,8 @@ class Durations {
   void for_each_sender(Instance i, Visit visit) const;
   double resumes(DeviceId device, double now) const;
   double training_time(double now) const { return now - start_ + elapsed_; }
+  /// Whether its queue does not care what becomes of the device.
+  bool steady(Instance i) const;
 
   const CompiledGraph& graph_;
   const ExecutionOptions& options_;

@@ -1,5 +1,6 @@
 #include "sim/noise.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -41,7 +42,9 @@ double gamma(double cv, std::uint64_t key) {
 std::shared_ptr<const NoiseTrace> NoiseTrace::from(std::vector<double> values) {
   NoiseTrace trace{std::move(values), 0};
   const auto n = static_cast<double>(trace.factors.size());
-  const double mean = std::accumulate(trace.factors.begin(), trace.factors.end(), 0.0) / n;
+  const auto [least, most] = std::minmax_element(trace.factors.begin(), trace.factors.end());
+  // Equal factors do not vary, not even by what their sum is rounded.
+  const double mean = *least == *most ? *least : std::accumulate(trace.factors.begin(), trace.factors.end(), 0.0) / n;
   double square = 0;
   for (double& f : trace.factors) {
     f /= mean;

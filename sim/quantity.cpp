@@ -230,6 +230,38 @@ double parse_quantity(std::string_view text, const std::string& noun, const std:
   }
   return parse(dimension, text);
 }
+
+const std::vector<UnitFactor>& power_units() {
+  static const std::vector<UnitFactor> units{{"W", 1}, {"kW", 1e3}, {"MW", 1e6}};
+  return units;
+}
+
+const std::vector<UnitFactor>& emission_units() {
+  static const std::vector<UnitFactor> units{{"g/kWh", 1}, {"kg/kWh", 1e3}, {"kg/MWh", 1}};
+  return units;
+}
+
+std::optional<AnyQuantity> any_quantity(std::string_view text) {
+  const std::string_view whole = trim(text);
+  double number = 0;
+  const auto [end, status] = std::from_chars(whole.data(), whole.data() + whole.size(), number);
+  if (status != std::errc() || !std::isfinite(number)) return std::nullopt;
+  const std::string_view rest(end, whole.data() + whole.size()), unit = trim(rest);
+  if (unit.empty()) return std::nullopt;
+  for (const Dimension* dimension :
+       {&time_dimension(), &data_dimension(), &data_rate_dimension(), &flop_dimension(), &flop_rate_dimension()})
+    if (const Unit* found = find_unit(*dimension, unit))
+      return AnyQuantity{dimension->noun, number * found->multiply / found->divide};
+  for (const auto& [noun, units] : {std::pair("a power", &power_units()), {"emitted CO2", &emission_units()}})
+    if (const auto found = std::ranges::find(*units, unit, &UnitFactor::name); found != units->end())
+      return AnyQuantity{noun, number * found->factor};
+  const auto first = static_cast<unsigned char>(unit.front());
+  const bool is_word = std::isalpha(first) != 0, is_symbol = unit.front() == '$' || first >= 0x80;
+  const bool plain = unit.find_first_of("0123456789,_.") == std::string_view::npos;
+  if (!plain || !(is_symbol || (is_word && rest.front() == ' '))) return std::nullopt;
+  return AnyQuantity{"a number of " + std::string(unit), number};
+}
+
 BytesPerSecond parse_bytes_per_second(std::string_view text) {
   return BytesPerSecond(parse(data_rate_dimension(), text));
 }

@@ -31,6 +31,11 @@ int report(const ReportArguments& arguments) {
   const ReportData data = read_report_data({arguments.files.begin(), arguments.files.end()});
   const std::string page = report_page(data, question, "epocast " + program_version());
   write_file(arguments.write, page);
+  if (!data.no_currency.empty())
+    print_note(
+        fmt::format("{} {} not say in which currency costs are: {}; stores of `sweep` do",
+                    fmt::join(data.no_currency, " and "), data.no_currency.size() == 1 ? "does" : "do",
+                    data.costs_apart ? "those of several files are not compared" : "all are taken to be in one"));
   if (!has_report_script()) print_note("interactive figures need npm when epocast is built; this page has plain ones");
   std::cout << fmt::format("{}: {}, {}\n", arguments.write, counted(data.rows.size(), "scenario"),
                            to_string(Bytes(static_cast<double>(page.size()))));

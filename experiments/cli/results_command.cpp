@@ -112,6 +112,12 @@ std::vector<ScenarioResult> results_of(const std::vector<StoredRow>& rows) {
   return out;
 }
 
+/// The columns that were asked for. The store knows them, whether or not a row meets the condition.
+std::vector<std::string> columns_asked_for(const ResultsArguments& arguments, ResultStore& store) {
+  if (arguments.columns.empty()) return {};
+  return chosen_columns(arguments.columns, axis_names(results_of(store.rows(arguments.run, ""))));
+}
+
 /// Differences for programs: values as they are, with all digits.
 void write_differences(const std::vector<Difference>& differences, OutputFormat format) {
   using nlohmann::ordered_json;
@@ -168,8 +174,7 @@ int compare_with(const ResultsArguments& arguments, ResultStore& store, OutputFo
   const std::vector<StoredRow> after = store.rows(arguments.run, arguments.where);
   std::vector<Difference> differences = compare(before, after, rules);
   // What is worse, gone or fails is told whatever columns were asked for.
-  if (const std::vector<std::string> columns = chosen_columns(arguments.columns, axis_names(results_of(after)));
-      !columns.empty())
+  if (const std::vector<std::string> columns = columns_asked_for(arguments, store); !columns.empty())
     std::erase_if(differences, [&](const Difference& d) {
       return !d.worse && d.column != "row" && d.column != "error" &&
              std::ranges::find(columns, d.column) == columns.end();
@@ -194,7 +199,7 @@ int list_results(const ResultsArguments& arguments) {
   if (!arguments.against.empty()) return compare_with(arguments, store, format);
   if (!arguments.fail_on.empty()) throw ConfigError("--fail-on compares: name what with, as in --against old.sqlite");
   const std::vector<ScenarioResult> results = results_of(store.rows(arguments.run, arguments.where));
-  write_results(std::cout, results, format, chosen_columns(arguments.columns, axis_names(results)));
+  write_results(std::cout, results, format, columns_asked_for(arguments, store));
   return kDone;
 }
 

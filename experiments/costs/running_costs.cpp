@@ -30,9 +30,7 @@ double read_quantity(const ConfigNode& node, const std::string& noun, const std:
   return value;
 }
 
-double read_power(const ConfigNode& node) {
-  return read_quantity(node, "a power", {{"W", 1}, {"kW", 1e3}, {"MW", 1e6}}, Range{0, 1e9});
-}
+double read_power(const ConfigNode& node) { return read_quantity(node, "a power", power_units(), Range{0, 1e9}); }
 
 /// `700 W`, or `{idle: 90 W, busy: 700 W}`.
 PowerDraw read_draw(const ConfigNode& node) {
@@ -74,9 +72,9 @@ PowerSetting read_power_setting(const ConfigNode& node) {
   if (node.has("node")) power.node = read_draw(node.at("node"));
   power.overhead = node.get("overhead", 1.0, Range{1, 10});
   if (node.has("intensity"))
-    power.intensity = read_quantity(node.at("intensity"), "a mass of CO2 for an energy",
-                                    {{"g/kWh", 1}, {"kg/kWh", 1e3}, {"kg/MWh", 1}}, Range{0, 1e5}) /
-                      1e3 / (kHour * 1e3);
+    power.intensity =
+        read_quantity(node.at("intensity"), "a mass of CO2 for an energy", emission_units(), Range{0, 1e5}) / 1e3 /
+        (kHour * 1e3);
   return power;
 }
 

@@ -211,6 +211,25 @@ void read_csv(const std::string& file, const std::string& text, ReportData& data
   }
 }
 
+/// Rows in CSV and JSON do not say in which currency their costs are. Those of several files are not compared then.
+void set_costs_apart(ReportData& data) {
+  std::vector<std::string> files;
+  for (const ReportRow& row : data.rows) {
+    const ReportStudy& study = data.studies[row.study];
+    if (!row.values.contains("cost") || !row.values["cost"].is_number()) continue;
+    add_name(files, study.source);
+    if (!study.run) add_name(data.no_currency, study.source);
+  }
+  data.costs_apart = files.size() > 1 && !data.no_currency.empty();
+  if (!data.costs_apart) return;
+  for (ReportRow& row : data.rows) {
+    ordered_json values = ordered_json::object();
+    for (const auto& [name, value] : row.values.items())
+      values[name == "cost" ? "cost (" + data.studies[row.study].source + ")" : name] = value;
+    row.values = std::move(values);
+  }
+}
+
 }  // namespace
 
 void read_report_text(const std::string& text, const std::string& file, ReportData& data) {
@@ -237,6 +256,7 @@ ReportData read_report_data(const std::vector<std::filesystem::path>& files) {
     else
       read_report_text(text, file.string(), data);
   }
+  set_costs_apart(data);
   return data;
 }
 

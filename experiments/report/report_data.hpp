@@ -68,6 +68,8 @@ struct ReportData {
   std::vector<ReportTimeline> timelines;
   std::vector<ReportPasses> passes;
   std::vector<ReportDetails> details;
+  std::vector<std::string> no_currency = {};  ///< files with costs that do not say in what
+  bool costs_apart = false;  ///< costs may be in several currencies: each file has a column for its own
 };
 
 /// Reads stores, results in CSV, JSON and JSON lines, and files of `run --trace`, `run --details` and `trace --memory`,

@@ -1,5 +1,7 @@
 #include "experiments/report/report_question.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "experiments/report/report_columns.hpp"
@@ -31,6 +33,12 @@ std::string objective_column(Objective objective) {
 }
 
 Objective chosen_objective(const ReportData& data, const ReportQuestion& question) {
+  if (data.costs_apart && (question.budget || question.objective == Objective::cost))
+    throw ConfigError(
+        fmt::format("{}: costs of several files cannot be compared, as {} {} not say in which currency; "
+                    "give stores of `sweep`, which do, or one file",
+                    question.budget ? "--budget" : "--minimise cost", fmt::join(data.no_currency, " and "),
+                    data.no_currency.size() == 1 ? "does" : "do"));
   if (question.budget && !has_any(data, "cost"))
     throw ConfigError("--budget: no result has column 'cost'; give the studies a price block, or leave it out");
   if (!question.objective) return has_any(data, "cost") ? Objective::cost : Objective::time;

@@ -22,10 +22,13 @@ std::string condition_problem(const std::string& problem, const std::vector<std:
 /// A condition that is asked for many times.
 class Condition {
  public:
-  /// Throws ConfigError for what is no condition over these names.
-  Condition(const std::string& text, const std::vector<std::string>& names);
+  /// `values`: what each of the names may be, as far as it is known. Throws ConfigError for what is no condition over
+  /// these names, and for one that compares a quantity with a number, or with a quantity of another kind.
+  Condition(const std::string& text, const std::vector<std::string>& names,
+            const std::vector<std::vector<std::string>>& values = {});
 
-  /// Whether it holds for these values, in the order of the names: numbers where they look like numbers, else texts.
+  /// Whether it holds for these values, in the order of the names: numbers where they look like numbers, else texts;
+  /// texts that are quantities compare by their value.
   bool holds(const std::vector<std::string>& values);
 
  private:

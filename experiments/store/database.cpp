@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 
 #include "sim/error.hpp"
+#include "sim/quantity_unit.hpp"
 
 namespace epocast {
 namespace {
@@ -23,6 +25,17 @@ int allow_reading(void* /*unused*/, int action, const char* /*table*/, const cha
       "lower", "max", "min",      "nullif", "round", "substr", "sum",   "total", "trim",         "typeof", "upper",
       "->",    "->>", "floor",    "ceil",   "sqrt",  "ln",     "log10", "log2",  "pow",          "exp"};
   return std::ranges::find(kPlain, std::string_view(detail)) != std::end(kPlain) ? SQLITE_OK : SQLITE_DENY;
+}
+
+/// The order of texts in the collation `quantity`: one order of all, as an index of SQLite's wants it.
+int compare_quantities(void* /*unused*/, int size_a, const void* text_a, int size_b, const void* text_b) {
+  const std::string_view a(static_cast<const char*>(text_a), static_cast<std::size_t>(size_a));
+  const std::string_view b(static_cast<const char*>(text_b), static_cast<std::size_t>(size_b));
+  const std::optional<AnyQuantity> left = any_quantity(a), right = any_quantity(b);
+  if (left.has_value() != right.has_value()) return left ? -1 : 1;
+  if (!left) return a.compare(b);
+  if (const int kinds = left->kind.compare(right->kind); kinds != 0) return kinds;
+  return left->value < right->value ? -1 : left->value > right->value ? 1 : 0;
 }
 
 }  // namespace
@@ -48,6 +61,7 @@ Database::Database(const std::filesystem::path& file, Access access) : file_(fil
   sqlite3_busy_timeout(handle_, kPatience);
   sqlite3_db_config(handle_, SQLITE_DBCONFIG_DQS_DML, 0, nullptr);  // "x" is a name, never a text
   sqlite3_db_config(handle_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_create_collation(handle_, "quantity", SQLITE_UTF8, nullptr, compare_quantities);
   if (access == Access::read) sqlite3_exec(handle_, "PRAGMA query_only = 1", nullptr, nullptr, nullptr);
 }
 

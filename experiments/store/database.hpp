@@ -13,8 +13,9 @@ struct sqlite3_stmt;
 
 namespace epocast {
 
-/// A connection to a database. All functions throw ConfigError for what SQLite refuses: a full disk, a file that cannot
-/// be written or is damaged, another process that does not let go.
+/// A connection to a database. The collation `quantity` compares texts that are quantities of one kind by their value,
+/// "4 kB" before "1 MiB"; others as texts, after quantities. All functions throw ConfigError for what SQLite refuses: a
+/// full disk, a file that cannot be written or is damaged, another process that does not let go.
 class Database {
  public:
   enum class Access {

@@ -359,11 +359,13 @@ std::vector<StoredRow> ResultStore::rows(std::int64_t run, const std::string& co
   std::vector<std::string> names{"study", "scenario", "error", "exit_code", "seconds"};
   std::string columns =
       "r.study AS study, r.scenario AS scenario, r.error AS error, r.exit_code AS exit_code, r.seconds AS seconds";
+  std::vector<std::vector<std::string>> values{{}, {}, {}, {"0"}, {"0"}};  // of each name, as far as kinds go
   std::set<std::string> taken(names.begin(), names.end());
-  const auto add = [&](const std::string& name, const std::string& sql) {
+  const auto add = [&](const std::string& name, const std::string& sql, const std::vector<std::string>& may_be) {
     if (!taken.insert(name).second) return;
     names.push_back(name);
-    columns += ", " + sql + " AS " + sql_name(name);
+    values.push_back(may_be);
+    columns += ", " + sql + " COLLATE quantity AS " + sql_name(name);
   };
   const auto path = [](const std::string& name) {
     std::string text = "'$." + sql_name(name) + "'";
@@ -371,23 +373,28 @@ std::vector<StoredRow> ResultStore::rows(std::int64_t run, const std::string& co
   };
   const nlohmann::ordered_json fixed = columns_of(ScenarioResult{});
   for (const auto& [name, value] : fixed.items())
-    add(name, fmt::format("CASE r.columns WHEN '' THEN NULL ELSE json_extract(r.columns, {}) END", path(name)));
-  Statement axes(database_, "SELECT DISTINCT json_extract(a.value, '$[0]') FROM results r, json_each(r.axes) a");
-  while (axes.step()) {
-    const std::string name = axes.text(0);
+    add(name, fmt::format("CASE r.columns WHEN '' THEN NULL ELSE json_extract(r.columns, {}) END", path(name)),
+        value.is_string() || value.is_array() ? std::vector<std::string>{} : std::vector<std::string>{"0"});
+  // Numbers compare as numbers.
+  const std::string axis_value =
+      "CASE WHEN json_valid(json_extract(a.value, '$[1]')) THEN json_extract(json_extract(a.value, '$[1]'), '$') ELSE "
+      "json_extract(a.value, '$[1]') END";
+  std::map<std::string, std::vector<std::string>> axes;
+  Statement met(database_, "SELECT DISTINCT json_extract(a.value, '$[0]'), " + axis_value +
+                               " FROM results r, json_each(r.axes) a");
+  while (met.step()) axes[met.text(0)].push_back(met.text(1));
+  for (const auto& [name, may_be] : axes) {
     std::string quoted;
     for (const char c : name) quoted += c == '\'' ? "''" : std::string(1, c);
-    // Numbers compare as numbers.
     add(name,
-        "(SELECT CASE WHEN json_valid(json_extract(a.value, '$[1]')) THEN json_extract(json_extract(a.value, '$[1]'), "
-        "'$') ELSE json_extract(a.value, '$[1]') END FROM json_each(r.axes) a WHERE json_extract(a.value, '$[0]') = '" +
-            quoted + "')");
+        "(SELECT " + axis_value + " FROM json_each(r.axes) a WHERE json_extract(a.value, '$[0]') = '" + quoted + "')",
+        may_be);
   }
   try {
     const std::string keep = quoted_names(condition, names);
     {
       // The condition by itself first, without tables and without rights: so it is one expression and nothing else.
-      const Condition alone(condition, names);
+      const Condition alone(condition, names, values);
     }
     Statement statement(database_, "SELECT * FROM (SELECT " + std::string(kRowColumns) + ", " + columns + from +
                                        ") WHERE (" + keep + "\n)");
@@ -399,10 +406,18 @@ std::vector<StoredRow> ResultStore::rows(std::int64_t run, const std::string& co
 }
 
 std::size_t ResultStore::merge(ResultStore& from) {
-  std::map<std::string, std::string> mine;
+  std::map<std::string, std::string> mine;  // rows with a result, by key
+  std::map<std::string, std::string> good;  // their keys, by configuration
+  std::set<std::string> dead;               // keys of the others
+  const auto know = [&](const std::string& key, const std::string& config, const std::string& says, Death death) {
+    if (death != Death::none) return void(dead.insert(key));
+    mine.emplace(key, fingerprint(says));
+    good.emplace(config, key);
+  };
   {
-    Statement statement(database_, "SELECT key, columns || error FROM results");
-    while (statement.step()) mine.emplace(statement.text(0), fingerprint(statement.text(1)));
+    Statement statement(database_, "SELECT key, config, columns || error, death FROM results");
+    while (statement.step())
+      know(statement.text(0), statement.text(1), statement.text(2), static_cast<Death>(statement.integer(3)));
   }
   std::size_t added = 0;
   for (const StoredRun& run : from.runs()) {
@@ -411,7 +426,7 @@ std::size_t ResultStore::merge(ResultStore& from) {
       if (own.plan == run.plan && own.study == run.study && own.program == run.program) id = own.id;
     if (id == 0) id = begin_run(run);
     const std::vector<StoredRow> theirs = from.rows(run.id, "");
-    const std::map<std::int64_t, std::string> members = from.members(run.id);
+    const std::map<std::int64_t, std::string> members = from.members(run.id), own_members = this->members(id);
     std::map<std::string, const StoredRow*> by_key;
     for (const StoredRow& row : theirs) by_key.emplace(row.key, &row);
     std::vector<std::pair<std::int64_t, StoredRow>> fresh;
@@ -419,18 +434,24 @@ std::size_t ResultStore::merge(ResultStore& from) {
     for (const auto& [position, key] : members) {
       const auto row = by_key.find(key);
       if (row == by_key.end()) continue;
-      const auto known = mine.find(key);
-      if (known == mine.end()) {
-        fresh.emplace_back(position, *row->second);
-        mine.emplace(key, fingerprint(row->second->columns + row->second->error));
+      const StoredRow& r = *row->second;
+      if (r.death != Death::none && good.contains(r.config)) {  // a result says more than a failure, whichever is newer
+        const auto own = own_members.find(position);
+        if (own == own_members.end() || !mine.contains(own->second)) present.emplace(position, good.at(r.config));
         continue;
       }
-      if (known->second != fingerprint(row->second->columns + row->second->error) && row->second->death == Death::none)
+      const auto known = mine.find(key);
+      if (known != mine.end() && known->second != fingerprint(r.columns + r.error))
         throw ConfigError(Location{from.database_.file().string()}, "",
                           fmt::format("'{}' of study {} has another result in {}, though nothing that it depends on "
                                       "differs; one of the two is not to be trusted",
-                                      row->second->scenario, row->second->study, database_.file().string()));
-      present.emplace(position, key);
+                                      r.scenario, r.study, database_.file().string()));
+      if (known != mine.end() || (r.death != Death::none && dead.contains(key))) {
+        present.emplace(position, key);
+        continue;
+      }
+      fresh.emplace_back(position, r);
+      know(key, r.config, r.columns + r.error, r.death);
     }
     added += fresh.size();
     add(id, fresh);

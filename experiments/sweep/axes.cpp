@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <string_view>
 
 namespace epocast {
 namespace {
 
 constexpr std::size_t kMostValues = 100'000;
+constexpr std::string_view kBatchSizes[] = {"batch.global", "batch.per_replica", "batch.per_worker"};
 
 std::string number_text(double value) {
   return std::abs(value) < 1e15 && value == std::trunc(value) ? fmt::format("{:.0f}", value) : fmt::format("{}", value);
@@ -47,10 +50,6 @@ std::vector<ConfigNode> read_values(const std::string& key, const ConfigNode& va
   return values.items();
 }
 
-void check_key(const std::string& key, const ConfigNode& place) {
-  if (key == "sweep" || key == "study" || key == "schedule") throw place.error("'" + key + "' cannot be swept");
-}
-
 SweepAxis* find_axis(SweepPlan& plan, const std::string& key) {
   for (AxisTie& tie : plan.ties)
     for (SweepAxis& axis : tie)
@@ -58,22 +57,33 @@ SweepAxis* find_axis(SweepPlan& plan, const std::string& key) {
   return nullptr;
 }
 
+/// Adds an axis to the last tie.
+void add_axis(SweepPlan& plan, const std::string& key, const ConfigNode& values) {
+  if (key == "sweep" || key == "study" || key == "schedule") throw values.error("'" + key + "' cannot be swept");
+  for (const AxisTie& tie : plan.ties)
+    for (const SweepAxis& other : tie) {
+      if (other.key == key) throw values.error("'" + key + "' has another axis; a key can have one");
+      if (replace_each_other(other.key, key))
+        throw values.error(
+            fmt::format("'{}' has an axis, too, and one of them would replace the other; leave one out", other.key));
+    }
+  plan.ties.back().push_back({key, read_values(key, values)});
+}
+
 void add_tie(SweepPlan& plan, const ConfigNode& zip) {
   if (!zip.is_map())
     throw zip.error(
         "axes that vary together are a map of lists, as in `zip: {workers: [1, 2], batch.global: [32, 64]}`");
-  AxisTie tie;
+  plan.ties.emplace_back();
+  const AxisTie& tie = plan.ties.back();
   for (const std::string& key : zip.keys()) {
     const ConfigNode values = zip.at(key);
-    check_key(key, values);
-    if (find_axis(plan, key) != nullptr) throw values.error("'" + key + "' has another axis; a key can have one");
-    tie.push_back({key, read_values(key, values)});
+    add_axis(plan, key, values);
     if (tie.back().values.size() != tie.front().values.size())
       throw values.error(fmt::format("has {} values, but {} has {}: axes that vary together have equally many",
                                      tie.back().values.size(), tie.front().key, tie.front().values.size()));
   }
   if (tie.empty()) throw zip.error("is empty");
-  plan.ties.push_back(std::move(tie));
 }
 
 void add_rules(SweepPlan& plan, const ConfigNode& where) {
@@ -89,6 +99,13 @@ void add_rules(SweepPlan& plan, const ConfigNode& where) {
 
 }  // namespace
 
+bool replace_each_other(const std::string& a, const std::string& b) {
+  const auto is_size = [](const std::string& key) {
+    return std::ranges::find(kBatchSizes, key) != std::end(kBatchSizes);
+  };
+  return a != b && is_size(a) && is_size(b);
+}
+
 SweepPlan read_sweep(const ConfigNode& sweep) {
   SweepPlan plan;
   for (const std::string& key : sweep.keys()) {
@@ -100,9 +117,8 @@ SweepPlan read_sweep(const ConfigNode& sweep) {
     } else if (key == "where") {
       add_rules(plan, values);
     } else {
-      check_key(key, values);
-      if (find_axis(plan, key) != nullptr) throw values.error("'" + key + "' has another axis; a key can have one");
-      plan.ties.push_back({{key, read_values(key, values)}});
+      plan.ties.emplace_back();
+      add_axis(plan, key, values);
     }
   }
   return plan;
@@ -110,10 +126,12 @@ SweepPlan read_sweep(const ConfigNode& sweep) {
 
 void set_axis(SweepPlan& plan, const std::string& key, const ConfigNode& values) {
   if (key == "zip") return add_tie(plan, values);
-  if (key == "where") return add_rules(plan, values);
-  check_key(key, values);
-  std::vector<ConfigNode> read = read_values(key, values);
+  if (key == "where") {
+    plan.rules.clear();
+    return add_rules(plan, values);
+  }
   if (SweepAxis* const same = find_axis(plan, key)) {
+    std::vector<ConfigNode> read = read_values(key, values);
     for (const AxisTie& tie : plan.ties)
       if (tie.size() > 1 && read.size() != same->values.size() &&
           std::ranges::any_of(tie, [&](const SweepAxis& axis) { return &axis == same; }))
@@ -122,7 +140,8 @@ void set_axis(SweepPlan& plan, const std::string& key, const ConfigNode& values)
     same->values = std::move(read);
     return;
   }
-  plan.ties.push_back({{key, std::move(read)}});
+  plan.ties.emplace_back();
+  add_axis(plan, key, values);
 }
 
 std::string axis_label(const ConfigNode& value) {
@@ -135,15 +154,13 @@ std::string axis_label(const ConfigNode& value) {
   return settings.empty() ? name : name + "(" + settings + ")";
 }
 
-void add_scalars(const ConfigNode& config, const std::string& path, std::vector<std::string>& names,
-                 std::vector<std::string>& values) {
+void add_scalars(const ConfigNode& config, const std::string& path, std::map<std::string, std::string>& values) {
   if (config.is_map()) {
     for (const std::string& key : config.keys())
       if (path.empty() ? key != "sweep" : true)
-        add_scalars(config.at(key), path.empty() ? key : path + "." + key, names, values);
+        add_scalars(config.at(key), path.empty() ? key : path + "." + key, values);
   } else if (config.is_scalar() && !config.is_null()) {
-    names.push_back(path);
-    values.push_back(config.as_string());
+    values[path] = config.as_string();
   }
 }
 

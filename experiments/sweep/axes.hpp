@@ -11,6 +11,7 @@
 //         - workers * batch.per_worker <= 512
 //         - {keep: workers > 1 or batch.per_worker = 16, because: one batch is enough for one worker}
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -39,18 +40,22 @@ struct SweepPlan {
   std::vector<KeepRule> rules;
 };
 
-/// Throws ConfigError for what is no axis, a key that has two, ties of unequal length, empty products.
+/// Whether two keys are ways to say the same, so that setting one drops the other: sizes of the batch.
+bool replace_each_other(const std::string& a, const std::string& b);
+
+/// Throws ConfigError for what is no axis, a key that has two, keys that replace each other, ties of unequal length,
+/// empty products.
 SweepPlan read_sweep(const ConfigNode& sweep);
 
-/// Adds an axis, or gives the one of this key other values; those of one that is tied must be as many.
+/// Adds an axis, or gives the one of this key other values; those of one that is tied must be as many. `where`: the
+/// rules become these.
 void set_axis(SweepPlan& plan, const std::string& key, const ConfigNode& values);
 
 /// A short label for an axis value: "4", "data_parallel", "parameter_server(mode=async)"; of a cluster that is
 /// described in place, its name.
 std::string axis_label(const ConfigNode& value);
 
-/// Names and values of all numbers, words and truth values of a configuration, by their paths: for conditions.
-void add_scalars(const ConfigNode& config, const std::string& path, std::vector<std::string>& names,
-                 std::vector<std::string>& values);
+/// Adds all numbers, words and truth values of a configuration, by their paths: for conditions.
+void add_scalars(const ConfigNode& config, const std::string& path, std::map<std::string, std::string>& values);
 
 }  // namespace epocast

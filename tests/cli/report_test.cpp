@@ -99,6 +99,33 @@ TEST_CASE("a report compares prices in one currency, and names the files of stud
   CHECK_THAT(page, Catch::Contains("same (dollars.sqlite)") && Catch::Contains("same (slow.sqlite)"));
 }
 
+TEST_CASE("costs of several files that do not say their currency are not compared") {
+  const TemporaryFolder folder;
+  folder.write("dollars.csv", "study,scenario,total_s,cost\ns,workers=1,20,5\ns,workers=2,10,6\n");
+  folder.write("yen.jsonl", R"({"study": "t", "scenario": "", "total_s": 15, "cost": 400})"
+                            "\n");
+  const auto report = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "report");
+    return run_program(arguments, folder.path());
+  };
+  const ProgramRun one = report({"dollars.csv", "--minimise", "cost"});
+  CHECK(one.exit_code == 0);
+  CHECK_THAT(one.err, Catch::Contains("dollars.csv does not say in which currency costs are"));
+  const ProgramRun both = report({"dollars.csv", "yen.jsonl"});
+  CHECK(both.exit_code == 0);
+  CHECK_THAT(both.err, Catch::Contains("those of several files are not compared"));
+  const std::string page = read_file(folder.path() / "report.html");
+  CHECK_THAT(page, Catch::Contains("cost (dollars.csv)") && Catch::Contains("cost (yen.jsonl)"));
+  for (const std::vector<std::string>& question : {std::vector<std::string>{"--minimise", "cost"}, {"--budget", "5"}}) {
+    std::vector<std::string> arguments{"dollars.csv", "yen.jsonl"};
+    arguments.insert(arguments.end(), question.begin(), question.end());
+    const ProgramRun refused = report(arguments);
+    CHECK(refused.exit_code == 2);
+    CHECK_THAT(refused.err,
+               Catch::Contains(question[0]) && Catch::Contains("costs of several files cannot be compared"));
+  }
+}
+
 TEST_CASE("a report of scenarios without results shows why") {
   const TemporaryFolder folder;
   folder.write("study.yaml", "study: bad\nplatform: skylake_10gbe\nmodel: mlp_mnist\nsweep: {workers: [1, 1000]}\n");

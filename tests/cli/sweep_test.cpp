@@ -152,6 +152,11 @@ TEST_CASE("results are filtered, chosen and compared") {
                   "workers = 2 and batch.per_worker = 10 and strategy like 'data%'"},
                  folder)
             .out == "workers,global_batch\n2,20\n");
+  // The store knows its axes, whether or not a row meets the condition.
+  CHECK(run_good({"results", "old.sqlite", "--columns", "batch.per_worker,total_s", "--format", "csv", "--where",
+                  "workers > 99"},
+                 folder)
+            .out == "batch.per_worker,total_s\n");
   const auto refused = [&](const std::vector<std::string>& arguments, const std::string& why) {
     const ProgramRun run = run_program(arguments, folder.path());
     CAPTURE(run.err);
@@ -160,6 +165,7 @@ TEST_CASE("results are filtered, chosen and compared") {
   };
   refused({"results", "old.sqlite", "--where", "wrokers = 2"}, "no column 'wrokers' (did you mean 'workers'?)");
   refused({"results", "old.sqlite", "--where", "1; DROP TABLE results"}, "--where");
+  refused({"results", "old.sqlite", "--where", "total_s > '2 ms'"}, "compares total_s, a number, with '2 ms', a time");
   refused({"results", "old.sqlite", "--where", "1) FROM results; --"}, "--where");
   refused({"results", "old.sqlite", "--columns", "wrokers"}, "did you mean 'workers'?");
   refused({"results", "none.sqlite"}, "none.sqlite: no such file");

@@ -80,6 +80,19 @@ TEST_CASE("no worker waits for one that is slower or stands still", "[hogwild]")
   }
 }
 
+TEST_CASE("a worker that is slower or stands still does not keep the memory", "[hogwild]") {
+  // Three updates of 2 ms fit into a step of 32. Were the memory as slow as the first worker, they took 6 each.
+  const testing::Star star(3, 1e9, 1 * kMs);
+  const std::string options = "{memory_bandwidth: 15 GB/s}";
+  const ExecutionResult slow =
+      run(one_node(star), 3, options, {.iterations = 60, .exact = true, .slowdown = {3, 1, 1}});
+  CHECK(slow.workers[1].ended < (60 * 32 + 10) * kMs);
+  const Disturbance stop{0, {.from = 40 * kMs, .factor = std::numeric_limits<double>::infinity()}};
+  const ExecutionResult stopped =
+      run(one_node(star), 3, options, {.iterations = 60, .exact = true, .slow_devices = {stop}});
+  CHECK(stopped.workers[1].steps == 60);
+}
+
 TEST_CASE("an update reads and writes fp32 values as often as the optimizer, or the study, says", "[hogwild]") {
   const testing::Star star(1, 1e9, 1 * kMs);
   const Cluster cluster = star.cluster();

@@ -108,6 +108,11 @@ TEST_CASE("gamma noise has mean 1, its coefficient of variation, and is exponent
   }
 }
 
+TEST_CASE("a trace of equal factors does not vary", "[noise]") {
+  // The sum of three tenths is rounded; their mean is not a tenth.
+  CHECK(NoiseTrace::from({0.1, 0.1, 0.1})->cv == 0);
+}
+
 TEST_CASE("a trace is taken in its order, scaled to mean 1 and to the variation asked for", "[noise]") {
   // 2, 4, 6 become 1/2, 1, 3/2: standard deviation sqrt(1/6). With twice that variation: 0, 1, 2.
   const auto trace = NoiseTrace::from({2, 4, 6});

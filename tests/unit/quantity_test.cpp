@@ -1,12 +1,15 @@
 #include "sim/quantity.hpp"
 
 #include <limits>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <catch2/catch.hpp>
+
+#include "sim/quantity_unit.hpp"
 
 namespace epocast::quantity_test {
 
@@ -184,6 +187,23 @@ TEST_CASE("quantities print with four significant digits in the unit a person wo
            {to_string(FlopPerSecond(1e30)), "1e+12 EFLOP/s"},
        }) {
     CHECK(got == want);
+  }
+}
+
+TEST_CASE("texts that are quantities of any kind", "[quantity]") {
+  const auto is = [](const std::string& text, const std::string& kind, double value) {
+    const std::optional<AnyQuantity> quantity = any_quantity(text);
+    return quantity && quantity->kind == kind && quantity->value == value;
+  };
+  CHECK(is("1 MiB", "an amount of data", 1048576));
+  CHECK(is("2.5us", "a time", 2.5e-6));
+  CHECK(is("100 Gb/s", "a data rate", 12.5e9));
+  CHECK(is("1 kW", "a power", 1000));
+  CHECK(is("20$", "a number of $", 20));
+  CHECK(is("500 steps", "a number of steps", 500));
+  for (const char* text : {"", "12", "1e6", "ring", "1f1b", "2bw", "inf", "infinite", "10.0.0.1", "4 x 4", "- 4 kB"}) {
+    CAPTURE(text);
+    CHECK_FALSE(any_quantity(text));
   }
 }
 

@@ -83,6 +83,91 @@ TEST_CASE("conditions leave combinations out, with a reason", "[sweep]") {
         std::string::npos);
 }
 
+TEST_CASE("a key that replaces others is set before them, whatever the order of axes", "[sweep]") {
+  const Study study = study_of("  strategy.overlap: [true, false]\n  strategy: [ring, {name: tree, overlap: true}]");
+  CHECK(names_of(study) == std::vector<std::string>{"strategy.overlap=true, strategy=ring",
+                                                    "strategy.overlap=true, strategy=tree(overlap=true)",
+                                                    "strategy.overlap=false, strategy=ring",
+                                                    "strategy.overlap=false, strategy=tree(overlap=true)"});
+  for (std::size_t s = 0; s < 4; ++s) {
+    const ConfigNode strategy = study.scenarios[s].config().at("strategy");
+    CHECK(strategy.at("name").as_string() == (s % 2 == 0 ? "ring" : "tree"));
+    CHECK(strategy.at("overlap").as_bool() == (s < 2));
+  }
+  const Study tied = study_of("  zip: {compute.efficiency: [0.1, 0.2], compute: [roofline, fitted]}");
+  CHECK(tied.scenarios[1].config().at("compute").at("efficiency").as_double() == 0.2);
+  CHECK(tied.scenarios[1].config().at("compute").at("cost_model").as_string() == "fitted");
+  // So are those of the command line.
+  const Study set = study_of("  workers: [1]", {{"strategy.overlap", "false"}, {"strategy", "tree"}});
+  CHECK(set.scenarios[0].config().at("strategy").flow_text() == "{name: tree, overlap: false}");
+}
+
+TEST_CASE("sizes of the batch replace each other, and nothing else", "[sweep]") {
+  const auto batches = [](const std::string& sweep, const std::vector<Override>& overrides) {
+    std::vector<std::string> out;
+    for (const Scenario& scenario : study_of(sweep, overrides).scenarios)
+      out.push_back(scenario.config().at("batch").flow_text());
+    return out;
+  };
+  const std::vector<std::string> wanted{"{global: 32, spare: idle}", "{global: 64, spare: idle}"};
+  CHECK(batches("  batch.global: [32, 64]\n  batch.spare: [idle]", {}) == wanted);
+  CHECK(batches("  workers: [1]", {{"batch.spare", "idle"}}) == std::vector<std::string>{wanted[1]});
+  CHECK(batches("  batch.global: [32, 64]", {{"batch.spare", "idle"}}) == wanted);
+  const Override size{"batch.per_worker", "8"}, spare{"batch.spare", "idle"};
+  CHECK(batches("  workers: [1]", {size, spare}) == std::vector<std::string>{"{per_worker: 8, spare: idle}"});
+  CHECK(batches("  workers: [1]", {spare, size}) == std::vector<std::string>{"{spare: idle, per_worker: 8}"});
+  // Two axes over sizes contradict each other; the command line's holds.
+  const std::string problem =
+      "study.yaml:7:17: sweep.batch.global: 'batch.per_worker' has an axis, too, and one of them would replace the "
+      "other; leave one out";
+  CHECK(problem_of("  batch.per_worker: [8, 16]\n  batch.global: [32, 64]") == problem);
+  CHECK(problem_of("  zip: {batch.per_replica: [8], batch.global: [32]}").find("leave one out") != std::string::npos);
+  const Study study = study_of("  batch.per_worker: [8, 16]", {size, {"sweep.batch.global", "[32, 64]"}});
+  CHECK(names_of(study) == std::vector<std::string>{"batch.global=32", "batch.global=64"});
+  CHECK(study.scenarios[0].config().at("batch").flow_text() == "{global: 32}");
+}
+
+TEST_CASE("conditions are about what the command line says", "[sweep]") {
+  const std::string sweep = "  workers: [1, 2, 4]\n  where: batch.global / workers >= 32";
+  CHECK(study_of(sweep).scenarios.size() == 2);  // 64 and 32 of one worker, and 16
+  CHECK(study_of(sweep, {{"batch.global", "128"}}).scenarios.size() == 3);
+  CHECK(study_of(sweep, {{"batch", "{global: 32}"}}).scenarios.size() == 1);
+  // Other rules instead of the file's.
+  CHECK(names_of(study_of(sweep, {{"sweep.where", "workers = 4"}})) == std::vector<std::string>{"workers=4"});
+  CHECK(
+      names_of(study_of("  workers: [1]\n  where: strategy.overlap = 'false'",
+                        {{"strategy", "{name: tree, overlap: true}"}, {"sweep.strategy.overlap", "[true, false]"}})) ==
+      std::vector<std::string>{"workers=1, strategy.overlap=false"});
+  // What an axis replaces is there no more.
+  CHECK(problem_of("  batch: [{global: 32}, {per_worker: 8}]\n  where: batch.global > 1").find("no column") !=
+        std::string::npos);
+}
+
+TEST_CASE("quantities compare with quantities of their kind, by value", "[sweep]") {
+  CHECK(names_of(study_of("  strategy.bucket: [1 MiB, 25 MiB, 4 kB]\n  where: strategy.bucket > '2 MiB'")) ==
+        std::vector<std::string>{"strategy.bucket=25 MiB"});
+  CHECK(names_of(study_of("  price.node_hour: [2 $, 12 $]\n  where: price.node_hour < '3 $'")) ==
+        std::vector<std::string>{"price.node_hour=\"2 $\""});
+  const std::vector<std::string> names{"size", "time", "count", "word"};
+  const std::vector<std::string> is{"4 kB", "90 s", "3", "ring"};
+  const std::vector<std::vector<std::string>> may_be{{"4 kB", "1 MiB"}, {"90 s"}, {"3"}, {"ring", "none"}};
+  for (const char* text : {"size < '1 MiB'", "'1 MiB' > size", "size = '4000 B'", "size between '1 kB' and '5 kB'",
+                           "time > '1 min'", "size in ('1 MiB', '4000 B')", "size not in ('1 MiB')",
+                           "size is not null and size like '4%'", "count > 2 and word = 'ring'", "size <> 'none'"}) {
+    CAPTURE(text);
+    CHECK(Condition(text, names, may_be).holds(is));
+  }
+  for (const char* text : {"size > 5", "5 < size", "size > -5", "(size) > (5)", "size > count", "size < time",
+                           "size = '4 s'", "count < '4 kB'", "size between 1 and 5", "size in ('1 MiB', 5)",
+                           "\"size\" > 5", "size * 2 > '1 MB'", "2 + time > '1 s'"}) {
+    CAPTURE(text);
+    CHECK_THROWS_AS(Condition(text, names, may_be), ConfigError);
+  }
+  CHECK(problem_of("  strategy.bucket: [1 MiB, 4 kB]\n  where: strategy.bucket > 5")
+            .find("study.yaml:7:10: sweep.where: 'strategy.bucket > 5': compares strategy.bucket, an amount of data, "
+                  "with 5, a number") == 0);
+}
+
 TEST_CASE("a condition can only compare", "[sweep]") {
   const std::vector<std::string> names{"a", "b.c", "d"};
   const auto holds = [&](const std::string& text, const std::vector<std::string>& values) {
