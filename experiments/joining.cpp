@@ -58,9 +58,11 @@ Holding part_from(const Holding& source, const Holding& missing) {
   return out;
 }
 
-/// Who has just what is missing of its layers.
-std::optional<DeviceId> whole_copy(const std::map<DeviceId, Holding>& had, const Holding& missing) {
+/// Who has just what is missing of its layers, and is none of those that lack it.
+std::optional<DeviceId> whole_copy(const std::map<DeviceId, Holding>& had, const Holding& missing,
+                                   const std::vector<DeviceId>& lacking) {
   for (const auto& [device, holding] : had) {
+    if (std::ranges::find(lacking, device) != lacking.end()) continue;
     const bool same = std::ranges::all_of(missing, [&, &own = holding](const auto& layer) {
       return std::abs(held(own, layer.first) - layer.second) < kLeast;
     });
@@ -156,7 +158,7 @@ Joining joining_of(const ScenarioSetup& setup, SimEngine& engine, const Training
   const std::map<DeviceId, Holding> had = holdings(before, false);
   JoiningMessages messages(had, setup.context(phase).collective);
   for (const auto& [missing, devices] : joiners(had, step)) {
-    if (const std::optional<DeviceId> source = whole_copy(had, missing))
+    if (const std::optional<DeviceId> source = whole_copy(had, missing, devices))
       messages.copy(*source, devices, missing);
     else
       for (const DeviceId device : devices) messages.send(device, missing);

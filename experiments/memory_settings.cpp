@@ -130,7 +130,7 @@ void MemorySettings::apply(TrainingStep& step, const Cluster& cluster) const {
     for (const DeviceId device : memory.devices)
       by_size[cluster.devices[static_cast<std::size_t>(device)].memory].push_back(device);
     for (auto& [size, devices] : by_size) {
-      all.push_back({memory.holder, std::move(devices), memory.use});
+      all.push_back({memory.holder, std::move(devices), memory.use, memory.layers});
       all.back().use.reserve = reserve + size * reserve_share;
     }
   }

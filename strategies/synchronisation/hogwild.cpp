@@ -32,9 +32,9 @@ class SharedMemoryPlace final : public PlaceSynchronisation {
     // The thread that computes also writes: it goes on when it is done, and the memory too.
     const TaskId served = graph_.compute_for(place_.stage.group(), *memory_, time_, {"update", name});
     graph_.after(made_, served);
-    place_.stage.wait(served);
     const TaskId written = place_.stage.moment({"written", name});
     for (const TaskId before : {written_, served}) graph_.after(before, written);
+    place_.stage.wait(written);
     written_ = written;
     return {written_};
   }

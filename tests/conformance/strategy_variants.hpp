@@ -66,7 +66,8 @@ inline std::map<std::string, std::vector<Variant>> strategy_variants() {
         "{stage: 2, unit: 4 MB, accumulation: 2}", "{stage: 3, unit: 4 MB, accumulation: 2}",
         "{stage: 1, unit: block, overlap: false, overlap_gathers: false}",
         "{stage: 2, unit: 4 MB, accumulation: 2, overlap: false}", "{stage: 1, unit: 4 MB, overlap_gathers: false}",
-        "{stage: 3, unit: 4 MB, overlap: false, accumulation: 2}"})
+        "{stage: 3, unit: 4 MB, overlap: false, accumulation: 2}",
+        "{stage: 2, unit: block, overlap: true, overlap_gathers: true}"})
     sharded.push_back({.options = options});
   for (const CollectiveSettings settings :
        {CollectiveSettings{A::halving_doubling, L::flow, 1e-10}, {A::double_binary_tree, L::message, 1e-10}})

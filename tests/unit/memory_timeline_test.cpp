@@ -106,6 +106,7 @@ TEST_CASE("a residual block: the shortcut's gradient waits for the branch") {
 TEST_CASE("parameters, gradients, state and workspace come on top") {
   WorkloadTrace trace = small_chain();
   trace.layers[1].parameters = Bytes(100);
+  trace.layers[1].gradients = {{"weight", Bytes(100)}};
   trace.layers[1].workspace = Bytes(1000);
   const std::vector<MemoryMoment> timeline = memory_timeline(trace, Optimizer::adam);
   CHECK(timeline.back().pass == Pass::update);  // of a, the only layer with parameters
@@ -186,7 +187,11 @@ TEST_CASE("the root of n segments keeps a chain of n layers within a multiple of
 
 TEST_CASE("stages: copies in flight, versions, and what arrives from outside") {
   WorkloadTrace trace = small_chain();
-  for (LayerTrace& l : trace.layers) l.parameters = l.name == "data" ? Bytes(0) : Bytes(100);
+  for (LayerTrace& l : trace.layers) {
+    if (l.name == "data") continue;
+    l.parameters = Bytes(100);
+    l.gradients = {{"weight", Bytes(100)}};
+  }
   // Stage [b, c]: a arrives (10), b 20 and c 30 are made; gradients of c 30 and b 20, then b 20 and a 10.
   const std::vector<MemoryMoment> timeline = memory_timeline(trace, Optimizer::sgd, {.first = 2, .last = 3});
   CHECK(lines(trace, timeline) == std::vector<std::string>{"forward b: 30 0", "forward c: 60 0", "backward c: 60 50",
