@@ -93,7 +93,7 @@ TEST_CASE("pauses and failures do not depend on how a run is cut into phases", "
     CHECK(in_phases("pauses: {checkpoint: {every: 150 steps, rate: 1 kB/s, background: true, copy_rate: 1 TB/s}}\n",
                     schedule) == Approx(4 * 1000 * pause));
   for (const std::string lines : {"pauses: {evaluation: {every: 3 epochs, samples: 640}}\n",
-                                   "failures: {node_mtbf: 100 s, write: 1 s, restart: 1 s, checkpoint: 1 d}\n"}) {
+                                  "failures: {node_mtbf: 100 s, write: 1 s, restart: 1 s, checkpoint: 1 d}\n"}) {
     CAPTURE(lines);
     const double whole = in_phases(lines, one);
     CHECK(whole > without * (1 + 1e-6));
