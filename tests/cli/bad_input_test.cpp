@@ -71,7 +71,10 @@ std::vector<BadInput> read_table() {
   const auto after = [](const std::string& line, std::string_view head) { return line.substr(head.size()); };
   for (std::string line; std::getline(in, line);) {
     if (line.starts_with("== ")) {
-      table.emplace_back().name = after(line, "== ");
+      const std::string name = after(line, "== ");
+      if (std::ranges::find(table, name, &BadInput::name) != table.end())  // Catch2 would run the first only
+        throw std::runtime_error("bad_inputs.txt: two are called '" + name + "'");
+      table.emplace_back().name = name;
     } else if (table.empty()) {
       continue;  // the head
     } else if (line.starts_with("-- ")) {
