@@ -322,11 +322,9 @@ EntryInfo Sharded::info() {
 
 Sharded::Sharded(const ConfigNode& options) : options_(options), compression_(options) {
   settings_.stage = options.get("stage", settings_.stage, Range{1, 3});
-  settings_.unit = kUnit;
-  if (options.has("unit") && options.at("unit").is_scalar() && options.at("unit").as_string() == "block")
-    settings_.unit.reset();
-  else
-    settings_.unit = options.get("unit", kUnit, Range{1, 1e15});
+  const bool by_block =
+      options.has("unit") && options.at("unit").is_scalar() && options.at("unit").as_string() == "block";
+  if (!by_block) settings_.unit = options.get("unit", kUnit, Range{1, 1e15});
   settings_.overlap = options.get("overlap", settings_.overlap);
   settings_.overlap_gathers = options.get("overlap_gathers", settings_.overlap_gathers);
   if (options.has("overlap_gathers") && settings_.stage == 3)

@@ -121,22 +121,34 @@ TEST_CASE("workers that join are sent parameters and momentum over their links",
   CHECK(shrinks[1].at("joining_bytes") == 0);
 }
 
+namespace {
+
+/// Two workers, then four: the bytes that those who join are sent, and by holder what each has then of parameters and
+/// the optimizer's state.
+std::pair<double, std::vector<double>> joining(const std::string& more, const std::string& base = kJoining) {
+  const ScenarioResult result =
+      run_study(parse_study(base + more +
+                                "\nschedule: [{epochs: 1, batch.global: 20, workers: 2}, {epochs: 1, batch.global: "
+                                "40, workers: 4}]\n",
+                            "study")
+                    .scenarios,
+                builtin_registries(), {.details = true}, 1, {})
+          .front();
+  INFO(more);
+  REQUIRE(result.error == "");
+  const auto phase = nlohmann::json::parse(result.details).at("phases").at(1);
+  std::vector<double> held;
+  for (const auto& memory : phase.at("memory"))
+    held.push_back(memory.at("parameters").get<double>() + memory.at("optimizer_state").get<double>());
+  return std::pair(phase.at("joining_bytes").get<double>(), held);
+}
+
+}  // namespace
+
 TEST_CASE("workers that join are sent what training goes on with, and no buffers", "[schedule]") {
   // Two workers, then four. P bytes of parameters and as much momentum: both that join get all of it, or a quarter each
   // where all four share it; those before have half and need nothing.
-  const auto joining_bytes = [](const std::string& more) {
-    const ScenarioResult result =
-        run_study(parse_study(kJoining + more +
-                                  "\nschedule: [{epochs: 1, batch.global: 20, workers: 2}, {epochs: 1, batch.global: "
-                                  "40, workers: 4}]\n",
-                              "study")
-                      .scenarios,
-                  builtin_registries(), {.details = true}, 1, {})
-            .front();
-    INFO(more);
-    REQUIRE(result.error == "");
-    return nlohmann::json::parse(result.details).at("phases").at(1).at("joining_bytes").get<double>();
-  };
+  const auto joining_bytes = [](const std::string& more) { return joining(more).first; };
   const double all = joining_bytes("strategy: data_parallel");  // 2 x 2 P
   REQUIRE(all > 0);
   CHECK(joining_bytes("strategy: gossip") == Approx(all));  // not the neighbour's parameters
@@ -152,23 +164,6 @@ TEST_CASE("workers that join are sent what training goes on with, and no buffers
 
 TEST_CASE("who joins is sent what it lacks, be it a worker, a stage or a server", "[schedule]") {
   // As above. P parameters and as much momentum.
-  const auto joining = [](const std::string& more, const std::string& base = kJoining) {
-    const ScenarioResult result =
-        run_study(parse_study(base + more +
-                                  "\nschedule: [{epochs: 1, batch.global: 20, workers: 2}, {epochs: 1, batch.global: "
-                                  "40, workers: 4}]\n",
-                              "study")
-                      .scenarios,
-                  builtin_registries(), {.details = true}, 1, {})
-            .front();
-    INFO(more);
-    REQUIRE(result.error == "");
-    const auto phase = nlohmann::json::parse(result.details).at("phases").at(1);
-    std::vector<double> held;
-    for (const auto& memory : phase.at("memory"))
-      held.push_back(memory.at("parameters").get<double>() + memory.at("optimizer_state").get<double>());
-    return std::pair(phase.at("joining_bytes").get<double>(), held);
-  };
   const double copy = joining("strategy: data_parallel").second[0];  // 2 P
   // Workers pull. The server leaves its host, where a worker trains now, and takes all along.
   CHECK(joining("strategy: parameter_server").first == Approx(copy));
